@@ -1,0 +1,37 @@
+"""Executable specifications of custom autograd functions, the laws they must satisfy, and pages made of both."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradspec.law import Finding, Law, Status, Verdict
+    from gradspec.report import Report
+    from gradspec.spec import Case, FunctionSpec
+    from gradspec.verify import verify
+
+__all__ = ["Case", "Finding", "FunctionSpec", "Law", "Report", "Status", "Verdict", "verify"]
+__version__ = "0.1.0"
+
+# Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
+_HOME = {
+    "Case": "spec",
+    "Finding": "law",
+    "FunctionSpec": "spec",
+    "Law": "law",
+    "Report": "report",
+    "Status": "law",
+    "Verdict": "law",
+    "verify": "verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'gradspec' has no attribute {name!r}")
+    return getattr(import_module(f"gradspec.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

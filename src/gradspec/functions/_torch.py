@@ -1,0 +1,38 @@
+"""The calls of torch that carry no types, typed here once."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+
+C = TypeVar("C", bound=type)
+
+
+def allow_in_graph(cls: C) -> C:
+    """Let `torch.compile` put `cls.apply` into its graph as one call.
+
+    Dynamo refuses to trace a Function that defines `jvp`, and drops the custom backward of one that does not when
+    a compiled region calls `torch.func.grad`; a class that is allowed in the graph keeps both.
+    """
+    torch.compiler.allow_in_graph(cls)  # type: ignore[no-untyped-call]
+    return cls
+
+
+def apply_function(cls: type[Function], *args: Any) -> Tensor:
+    """Call a Function of one output."""
+    output: Tensor = cls.apply(*args)  # type: ignore[no-untyped-call]
+    return output
+
+
+def carries_tangent(tensor: Tensor) -> bool:
+    """Whether forward mode is at work on a tensor."""
+    return forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
+
+
+def broadcasts_to(tensor: Tensor, shape: torch.Size) -> bool:
+    """Whether a tensor broadcasts to exactly this shape."""
+    padded = (1,) * (len(shape) - tensor.ndim) + tuple(tensor.shape)
+    return len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True))

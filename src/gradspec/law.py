@@ -1,0 +1,133 @@
+"""What a law is and what it says: frozen data, and the only list of statuses there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from gradspec.profile import Profile
+    from gradspec.spec import Case, FunctionSpec, Misuse
+
+
+class Status(StrEnum):
+    """What a law can say. `not checked` never looks like `holds`."""
+
+    #: The law was checked and is satisfied.
+    HOLDS = "holds"
+    #: The law was checked and is violated.
+    BROKEN = "broken"
+    #: The law was checked, and its error bar is too wide to tell.
+    INCONCLUSIVE = "inconclusive"
+    #: The law is not expected to hold, for a stated reason.
+    WAIVED = "waived"
+    #: The law says nothing about this case.
+    NOT_APPLICABLE = "not_applicable"
+    #: The law could not be checked here, or a law that it requires did not hold.
+    NOT_MEASURED = "not_measured"
+    #: The spec promises no support, and the call was refused with an error.
+    REFUSED_AS_DECLARED = "refused_as_declared"
+    #: The case, the function or the law raised where nothing should.
+    ERROR = "error"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a run that contains this verdict failed."""
+        return self in (Status.BROKEN, Status.ERROR, Status.INCONCLUSIVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one check found. A law returns it; `verify` turns it into a `Verdict`."""
+
+    status: Status
+    #: One sentence: what was found, or why nothing was checked.
+    message: str = ""
+    #: What was compared, as "cotangent of `x`, float64[3, 4]".
+    argument: str = ""
+    #: Where the worst element stands, as "[0, 2]".
+    index: str = ""
+    got: str = ""
+    expected: str = ""
+    #: The likely cause.
+    likely: str = ""
+    #: Further plain data: the output of examples, the message of a refused call.
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+HOLDS = Finding(status=Status.HOLDS)
+
+
+def broken(message: str, **facts: Any) -> Finding:
+    """Return the finding that the law is violated."""
+    return Finding(status=Status.BROKEN, message=message, **facts)
+
+
+def not_applicable(why: str) -> Finding:
+    """Return the finding that the law says nothing here."""
+    return Finding(status=Status.NOT_APPLICABLE, message=why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One law's view of one case: everything that a check may look at."""
+
+    spec: FunctionSpec
+    #: Copies that this check owns.
+    case: Case
+    profile: Profile
+    seed: int
+    #: Set where the law runs over the wrong calls.
+    misuse: Misuse | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """An equation that every spec of a kind must satisfy."""
+
+    #: The name of its file, and on the command line.
+    name: str
+    #: values, derivative, transforms, protocol, effects, inputs: the families of the table.
+    family: str
+    #: The equation, in TeX.
+    statement: str
+    #: Looks at one case; returns a finding, raises nothing of its own.
+    check: Callable[[Trial], Finding]
+    #: The law's page: what it says, why it matters, what breaks it, remedy. The docstring of its module.
+    doc: str
+    #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
+    cost: Literal["ms", "compile", "process"] = "ms"
+    #: What it runs over: the calls of the spec, its wrong calls, or its documented objects.
+    over: Literal["cases", "misuses", "documents"] = "cases"
+    #: Laws that must hold on a case before this one can be judged there.
+    requires: tuple[str, ...] = ()
+    #: The field of `Supports` that promises what this law checks.
+    promise: str | None = None
+    #: The diseased functions of tests/specimens that must break it.
+    specimens: tuple[str, ...] = ()
+
+    def section(self, heading: str) -> str:
+        """Return the text under `heading` in the law's page, for example "Remedy"."""
+        _, _, rest = self.doc.partition(f"{heading}:")
+        return " ".join(rest.split("\n\n")[0].split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a law says of a spec on a case."""
+
+    spec: str
+    law: str
+    case: str
+    finding: Finding
+    #: Wall-clock time of the check, in seconds; provenance, not a measurement of the function.
+    seconds: float = 0.0
+    #: The command that runs this check alone.
+    again: str = ""
+
+    @property
+    def status(self) -> Status:
+        """The status of the finding."""
+        return self.finding.status

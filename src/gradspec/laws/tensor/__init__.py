@@ -1,0 +1,85 @@
+"""Laws of functions on tensors."""
+
+from gradspec.laws.tensor._adjoint import ADJOINT
+from gradspec.laws.tensor._aliasing import ALIASING
+from gradspec.laws.tensor._compile import COMPILE
+from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
+from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
+from gradspec.laws.tensor._cotangent_linearity import COTANGENT_LINEARITY
+from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
+from gradspec.laws.tensor._ctx_clean import CTX_CLEAN
+from gradspec.laws.tensor._empty import EMPTY
+from gradspec.laws.tensor._examples import EXAMPLES
+from gradspec.laws.tensor._export import EXPORT
+from gradspec.laws.tensor._formula import FORMULA
+from gradspec.laws.tensor._func_grad import FUNC_GRAD
+from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
+from gradspec.laws.tensor._jvp import JVP
+from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
+from gradspec.laws.tensor._needs_input_grad import NEEDS_INPUT_GRAD
+from gradspec.laws.tensor._primal import PRIMAL
+from gradspec.laws.tensor._raw_returns import RAW_RETURNS
+from gradspec.laws.tensor._scalar import SCALAR
+from gradspec.laws.tensor._second_order import SECOND_ORDER
+from gradspec.laws.tensor._surrogate import SURROGATE
+from gradspec.laws.tensor._vjp import VJP
+from gradspec.laws.tensor._vmap import VMAP
+from gradspec.laws.tensor._wrong_call import WRONG_CALL
+
+#: In the order in which they run: a law comes after the laws that it requires.
+LAWS = (
+    PRIMAL,
+    FORMULA,
+    RAW_RETURNS,
+    EXAMPLES,
+    SURROGATE,
+    VJP,
+    JVP,
+    ADJOINT,
+    COTANGENT_LINEARITY,
+    SECOND_ORDER,
+    FUNC_GRAD,
+    VMAP,
+    COMPILE,
+    COMPILE_GRAD,
+    EXPORT,
+    COTANGENT_LAYOUT,
+    NEEDS_INPUT_GRAD,
+    KEYWORD_CALL,
+    WRONG_CALL,
+    INPUTS_UNTOUCHED,
+    COTANGENTS_UNTOUCHED,
+    ALIASING,
+    CTX_CLEAN,
+    EMPTY,
+    SCALAR,
+)
+
+__all__ = [
+    "ADJOINT",
+    "ALIASING",
+    "COMPILE",
+    "COMPILE_GRAD",
+    "COTANGENTS_UNTOUCHED",
+    "COTANGENT_LAYOUT",
+    "COTANGENT_LINEARITY",
+    "CTX_CLEAN",
+    "EMPTY",
+    "EXAMPLES",
+    "EXPORT",
+    "FORMULA",
+    "FUNC_GRAD",
+    "INPUTS_UNTOUCHED",
+    "JVP",
+    "KEYWORD_CALL",
+    "LAWS",
+    "NEEDS_INPUT_GRAD",
+    "PRIMAL",
+    "RAW_RETURNS",
+    "SCALAR",
+    "SECOND_ORDER",
+    "SURROGATE",
+    "VJP",
+    "VMAP",
+    "WRONG_CALL",
+]

@@ -1,0 +1,59 @@
+r"""JVP and VJP are adjoint: :math:`\langle w, Jv \rangle = \langle J^{\top} w, v \rangle`.
+
+Why it matters: forward mode and backward are two programs for one linear map; nothing in torch holds them to each
+other.
+
+What breaks it: jvp and backward written for two different maps, one for the primal and one for the surrogate.
+
+Remedy: write both for the surrogate.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, like, pushforward, vjp
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    x = inputs.tensors()
+    v = like(x, trial.seed)
+    y, jv = pushforward(inputs.closed(trial.spec.function), x, v)
+    w = like(y, trial.seed + 1)
+    jtw = vjp(trial.spec.function, inputs, w)
+    left, size_left = _inner(w, jv)
+    right, size_right = _inner(tuple(jtw.values()), v)
+    rounding = max(torch.finfo(t.dtype).eps for t in x)
+    bound = max(trial.profile.rtol, 8 * rounding) * max(size_left, size_right)
+    if abs(left - right) <= bound:
+        return HOLDS
+    return broken(
+        "forward mode and backward are not adjoint",
+        argument="⟨w, J v⟩ against ⟨Jᵀ w, v⟩",
+        got=f"{left:.12g}",
+        expected=f"{right:.12g}",
+        likely="jvp and backward differentiate two different maps",
+    )
+
+
+def _inner(a: tuple[Tensor | None, ...], b: tuple[Tensor, ...]) -> tuple[float, float]:
+    """Return the inner product, and the sum of the sizes of its terms, which bounds its rounding."""
+    terms = [(s.conj() * t).real.double() for s, t in zip(a, b, strict=True) if s is not None]
+    return sum(float(t.sum()) for t in terms), sum(float(t.abs().sum()) for t in terms)
+
+
+ADJOINT = Law(
+    name="adjoint",
+    family="derivative",
+    statement=r"\langle w, J v \rangle = \langle J^{\top} w, v \rangle",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    promise="forward_mode",
+    specimens=("jvp_of_the_primal",),
+)

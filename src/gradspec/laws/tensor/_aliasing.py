@@ -1,0 +1,58 @@
+r"""An output shares memory with an argument only where that is declared, and then as a view that autograd tracks.
+
+Why it matters: memory that is shared behind autograd's back gives silently wrong gradients after the next in-place
+operation.
+
+What breaks it: `.data`, numpy and dlpack aliases, a view that the spec does not declare.
+
+Remedy: return a view (`x.view_as(x)`) and declare it in `Effects.view_of`, or return a copy.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._memory import overlap
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    args = inputs.args(inputs.leaves())
+    y = outputs(trial.spec.function(*args))
+    for name, arg in zip(inputs.values, args, strict=True):
+        if not isinstance(arg, Tensor):
+            continue
+        for t in y:
+            if not overlap(t, arg):
+                continue
+            if trial.spec.effects.view_of != name:
+                return broken(f"the output shares memory with `{name}`, which the spec does not declare")
+            if not _tracked(t, arg):
+                return broken(
+                    f"the output shares memory with `{name}`, and autograd does not know it",
+                    likely="the alias was made with .data, detach() and set_(), numpy or dlpack",
+                )
+    return HOLDS
+
+
+def _tracked(output: Tensor, arg: Tensor) -> bool:
+    """Whether a write to one moves the version counter of the other: a write of no element is enough to tell."""
+    before = output._version
+    with torch.no_grad():
+        part = arg.narrow(0, 0, 0) if arg.ndim else arg
+        part.copy_(part.clone())
+    return output._version != before
+
+
+ALIASING = Law(
+    name="aliasing",
+    family="effects",
+    statement=r"\operatorname{mem}(y) \cap \operatorname{mem}(x) \subseteq \text{declared}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("untracked_alias", "undeclared_view"),
+)

@@ -1,0 +1,156 @@
+"""How a law calls a function: tensors of its own, leaves where a gradient is asked for, readable cotangents."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import Trial
+
+
+def differentiable(value: object) -> bool:
+    """Whether a gradient can flow to a value."""
+    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def fresh(value: Any) -> Any:
+    """Return a copy of a tensor with its strides (0 for expanded dimensions) in memory of its own."""
+    if not isinstance(value, Tensor):
+        return value
+    value = value.detach()
+    narrow = value[
+        tuple(
+            slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(value.shape, value.stride(), strict=True)
+        )
+    ]
+    copy = torch.empty_strided(narrow.shape, narrow.stride(), dtype=value.dtype, device=value.device)
+    return copy.copy_(narrow).expand(value.shape)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The arguments of a case by name, and which of them are differentiated."""
+
+    values: Mapping[str, Any]
+    wrt: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trial: Trial) -> Inputs:
+        """Bind the case to the argument names of the spec."""
+        bound = inspect.signature(trial.spec.primal).bind(*trial.case.args, **trial.case.kwargs)
+        bound.apply_defaults()
+        values = dict(bound.arguments)
+        return cls(values, tuple(name for name in trial.spec.wrt if differentiable(values.get(name))))
+
+    def leaves(self) -> dict[str, Tensor]:
+        """Return new leaves for the arguments that are differentiated."""
+        return {name: fresh(self.values[name]).requires_grad_() for name in self.wrt}
+
+    def args(self, given: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+        """Return the positional arguments, copies but for the given ones."""
+        given = given or {}
+        return tuple(given[name] if name in given else fresh(value) for name, value in self.values.items())
+
+    def closed(self, function: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
+        """Return the function of the differentiated arguments alone; the others stand still."""
+
+        def call(*tensors: Tensor) -> tuple[Tensor, ...]:
+            return outputs(function(*self.args(dict(zip(self.wrt, tensors, strict=True)))))
+
+        return call
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return copies of the differentiated arguments, in order, each with memory of its own for every element.
+
+        torch refuses a tangent of an expanded tensor whatever the function.
+        """
+        return tuple(self.values[name].detach().clone() for name in self.wrt)
+
+
+def outputs(y: Any) -> tuple[Any, ...]:
+    """Return what a function returned as a tuple."""
+    return tuple(y) if isinstance(y, tuple | list) else (y,)
+
+
+def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
+    """Return random signed tensors of the same shapes and dtypes: hundredths between -9 and 9, none of them 0."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(shape: torch.Size) -> Tensor:
+        sign = torch.randint(0, 2, shape, generator=generator) * 2 - 1
+        return sign * torch.randint(1, 901, shape, generator=generator).double() / 100
+
+    def one(tensor: Tensor) -> Tensor:
+        value = torch.complex(draw(tensor.shape), draw(tensor.shape)) if tensor.is_complex() else draw(tensor.shape)
+        return value.to(tensor.device, tensor.dtype)
+
+    return tuple(one(tensor) for tensor in tensors)
+
+
+def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
+    """Yield cotangents for outputs: random signed ones, one-hot ones, and an expanded one, each with its name."""
+    for k in range(trial.profile.directions):
+        yield f"random {k}", like(y, trial.seed + k)
+    if y[0].numel():
+        hot = torch.zeros_like(y[0], memory_format=torch.contiguous_format)
+        hot.view(-1)[-1] = 1
+        yield "one-hot", (hot, *(torch.zeros_like(t) for t in y[1:]))
+    yield "expanded", tuple(torch.ones((), dtype=t.dtype, device=t.device).expand(t.shape) for t in y)
+
+
+def vjp(
+    function: Callable[..., Any], inputs: Inputs, v: tuple[Tensor, ...] | None = None, *, seed: int = 0
+) -> dict[str, Tensor | None]:
+    """Return the gradients of the differentiated arguments for a cotangent (a random one unless given)."""
+    leaves = inputs.leaves()
+    y = outputs(function(*inputs.args(leaves)))
+    return gradients(y, leaves, v or like(y, seed))
+
+
+def gradients(
+    y: tuple[Tensor, ...], leaves: Mapping[str, Tensor], v: tuple[Tensor, ...], **how: Any
+) -> dict[str, Tensor | None]:
+    """Return the gradients of the leaves, None where no graph reaches them."""
+    pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
+    if not pairs:
+        return dict.fromkeys(leaves)
+    got = torch.autograd.grad(
+        [t for t, _ in pairs], list(leaves.values()), [w for _, w in pairs], allow_unused=True, **how
+    )
+    return dict(zip(leaves, got, strict=True))
+
+
+def pushforward(
+    function: Callable[..., Any], x: tuple[Tensor, ...], u: tuple[Tensor, ...]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the value of a function at x and its derivative along u, by `torch.func.jvp`."""
+    y, y_dot = torch.func.jvp(function, x, u)[:2]
+    return outputs(y), outputs(y_dot)
+
+
+@contextmanager
+def spying(cls: type, method: str) -> Iterator[list[tuple[tuple[Any, ...], tuple[Any, ...]]]]:
+    """Record the arguments and the returned values of a static method of a Function, as torch sees them."""
+    calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+    own = vars(cls).get(method)
+    original = getattr(cls, method)
+
+    def spy(*args: Any) -> Any:
+        returned = original(*args)
+        calls.append((args, outputs(returned)))
+        return returned
+
+    setattr(cls, method, staticmethod(spy))
+    try:
+        yield calls
+    finally:
+        if own is None:
+            delattr(cls, method)
+        else:
+            setattr(cls, method, own)

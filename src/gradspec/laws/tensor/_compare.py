@@ -1,0 +1,123 @@
+"""One comparison for all laws: elementwise, with a bound that does not grow with the number of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Trial, broken
+
+
+def compare(trial: Trial, what: str, got: Any, expected: Any, *, likely: str = "", said: str = "") -> Finding:
+    """Return `holds` if two tensors agree in shape, dtype and every element.
+
+    An element may be off by `rtol` of itself plus 8 units of rounding of the largest element; `rtol` is the
+    profile's in float64 and 8 units of rounding in a lower precision.
+
+    Args:
+        trial: the law's view of the case.
+        what: what is compared, "gradient of `x`".
+        got: what the function gave: a tensor, or None for no gradient at all.
+        expected: what the reference gave; None counts as zero.
+        likely: the likely cause of a difference.
+        said: the sentence of the failure; "WHAT differs" unless told.
+    """
+    if expected is None and (got is None or not got.any()):
+        return HOLDS
+    if got is None:
+        if not expected.any():
+            return HOLDS
+        return broken(
+            f"no gradient flows at all: {what} is None",
+            argument=what,
+            got="None",
+            expected=describe(expected),
+            likely=likely or "forward returns a tensor without a graph: look for .data, detach() or a tuple argument",
+        )
+    expected = torch.zeros_like(got) if expected is None else expected
+    for trait in ("shape", "dtype"):
+        mine, theirs = getattr(got, trait), getattr(expected, trait)
+        if mine != theirs:
+            return broken(
+                f"{what} has the wrong {trait}",
+                argument=what,
+                got=_plain(mine),
+                expected=_plain(theirs),
+                likely=likely,
+            )
+    return _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
+
+
+def compare_all(trial: Trial, what: str, got: Mapping[str, Any], expected: Mapping[str, Any], **how: Any) -> Finding:
+    """Compare by name; return the first finding that does not hold."""
+    for name in expected:
+        finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def describe(value: Any) -> str:
+    """Return a value as a message shows it: a tensor as `float64[3, 4]`."""
+    if isinstance(value, Tensor):
+        return f"{_plain(value.dtype)}{list(value.shape)}"
+    if isinstance(value, tuple | list):
+        inner = ", ".join(map(describe, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)
+
+
+def _elementwise(trial: Trial, what: str, got: Tensor, expected: Tensor, likely: str, said: str) -> Finding:
+    if got.numel() == 0:
+        return HOLDS
+    if not (got.is_floating_point() or got.is_complex()):
+        wrong = got != expected
+        error = wrong.double()
+    else:
+        same = (got == expected) | (got.isnan() & expected.isnan())
+        finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected))
+        rounding = torch.finfo(got.dtype).eps
+        rtol = trial.profile.rtol if got.dtype in (torch.float64, torch.complex128) else 8 * rounding
+        error = (got - expected).abs()
+        # `not (error <= bound)` rather than `error > bound`: a NaN is wrong.
+        wrong = ~same & ~(error <= rtol * finite.abs() + 8 * rounding * finite.abs().max())
+        error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
+    if not wrong.any():
+        return HOLDS
+    worst = int(error.flatten().argmax())
+    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)] if got.ndim else []
+    return broken(
+        said or f"{what} differs in {int(wrong.sum())} of {got.numel()} elements",
+        argument=f"{what}, {describe(expected)}",
+        index=str(index),
+        got=_number(got.flatten()[worst]),
+        expected=_number(expected.flatten()[worst]),
+        likely=likely or _guess(got, expected),
+    )
+
+
+def _guess(got: Tensor, expected: Tensor) -> str:
+    """Name the likely cause from the shape of the error."""
+    if not got.any():
+        return "the result is zero: a gradient is dropped"
+    if torch.equal(got, -expected):
+        return "the sign is flipped"
+    ratio = (got / expected).flatten()
+    ratio = ratio[ratio.isfinite()]
+    if ratio.numel() > 1 and torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-6):
+        return f"every element is off by the factor {_number(ratio[0])}"
+    if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
+        return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
+    return ""
+
+
+def _number(value: Tensor) -> str:
+    number = value.item()
+    return f"{number:.12g}" if isinstance(number, float | complex) else str(number)
+
+
+def _plain(trait: Any) -> str:
+    return str(trait).removeprefix("torch.") if isinstance(trait, torch.dtype) else str(list(trait))

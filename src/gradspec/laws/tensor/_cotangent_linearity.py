@@ -1,0 +1,41 @@
+r"""Backward is linear in the cotangent.
+
+Why it matters: the chain rule hands backward a sum of cotangents; a backward that is not linear gives a result that
+depends on how the graph was cut.
+
+What breaks it: clipping, rounding or normalising the cotangent inside backward.
+
+Remedy: move the clipping into a hook or the optimizer.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._reference import on_spec_side
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    y = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    v, w = like(y, trial.seed), like(y, trial.seed + 1)
+    function = trial.spec.function
+    both = vjp(function, inputs, tuple(2 * a - 300 * b for a, b in zip(v, w, strict=True)))
+    of_v, of_w = vjp(function, inputs, v), vjp(function, inputs, w)
+    expected = {name: None if a is None or (b := of_w[name]) is None else 2 * a - 300 * b for name, a in of_v.items()}
+    likely = "backward clips, rounds or normalises the cotangent"
+    return compare_all(trial, "gradient of the combined cotangent", both, expected, likely=likely)
+
+
+COTANGENT_LINEARITY = Law(
+    name="cotangent_linearity",
+    family="derivative",
+    statement=r"B(a\,v + b\,w) = a\,B(v) + b\,B(w)",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("clipping_backward",),
+)

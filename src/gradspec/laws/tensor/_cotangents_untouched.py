@@ -1,0 +1,46 @@
+r"""No bit and no version counter of a cotangent moves in backward.
+
+Why it matters: autograd hands the same cotangent to other branches of the graph; a backward that changes it changes
+their gradients.
+
+What breaks it: `cotangent.div_(T)`, `cotangent.data.mul_(mask)`, an in-place operation through numpy.
+
+Remedy: compute out of place: `cotangent / T`.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, cotangents, fresh, gradients, outputs
+from gradspec.laws.tensor._memory import first_change, snapshots
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    shapes = outputs(trial.spec.function(*inputs.args()))
+    for name, drawn in cotangents(trial, shapes):
+        v = tuple(map(fresh, drawn))
+        tensors = {f"cotangent {k}" if k else "cotangent": t for k, t in enumerate(v)}
+        before = snapshots(tensors)
+        leaves = inputs.leaves()
+        gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)
+        if changed := first_change(before, tensors):
+            return broken(
+                f"backward writes to the {changed[0]} ({name}): {changed[1]}",
+                argument=changed[0],
+                likely="an in-place operation in backward: div_(), mul_(), masked_fill_()",
+            )
+    return HOLDS
+
+
+COTANGENTS_UNTOUCHED = Law(
+    name="cotangents_untouched",
+    family="effects",
+    statement=r"\bar{y}_{\text{after}} = \bar{y}_{\text{before}}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("divides_the_cotangent_in_place",),
+)

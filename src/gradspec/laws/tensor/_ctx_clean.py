@@ -1,0 +1,73 @@
+r"""No tensor sits on ctx outside the saved ones.
+
+Why it matters: a tensor on ctx leaks memory, is not checked for later writes, and makes double backward silently
+wrong.
+
+What breaks it: `ctx.x = x`, `ctx.cache = [y]`.
+
+Remedy: use `ctx.save_for_backward` and `ctx.save_for_forward`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._compare import describe
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
+    for node in _nodes([t.grad_fn for t in y if isinstance(t, Tensor)]):
+        for name, value in vars(node).items():
+            for tensor in _tensors(value):
+                return broken(
+                    f"a tensor sits on ctx.{name}",
+                    argument=f"ctx.{name}",
+                    got=describe(tensor),
+                    expected="nothing but plain values",
+                    likely="the tensor was put on ctx instead of ctx.save_for_backward(...)",
+                )
+    return HOLDS
+
+
+def _nodes(roots: list[Any]) -> Iterator[Any]:
+    """Yield the nodes of custom Functions in a graph: those that have attributes of their own."""
+    seen, queue = set(), [root for root in roots if root is not None]
+    while queue:
+        node = queue.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "__dict__"):
+            yield node
+        queue += [following for following, _ in node.next_functions if following is not None]
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, list | tuple | set):
+        for item in value:
+            yield from _tensors(item)
+
+
+CTX_CLEAN = Law(
+    name="ctx_clean",
+    family="effects",
+    statement=r"\operatorname{ctx} \cap \text{tensors} = \text{saved}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("tensor_on_ctx",),
+)

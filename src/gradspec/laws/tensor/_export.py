@@ -1,0 +1,59 @@
+r"""`torch.export.export(...).module()`, strict and not, gives the same value and the declared gradient.
+
+Why it matters: an exported program is trained elsewhere; torch.export keeps the operations of forward and forgets
+the Function.
+
+What breaks it: any autograd Function: strict export loses the graph, the other one the custom backward.
+
+Remedy: while `torch.compiler.is_exporting()`, compute `p.detach() + (s - s.detach())` from the primal and the
+surrogate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs
+from gradspec.laws.tensor._transform import frozen, judge_run
+
+
+class _Exported(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *tensors: Tensor) -> Any:
+        return self.function(*tensors)
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    likely = "the custom gradient is dropped silently: the plain derivative of forward is applied"
+    for strict in (True, False):
+        module = _Exported(frozen(trial.spec.function, inputs))
+        torch._dynamo.reset()
+        program = torch.export.export(module, tuple(inputs.leaves().values()), strict=strict)
+        finding = judge_run(trial, inputs, f"torch.export(strict={strict})", program.module(), likely)
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+EXPORT = Law(
+    name="export",
+    family="transforms",
+    statement=r"\operatorname{export}(F) = r",
+    check=_check,
+    doc=__doc__ or "",
+    cost="compile",
+    requires=("primal",),
+    promise="export",
+    specimens=("dropped_under_export",),
+)

@@ -1,0 +1,69 @@
+r"""Forward mode applies the derivative of the surrogate, by `torch.func.jvp` and by dual tensors.
+
+Why it matters: Hessian-vector products and Jacobians by columns use it; with a surrogate it is easily written for
+the primal.
+
+What breaks it: a jvp written for the primal, a jvp that dual tensors refuse because forward returns a view.
+
+Remedy: write jvp for the surrogate: it returns the derivative of the surrogate times the tangent.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import forward_ad
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, like, pushforward
+from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._reference import reference
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    x = inputs.tensors()
+    u = like(x, trial.seed)
+    expected = pushforward(inputs.closed(reference(trial.spec)), x, u)[1]
+    for way, forward_mode in (("torch.func.jvp", _by_func), ("dual tensors", _by_dual_tensors)):
+        try:
+            got = forward_mode(trial, inputs, x, u)
+        except Exception as error:
+            text = " ".join(str(error).split())[:300]
+            return broken(f"{way} raised {type(error).__name__}: {text}", details={"raised": text})
+        for mine, theirs in zip(got, expected, strict=True):
+            finding = compare(trial, f"tangent of the output by {way}", mine, theirs)
+            if finding is not HOLDS:
+                return finding
+    return HOLDS
+
+
+def _by_func(
+    trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor | None, ...]:
+    return pushforward(inputs.closed(trial.spec.function), x, u)[1]
+
+
+def _by_dual_tensors(
+    trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor | None, ...]:
+    with forward_ad.dual_level():
+        duals = (
+            forward_ad.make_dual(a, b)  # type: ignore[no-untyped-call]
+            for a, b in zip(x, u, strict=True)
+        )
+        y = inputs.closed(trial.spec.function)(*duals)
+        return tuple(forward_ad.unpack_dual(t).tangent for t in y)  # type: ignore[no-untyped-call]
+
+
+JVP = Law(
+    name="jvp",
+    family="derivative",
+    statement=r"\dot{y} = Ds(x)\,\dot{x}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    promise="forward_mode",
+    specimens=("jvp_of_the_primal", "view_refuses_dual_tensors"),
+)

@@ -1,0 +1,68 @@
+"""What the laws about effects share: the bits of a tensor, its version counter, and the memory it spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The bits and the version counter of a tensor at one moment."""
+
+    bits: Tensor
+    version: int
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Snapshot:
+        """Take a snapshot."""
+        return cls(_bits(tensor), tensor._version)
+
+    def change_of(self, tensor: Tensor) -> str:
+        """Say what has changed since; empty if nothing has."""
+        if not torch.equal(self.bits, _bits(tensor)):
+            return "its values have changed"
+        if tensor._version != self.version:
+            return f"its version counter has moved by {tensor._version - self.version}"
+        return ""
+
+
+def snapshots(tensors: Mapping[str, Tensor]) -> dict[str, Snapshot]:
+    """Take a snapshot of each tensor."""
+    return {name: Snapshot.of(tensor) for name, tensor in tensors.items()}
+
+
+def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> tuple[str, str] | None:
+    """Return the name of the first tensor that has changed, and how; None if none has."""
+    for name, snapshot in before.items():
+        if how := snapshot.change_of(tensors[name]):
+            return name, how
+    return None
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors span common bytes (torch's own test does not see memory shared through numpy)."""
+    if a.device != b.device or 0 in (a.numel(), b.numel()):
+        return False
+    (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
+    return low_a < high_b and low_b < high_a
+
+
+def _span(tensor: Tensor) -> tuple[int, int]:
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    # Bits and not values: NaN differs from itself, and -0.0 equals 0.0.
+    return (
+        tensor.detach()
+        .resolve_conj()
+        .resolve_neg()
+        .clone(memory_format=torch.contiguous_format)
+        .flatten()
+        .view(torch.uint8)
+    )

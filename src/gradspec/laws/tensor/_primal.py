@@ -1,0 +1,42 @@
+r"""Forward computes the primal.
+
+Why it matters: every other law speaks about the derivative of a map; this one says that the map is the right one.
+
+What breaks it: a wrong branch, a wrong reduction, a result in another dtype.
+
+Remedy: change forward, or, if forward is right, the primal of the spec.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
+from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._reference import on_spec_side
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    try:
+        got = outputs(trial.spec.function(*inputs.args()))
+    except Exception as error:
+        text = " ".join(str(error).split())[:300]
+        return Finding(status=Status.ERROR, message=f"the case raised {type(error).__name__}: {text}")
+    if len(got) != len(expected):
+        return broken("forward returns another number of outputs", got=str(len(got)), expected=str(len(expected)))
+    for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+        what = "value" if len(got) == 1 else f"output {k}"
+        if (finding := compare(trial, what, mine, theirs)) is not HOLDS:
+            return finding
+    return HOLDS
+
+
+PRIMAL = Law(
+    name="primal",
+    family="values",
+    statement=r"F(x) = p(x)",
+    check=_check,
+    doc=__doc__ or "",
+    specimens=("wrong_value",),
+)

@@ -1,0 +1,66 @@
+r"""What backward and jvp return has exactly the shape and the dtype of the input.
+
+Why it matters: the engine repairs a wrong float dtype and a gradient that was not reduced over a broadcast,
+silently and at a cost; functorch, compile and C++ callers need not.
+
+What breaks it: a gradient that was not summed over a broadcast dimension, a float32 gradient of a float64 input.
+
+Remedy: sum over the broadcast dimensions (`sum_to_size`) and compute in the dtype of the input.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, like, pushforward, spying, vjp
+from gradspec.laws.tensor._compare import describe
+
+
+def _check(trial: Trial) -> Finding:
+    cls, inputs = trial.spec.implementation, Inputs.of(trial)
+    if cls is None:
+        return not_applicable("the spec names no implementation to look into")
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    with spying(cls, "backward") as calls:
+        vjp(trial.spec.function, inputs)
+    names = list(inputs.values)
+    for _, returned in calls:
+        for name in inputs.wrt:
+            raw, value = returned[names.index(name)], inputs.values[name]
+            if isinstance(raw, Tensor) and describe(raw) != describe(value):
+                return _wrong("backward", name, raw, value)
+    return _check_jvp(trial, cls, inputs) if trial.spec.supports.forward_mode else HOLDS
+
+
+def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:
+    x = inputs.tensors()
+    with spying(cls, "jvp") as calls:
+        y, _ = pushforward(inputs.closed(trial.spec.function), x, like(x, trial.seed))
+    for _, returned in calls:
+        for raw, value in zip(returned, y, strict=True):
+            if describe(raw) != describe(value):
+                return _wrong("jvp", "output", raw, value)
+    return HOLDS
+
+
+def _wrong(method: str, name: str, raw: Tensor, value: Tensor) -> Finding:
+    return broken(
+        f"{method} returns another shape or dtype for `{name}` than it has, and torch repairs it silently",
+        argument=f"what {method} returns for `{name}`",
+        got=describe(raw),
+        expected=describe(value),
+        likely="a broadcast dimension is not summed" if raw.shape != value.shape else "computed in another dtype",
+    )
+
+
+RAW_RETURNS = Law(
+    name="raw_returns",
+    family="values",
+    statement=r"\operatorname{type}(\bar{x}) = \operatorname{type}(x)",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("unreduced_broadcast", "lower_precision_backward"),
+)

@@ -1,0 +1,59 @@
+r"""The reference by construction: a plain function with the value of the primal and every derivative of the surrogate.
+
+.. math::
+
+    r(x) = \operatorname{stop}(p(x)) + s(x) - \operatorname{stop}(s(x))
+
+It is ordinary differentiable torch, legal under every transform, so that nearly every law reads
+"the transformed function equals the transformed reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.spec import FunctionSpec
+
+
+class SpecFaultError(Exception):
+    """The spec's own primal or surrogate raised: the fault is not the function's."""
+
+
+def reference(spec: FunctionSpec) -> Callable[..., Any]:
+    """Return the reference of a spec; it takes the arguments of the call."""
+
+    def call(*args: Any) -> Any:
+        primal = on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
+        surrogate = on_spec_side("surrogate", spec.surrogate, *args)
+        if isinstance(primal, tuple):
+            return tuple(_join(p, s) for p, s in zip(primal, surrogate, strict=True))
+        return _join(primal, surrogate)
+
+    return call
+
+
+def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of the spec; what it raises is a fault of the spec.
+
+    Raises:
+        SpecFaultError: the call raised.
+    """
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise SpecFaultError(f"the {role} of the spec raised {type(error).__name__}: {text[:300]}") from error
+
+
+def stop(value: Any) -> Any:
+    """Return a tensor without its graph; anything else as it is."""
+    return value.detach() if isinstance(value, Tensor) else value
+
+
+def _join(primal: Tensor, surrogate: Tensor) -> Tensor:
+    if not (primal.is_floating_point() or primal.is_complex()):
+        return primal
+    return primal.detach() + (surrogate - surrogate.detach())

@@ -1,0 +1,96 @@
+r"""`torch.vmap` is the loop over the batch, for values and for gradients, whatever dimension is batched.
+
+Why it matters: ensembles and per-sample gradients are written with it.
+
+What breaks it: a Function without `generate_vmap_rule`; a rule that forgets that an operand may be batched in
+another dimension.
+
+Remedy: set `generate_vmap_rule = True`, or write a `vmap` staticmethod.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs, fresh, like, outputs
+from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor._transform import expected_gradients, judge, weighted
+
+BATCH = 3
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    every = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
+    for names in dict.fromkeys((inputs.wrt, every)):
+        for dim in (0, -1):
+            if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
+                return finding
+    return HOLDS
+
+
+def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> Finding:
+    given = tuple(inputs.values[name] for name in names)
+    elements = [tuple(map(fresh, given)), *(_like(given, trial.seed + k) for k in range(1, BATCH))]
+    stacked = [torch.stack(column, dim) for column in zip(*elements, strict=True)]
+
+    def value(*tensors: Tensor) -> Any:
+        return trial.spec.function(*inputs.args(dict(zip(names, tensors, strict=True))))
+
+    got = outputs(torch.vmap(value, in_dims=dim)(*stacked))
+    way = f"vmap over {', '.join(f'`{name}`' for name in names)} in dimension {dim}"
+    for k, element in enumerate(elements):
+        primal = on_spec_side("primal", trial.spec.primal, *inputs.args(dict(zip(names, element, strict=True))))
+        for mine, theirs in zip(got, outputs(primal), strict=True):
+            if (finding := compare(trial, f"value {k} of {way}", mine[k], theirs)) is not HOLDS:
+                return finding
+    return _gradients(trial, inputs, names, elements, stacked, dim, way) if trial.spec.supports.func_grad else HOLDS
+
+
+def _gradients(
+    trial: Trial,
+    inputs: Inputs,
+    names: tuple[str, ...],
+    elements: list[tuple[Tensor, ...]],
+    stacked: list[Tensor],
+    dim: int,
+    way: str,
+) -> Finding:
+    rows = [Inputs({**inputs.values, **dict(zip(names, element, strict=True))}, inputs.wrt) for element in elements]
+    v = like(outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())), trial.seed)
+    places = tuple(names.index(name) for name in inputs.wrt)
+
+    def loss(*tensors: Tensor) -> Tensor:
+        return weighted(lambda *t: trial.spec.function(*inputs.args(dict(zip(names, t, strict=True)))), v)(*tensors)
+
+    got = torch.vmap(torch.func.grad(loss, argnums=places), in_dims=dim)(*stacked)
+    for k, row in enumerate(rows):
+        finding = judge(trial, inputs, way, tuple(g[k] for g in got), expected_gradients(trial, row, v), "")
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _like(given: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
+    # Another element of the batch: drawn anew where a number may be anything, the same integers and booleans.
+    drawn = like(given, seed)
+    return tuple(d if t.is_floating_point() or t.is_complex() else fresh(t) for t, d in zip(given, drawn, strict=True))
+
+
+VMAP = Law(
+    name="vmap",
+    family="transforms",
+    statement=r"\operatorname{vmap}(F)(X)_i = F(X_i)",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    promise="vmap",
+    specimens=("combined_forward", "no_vmap_rule"),
+)

@@ -1,0 +1,69 @@
+"""Which laws are run, and how hard: a profile is a TOML file, ours are package data."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+
+
+class ProfileError(ValueError):
+    """A profile that cannot be used; the message is one line for the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Which laws, how hard."""
+
+    name: str
+    #: The laws to run; empty for all.
+    laws: tuple[str, ...] = ()
+    #: The backend of `torch.compile` in the compile laws.
+    backend: str = "aot_eager"
+    #: The device on which the cases are made.
+    device: str = "cpu"
+    #: How many random cotangents a derivative law draws.
+    directions: int = 2
+    #: Relative tolerance of an exact comparison in float64, per term summed.
+    rtol: float = 1e-12
+
+
+def available() -> tuple[str, ...]:
+    """Return the names of the profiles that come with the package."""
+    return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
+
+
+def load_profile(name: str) -> Profile:
+    """Return the profile of a name (`quick`) or of a path that ends in `.toml`.
+
+    Raises:
+        ProfileError: no such profile, not TOML, an unknown key, or a value of the wrong type.
+    """
+    path = Path(name) if name.endswith(".toml") else _folder() / f"{name}.toml"
+    if not path.is_file():
+        raise ProfileError(
+            f"no profile {name!r}: choose from {', '.join(available())}, or give the path of a .toml file"
+        )
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProfileError(f"profile {name!r} is not valid TOML: {error}") from None
+    defaults = {f.name: f.default for f in fields(Profile) if f.name != "name"}
+    for key, value in table.items():
+        if key not in defaults:
+            raise ProfileError(f"profile {name!r} has the unknown key {key!r}: the keys are {', '.join(defaults)}")
+        kind = list if key == "laws" else type(defaults[key])
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ProfileError(f"profile {name!r}: {key} is {value!r}, expected {kind.__name__}")
+    if "laws" in table:
+        if not all(isinstance(law, str) for law in table["laws"]):
+            raise ProfileError(f"profile {name!r}: laws is {table['laws']!r}, expected a list of names")
+        table["laws"] = tuple(table["laws"])
+    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0:
+        raise ProfileError(f"profile {name!r}: directions must be at least 1 and rtol at least 0")
+    return Profile(name=path.stem, **table)
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("gradspec"))) / "profiles"

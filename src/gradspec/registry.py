@@ -1,0 +1,254 @@
+"""From words on a command line to specs and laws: import paths, files, entry points, names."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradspec.law import Law
+from gradspec.spec import FunctionSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+    from gradspec.profile import Profile
+    from gradspec.verify import Check
+
+
+class TargetError(ValueError):
+    """A target that gives no specs; the message is one line for the user."""
+
+
+class LawError(ValueError):
+    """A law that does not exist or cannot be loaded; the message is one line for the user."""
+
+
+def resolve(target: str) -> list[tuple[str, FunctionSpec]]:
+    """Return the specs that a target names, each with the path that names it alone.
+
+    Args:
+        target: a module (`gradspec.functions`: its `FUNCTIONS`, or every spec in it), a name in one
+            (`gradspec.functions:GRAD_FACTOR`, a spec or a tuple of them, or the name of a spec), or a file in
+            place of the module (`specs.py`, `specs.py:MY_SPEC`).
+
+    Raises:
+        TargetError: no such module, file or name, an import that raised, or something that is no spec.
+    """
+    where, _, name = target.partition(":") if ".py:" not in target else _split_file(target)
+    module = _load_file(where) if where.endswith(".py") else _load_module(where)
+    found = _named(module, where, name) if name else _listed(module, where)
+    _refuse_twins([(target, spec) for spec in found])
+    return [(_path(module, where, name, spec), spec) for spec in found]
+
+
+def resolve_all(targets: Iterable[str]) -> list[tuple[str, FunctionSpec]]:
+    """Return the specs of several targets, each spec once.
+
+    Raises:
+        TargetError: see `resolve`; or two different specs of one name, which a report could not tell apart.
+    """
+    found = {id(spec): (path, spec) for target in reversed(list(targets)) for path, spec in reversed(resolve(target))}
+    pairs = list(reversed(found.values()))
+    _refuse_twins(pairs)
+    return pairs
+
+
+def installed_specs() -> list[tuple[str, FunctionSpec]]:
+    """Return our specs and those that installed packages announce as entry points `gradspec.specs`."""
+    return resolve_all(["gradspec.functions", *(entry.value for entry in entry_points(group="gradspec.specs"))])
+
+
+def laws() -> tuple[Law, ...]:
+    """Return our laws, then those that installed packages announce as entry points `gradspec.laws`.
+
+    Raises:
+        LawError: an entry point that cannot be loaded or holds no law, or two laws of one name.
+    """
+    from gradspec.laws import LAWS
+
+    found = list(LAWS)
+    for entry in entry_points(group="gradspec.laws"):
+        try:
+            value = entry.load()
+        except Exception as error:
+            raise LawError(f"entry point {entry.value!r} of gradspec.laws raised {_shown(error)}: fix it") from None
+        given = [value] if isinstance(value, Law) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(law, Law) for law in given):
+            raise LawError(f"entry point {entry.value!r} of gradspec.laws is {_kind(value)}: give a Law or a tuple")
+        found.extend(given)
+    names = [law.name for law in found]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise LawError(f"two laws are called {twins[0]!r}: rename the one that is not gradspec's")
+    return tuple(found)
+
+
+def select_laws(names: Sequence[str]) -> tuple[Law, ...]:
+    """Return the laws of the given names in the order in which they run, all of them for no names.
+
+    Raises:
+        LawError: a name that no law has.
+    """
+    known = {law.name: law for law in laws()}
+    for name in names:
+        if name not in known:
+            raise LawError(f"no law {name!r}: {did_you_mean(name, known) or '`gradspec list` shows the laws'}")
+    return tuple(law for law in known.values() if not names or law.name in names)
+
+
+def select_checks(
+    pairs: Sequence[tuple[str, FunctionSpec]], chosen: Sequence[Law], profile: Profile, *, seed: int = 0
+) -> list[Check]:
+    """Return what a run of these specs and laws would check.
+
+    Raises:
+        TargetError: two cases of one name, or a spec without cases: its empty column would read as "all holds".
+    """
+    from gradspec.verify import plan
+
+    try:
+        checks = plan([s for _, s in pairs], chosen, profile, seed=seed, paths={s.name: path for path, s in pairs})
+    except ValueError as error:
+        raise TargetError(f"{error}: rename or remove one of them") from None
+    for _, spec in pairs:
+        over = {check.law.over for check in checks if check.spec is spec}
+        if "cases" not in over and any(law.over == "cases" for law in chosen):
+            raise TargetError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
+    if not checks:
+        raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in chosen}))}")
+    return checks
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'a' or 'b'?" for the names close to `name`, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.65)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _split_file(target: str) -> tuple[str, str, str]:
+    # From the right: the path of a file may hold a colon.
+    where, colon, name = target.rpartition(":")
+    return where, colon, name
+
+
+def _load_module(where: str) -> ModuleType:
+    if not all(part.isidentifier() for part in where.split(".")):
+        raise TargetError(f"{where!r} is no import path: write package.module, package.module:NAME, or a .py file")
+    cwd = str(Path.cwd())
+    if cwd not in sys.path:  # as `python -m` does: a project that is not installed can be checked from its root
+        sys.path.insert(0, cwd)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{where}.".startswith(f"{error.name}."):
+            raise _raised(where, error) from None
+        raise TargetError(f"no module {error.name!r}: {_remedy(where, error.name)}") from None
+    except (Exception, SystemExit) as error:
+        raise _raised(where, error) from None
+
+
+def _remedy(where: str, missing: str) -> str:
+    parent, _, last = missing.rpartition(".")
+    home = sys.modules.get(parent)
+    if home is not None and where == missing and hasattr(home, last):
+        return f"write {parent}:{last} for a name in a module"
+    siblings = [module.name for module in pkgutil.iter_modules(getattr(home, "__path__", None) if parent else None)]
+    close = did_you_mean(missing, [f"{parent}.{name}" if parent else name for name in siblings if name[0] != "_"])
+    return close or "install it, or run from the folder that holds it"
+
+
+def _load_file(where: str) -> ModuleType:
+    file = Path(where).resolve()
+    if not file.is_file():
+        raise TargetError(f"no file {where!r}: give the path of a Python file, or an import path")
+    name = file.stem
+    while name in sys.modules:
+        if getattr(sys.modules[name], "__file__", None) == str(file):
+            return sys.modules[name]
+        name += "_"
+    found = importlib.util.spec_from_file_location(name, file)
+    assert found is not None  # the name ends in .py
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    if str(file.parent) not in sys.path:  # as `python file.py` does
+        sys.path.insert(0, str(file.parent))
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _raised(where, error) from None
+    return module
+
+
+def _listed(module: ModuleType, where: str) -> list[FunctionSpec]:
+    """Return the specs that a module gives when it is asked for as a whole."""
+    if hasattr(module, "FUNCTIONS"):
+        return _checked(module.FUNCTIONS, f"{where}:FUNCTIONS")
+    found = list({id(v): v for v in vars(module).values() if isinstance(v, FunctionSpec)}.values())
+    if not found:
+        raise TargetError(f"{where!r} holds no FunctionSpec: name a module that does, or add one (`gradspec list`)")
+    return found
+
+
+def _named(module: ModuleType, where: str, name: str) -> list[FunctionSpec]:
+    if hasattr(module, name):
+        return _checked(getattr(module, name), f"{where}:{name}")
+    specs = _by_name(module)
+    if name in specs:
+        return [specs[name]]
+    visible = [*specs, *(key for key, value in vars(module).items() if _is_specs(value))]
+    close = did_you_mean(name, visible)
+    has = f"its specs are {', '.join(map(repr, visible))}" if visible else "it holds no spec"
+    raise TargetError(f"{where!r} has no {name!r}: {close or has}")
+
+
+def _checked(value: Any, shown: str) -> list[FunctionSpec]:
+    if not _is_specs(value):
+        raise TargetError(f"{shown!r} is {_kind(value)}: name a FunctionSpec, or a tuple of them")
+    return [value] if isinstance(value, FunctionSpec) else list(value)
+
+
+def _is_specs(value: Any) -> bool:
+    many = isinstance(value, list | tuple) and len(value) > 0
+    return isinstance(value, FunctionSpec) or (many and all(isinstance(item, FunctionSpec) for item in value))
+
+
+def _by_name(module: ModuleType) -> dict[str, FunctionSpec]:
+    values = [value for value in vars(module).values() if _is_specs(value)]
+    return {spec.name: spec for value in values for spec in ([value] if isinstance(value, FunctionSpec) else value)}
+
+
+def _path(module: ModuleType, where: str, name: str, spec: FunctionSpec) -> str:
+    names = [key for key, value in vars(module).items() if value is spec]
+    own = name if name in names else next(iter(names), "") or (spec.name if _by_name(module).get(spec.name) else name)
+    return f"{where}:{own}"
+
+
+def _refuse_twins(pairs: list[tuple[str, FunctionSpec]]) -> None:
+    seen: dict[str, str] = {}
+    for path, spec in pairs:
+        if spec.name in seen:
+            raise TargetError(f"two specs are called {spec.name!r} ({seen[spec.name]} and {path}): rename one of them")
+        seen[spec.name] = path
+
+
+def _raised(where: str, error: BaseException) -> TargetError:
+    run = where if where.endswith(".py") else f'-c "import {where}"'
+    return TargetError(f"importing {where!r} raised {_shown(error)}: fix it, `python {run}` shows the traceback")
+
+
+def _shown(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _kind(value: Any) -> str:
+    article = "an" if type(value).__name__[0] in "aeiou" else "a"
+    return "an empty tuple" if value == () else f"{article} {type(value).__name__}"

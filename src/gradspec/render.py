@@ -1,0 +1,108 @@
+"""A report in plain text: the words that every frontend shares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+from gradspec.law import Status, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gradspec.report import Report
+
+#: A sign for each status, worst first: the order in which a law's verdicts on several cases are read as one.
+SIGNS = {
+    Status.ERROR: "!",
+    Status.BROKEN: "✗",
+    Status.INCONCLUSIVE: "?",
+    Status.NOT_MEASURED: "○",
+    Status.WAIVED: "~",
+    Status.REFUSED_AS_DECLARED: "⊘",
+    Status.HOLDS: "✓",
+    Status.NOT_APPLICABLE: "·",
+}
+
+_HEADLINES = {
+    Status.BROKEN: "{spec} breaks `{law}` on case `{case}`",
+    Status.ERROR: "{spec}: `{law}` could not run on case `{case}`",
+    Status.INCONCLUSIVE: "{spec}: `{law}` cannot tell on case `{case}`",
+}
+
+
+def words(status: Status) -> str:
+    """Return a status as a reader writes it: "not applicable"."""
+    return status.replace("_", " ")
+
+
+def counts(verdicts: Iterable[Verdict]) -> dict[Status, int]:
+    """Return how many verdicts have each status that occurs, worst first."""
+    number = Counter(verdict.status for verdict in verdicts)
+    return {status: number[status] for status in SIGNS if number[status]}
+
+
+def failure_text(verdict: Verdict, *, details: bool = False) -> str:
+    """Return what a failure says: what broke where, got and expected, the likely cause, and how to run it again.
+
+    Args:
+        verdict: a verdict of any status; one that is no failure says its status and its reason.
+        details: add the further facts of the finding.
+    """
+    return "\n".join(_failure_lines(verdict, details=details)).rstrip()
+
+
+def reason(verdict: Verdict) -> str:
+    """Return a status with its reason on one line: "not applicable: the output has one element"."""
+    return ": ".join(filter(None, (words(verdict.status), " ".join(verdict.finding.message.split()))))
+
+
+def summary_lines(report: Report) -> Iterator[str]:
+    """Yield one line for each spec: "grad_factor on 12 cases: 23 laws hold, 1 broken (vjp)"."""
+    for spec in dict.fromkeys(verdict.spec for verdict in report.verdicts):
+        verdicts = report.of(spec=spec)
+        laws: dict[Status, list[str]] = {status: [] for status in SIGNS}
+        for law in dict.fromkeys(verdict.law for verdict in verdicts):
+            laws[next(iter(counts(v for v in verdicts if v.law == law)))].append(law)
+        cases = {v.case for v in verdicts if report.laws.get(v.law, {}).get("over", "cases") == "cases"}
+        held = laws.pop(Status.HOLDS)
+        parts = [f"{len(held)} law{'s' * (len(held) != 1)} {'holds' if len(held) == 1 else 'hold'}"]
+        for status, names in laws.items():
+            named = f" ({', '.join(names)})" if status.is_failure or status is Status.WAIVED else ""
+            parts += [f"{len(names)} {words(status)}{named}"] if names else []
+        over = f" on {len(cases)} case{'s' * (len(cases) != 1)}" if cases else ""
+        yield f"{spec}{over}: {', '.join(parts)}"
+
+
+def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
+    finding = verdict.finding
+    headline = _HEADLINES.get(verdict.status, f"{{spec}}: `{{law}}` is {words(verdict.status)} on case `{{case}}`")
+    yield headline.format(spec=verdict.spec, law=verdict.law, case=verdict.case)
+    yield ""
+    if finding.message:
+        yield indent(finding.message, "  ")
+    if finding.argument:
+        yield indent(finding.argument, "  ")
+    at = f"   at {finding.index}" if finding.index and "\n" not in finding.got else ""
+    for label, value in (("got", finding.got and finding.got + at), ("expected", finding.expected)):
+        if value:
+            yield _labelled(f"      {label:<10} ", value)
+    if at == "" and finding.index:
+        yield _labelled("      at         ", finding.index)
+    if details:
+        for key, value in finding.details.items():
+            yield (
+                _labelled(f"  {key}: ", str(value))
+                if "\n" not in str(value)
+                else f"  {key}:\n{indent(str(value), '    ')}"
+            )
+    yield ""
+    if finding.likely:
+        yield _labelled("  Likely: ", finding.likely)
+    if verdict.again:
+        yield f"  Again:  {verdict.again}"
+
+
+def _labelled(label: str, text: str) -> str:
+    return label + indent(text, " " * len(label)).lstrip(" ")

@@ -1,0 +1,139 @@
+"""What a run found, as plain data: every frontend renders this, and a record is a report on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradspec.law import Finding, Status, Verdict
+
+#: The version of the JSON form. It moves when a reader of the old form would misread the new one.
+SCHEMA = 1
+
+
+class RecordError(ValueError):
+    """A record that cannot be read; the message is one line for the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The files that a spec or a law stands on, and the hash of their syntax trees."""
+
+    #: The top-level package, or empty for a script.
+    package: str
+    files: tuple[str, ...]
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The verdicts of one run, with all that is needed to judge and to render them."""
+
+    #: Date, commit, versions, device, seed and profile.
+    provenance: Mapping[str, Any]
+    #: What each spec says of itself, by name, as plain data (see `gradspec.sheet`).
+    sheets: Mapping[str, Mapping[str, Any]]
+    #: What each law says of itself, by name: family, statement, doc, cost.
+    laws: Mapping[str, Mapping[str, Any]]
+    #: The source of each spec and law, by "spec NAME" and "law NAME".
+    sources: Mapping[str, Source]
+    verdicts: tuple[Verdict, ...] = field(default=())
+
+    @property
+    def failures(self) -> tuple[Verdict, ...]:
+        """The verdicts that make the run fail."""
+        return tuple(v for v in self.verdicts if v.status.is_failure)
+
+    def of(self, *, spec: str | None = None, law: str | None = None, case: str | None = None) -> tuple[Verdict, ...]:
+        """Return the verdicts of a spec, a law, a case, or any combination."""
+        wanted = {"spec": spec, "law": law, "case": case}
+        return tuple(
+            v for v in self.verdicts if all(name is None or getattr(v, key) == name for key, name in wanted.items())
+        )
+
+    def to_json(self) -> str:
+        """Return the report as JSON, keys in a fixed order."""
+        data = {
+            "schema": SCHEMA,
+            "provenance": dict(self.provenance),
+            "sheets": {name: dict(sheet) for name, sheet in self.sheets.items()},
+            "laws": {name: dict(law) for name, law in self.laws.items()},
+            "sources": {name: asdict(source) for name, source in self.sources.items()},
+            "verdicts": [_verdict_to_dict(verdict) for verdict in self.verdicts],
+        }
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, where: str = "the record") -> Report:
+        """Return the report that `text` holds.
+
+        Args:
+            text: what `to_json` returned.
+            where: how a message names it: its path.
+
+        Raises:
+            RecordError: not JSON, another schema version, or a field that is missing.
+        """
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise RecordError(f"{where} is not JSON ({error}): make it again with `gradspec check --record`") from None
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            found = data.get("schema") if isinstance(data, dict) else None
+            raise RecordError(
+                f"{where} has schema version {found!r}, and this gradspec reads {SCHEMA}: "
+                "make it again with `gradspec check --record`"
+            )
+        try:
+            return cls(
+                provenance=data["provenance"],
+                sheets=data["sheets"],
+                laws=data["laws"],
+                sources={
+                    name: Source(package=s["package"], files=tuple(s["files"]), hash=s["hash"])
+                    for name, s in data["sources"].items()
+                },
+                verdicts=tuple(_verdict_from_dict(v) for v in data["verdicts"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RecordError(
+                f"{where} is not a record of schema {SCHEMA} ({type(error).__name__}: {error}): "
+                "make it again with `gradspec check --record`"
+            ) from None
+
+
+def read_record(path: Path) -> Report:
+    """Return the report that a file holds.
+
+    Raises:
+        RecordError: the file cannot be read, or does not hold a record of this version.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} cannot be read ({error})") from None
+    return Report.from_json(text, where=str(path))
+
+
+def write_record(report: Report, path: Path) -> None:
+    """Write a report to a file, all or nothing: a reader sees the old record or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(report.to_json(), encoding="utf-8")
+    partial.replace(path)
+
+
+def _verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    flat = asdict(verdict)
+    finding = flat.pop("finding")
+    return {**flat, **finding, "seconds": round(verdict.seconds, 6)}
+
+
+def _verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
+    own = ("spec", "law", "case", "seconds", "again")
+    finding = {key: value for key, value in data.items() if key not in own}
+    finding["status"] = Status(finding["status"])
+    return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

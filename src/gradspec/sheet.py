@@ -1,0 +1,130 @@
+"""What a spec and a law say of themselves, as plain data: a page is rendered from it without importing torch."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from dataclasses import asdict
+from typing import Any
+
+from gradspec.law import Law
+from gradspec.spec import FunctionSpec
+
+
+def spec_sheet(spec: FunctionSpec, path: str = "") -> dict[str, Any]:
+    """Return the sheet of a spec.
+
+    Args:
+        spec: the spec.
+        path: where it stands, as `gradspec check` takes it, for example `gradspec.functions:GRAD_FACTOR`.
+    """
+    return {
+        "path": path,
+        "version": spec.version,
+        "summary": spec.summary,
+        "documents": [qualified_name(document) for document in spec.documents],
+        "signature": call_signature(spec),
+        "arguments": [asdict(argument) for argument in spec.arguments],
+        "wrt": list(spec.wrt),
+        "supports": asdict(spec.supports),
+        "effects": asdict(spec.effects),
+        "tex": formula_tex(spec) if spec.formula else {},
+        "references": [asdict(reference) for reference in spec.references],
+        "differences": [asdict(difference) for difference in spec.differences],
+    }
+
+
+def law_sheet(law: Law) -> dict[str, Any]:
+    """Return the sheet of a law."""
+    return {
+        "family": law.family,
+        "statement": law.statement,
+        "doc": law.doc,
+        "cost": law.cost,
+        "over": law.over,
+        "requires": list(law.requires),
+        "specimens": list(law.specimens),
+    }
+
+
+def call_signature(spec: FunctionSpec) -> dict[str, Any]:
+    """Return the signature of the call as a user writes it: that of `forward` without ctx, if there is one."""
+    source = spec.implementation
+    if source is None or not hasattr(source, "forward"):
+        signature, skip = inspect.signature(spec.function), 0
+    else:
+        # The combined form of forward takes ctx first, whatever it is called there.
+        signature = inspect.signature(source.forward)
+        skip = 0 if "setup_context" in vars(source) or _inherits_setup_context(source) else 1
+    parameters = [
+        {
+            "name": parameter.name,
+            "annotation": _annotation(parameter.annotation),
+            "default": None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
+        }
+        for parameter in list(signature.parameters.values())[skip:]
+    ]
+    return {"parameters": parameters, "returns": _annotation(signature.return_annotation)}
+
+
+def formula_tex(spec: FunctionSpec) -> dict[str, Any]:
+    r"""Return the mathematics of an elementwise function as TeX, derived from its sympy formula.
+
+    The backward and forward-mode equations are not written anywhere: they are the derivatives of the surrogate.
+    """
+    import sympy
+
+    primal, surrogate, symbols = sympy_formula(spec)
+    bars = [
+        rf"\bar{{{sympy.latex(symbols[name])}}} = "
+        + sympy.latex(sympy.diff(surrogate, symbols[name]) * sympy.Symbol(r"\bar{y}"))
+        for name in spec.wrt
+    ]
+    dot = sum(sympy.diff(surrogate, symbols[name]) * sympy.Symbol(rf"\dot{{{name}}}") for name in spec.wrt)
+    return {
+        "primal": f"y = {sympy.latex(primal)}",
+        "surrogate": rf"\tilde{{y}} = {sympy.latex(surrogate)}",
+        "backward": r",\qquad ".join(bars),
+        "forward_mode": rf"\dot{{y}} = {sympy.latex(dot)}",
+    }
+
+
+def sympy_formula(spec: FunctionSpec) -> tuple[Any, Any, dict[str, Any]]:
+    """Return primal and surrogate as sympy expressions, and their symbols by argument name.
+
+    Raises:
+        ValueError: the spec has no formula, or one that uses a name that is no argument.
+    """
+    import sympy
+
+    if spec.formula is None:
+        raise ValueError(f"spec {spec.name!r} has no formula")
+    symbols = {name: sympy.Symbol(name) for name in spec.parameters}
+    expressions = [sympy.sympify(text, locals=symbols) for text in (spec.formula.primal, spec.formula.surrogate)]
+    for expression in expressions:
+        if stray := expression.free_symbols - set(symbols.values()):
+            raise ValueError(f"spec {spec.name!r}: formula {expression} uses {sorted(map(str, stray))}")
+    return expressions[0], expressions[1], symbols
+
+
+def _inherits_setup_context(cls: type) -> bool:
+    owner = next((c for c in cls.__mro__ if "setup_context" in vars(c)), object)
+    return not owner.__module__.startswith("torch.")
+
+
+def qualified_name(document: Any) -> str:
+    """Return the public import path: private modules re-export through their package."""
+    parts = [part for part in document.__module__.split(".") if not part.startswith("_")]
+    public = ".".join(parts)
+    name = document.__qualname__
+    found = getattr(sys.modules.get(public), name.partition(".")[0], None)
+    return f"{public}.{name}" if found is not None else f"{document.__module__}.{name}"
+
+
+def _annotation(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        return annotation
+    return getattr(annotation, "__name__", None) or str(typing.cast("object", annotation))
