@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,6 +64,19 @@ HOLDS = Finding(status=Status.HOLDS)
 def broken(message: str, **facts: Any) -> Finding:
     """Return the finding that the law is violated."""
     return Finding(status=Status.BROKEN, message=message, **facts)
+
+
+def shown(error: BaseException) -> str:
+    """Return an error in one line, without what differs from one run or machine to the next."""
+    text = re.sub(r"0x[0-9a-f]+", "0x…", " ".join(str(error).split()))
+    text = re.sub(r"(?:/[\w.+-]+)+/", "…/", text)
+    return f"{type(error).__name__}: {text[:400]}{'…' if len(text) > 400 else ''}"
+
+
+def raised(error: BaseException, where: str = "", **facts: Any) -> Finding:
+    """Return the finding that a call which should work raised an error; `where` names the call."""
+    said = shown(error)
+    return broken(f"{where} raised {said}".strip(), details={"raised": said}, **facts)
 
 
 def not_applicable(why: str) -> Finding:

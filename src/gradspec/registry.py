@@ -159,9 +159,11 @@ def _remedy(where: str, missing: str) -> str:
     home = sys.modules.get(parent)
     if home is not None and where == missing and hasattr(home, last):
         return f"write {parent}:{last} for a name in a module"
-    siblings = [module.name for module in pkgutil.iter_modules(getattr(home, "__path__", None) if parent else None)]
-    close = did_you_mean(missing, [f"{parent}.{name}" if parent else name for name in siblings if name[0] != "_"])
-    return close or "install it, or run from the folder that holds it"
+    siblings = pkgutil.iter_modules(getattr(home, "__path__", ()) if parent else None)
+    # By the last word alone: a long common parent would make everything look close.
+    close = difflib.get_close_matches(last, [module.name for module in siblings], n=1, cutoff=0.75)
+    written = ".".join(filter(None, [parent, *close]))
+    return f"did you mean {written!r}?" if close else "install it, or run from the folder that holds it"
 
 
 def _load_file(where: str) -> ModuleType:

@@ -34,7 +34,7 @@ def import_closure(module: str) -> tuple[str, ...]:
         if file is None or (relative := file.relative_to(root).as_posix()) in found:
             continue
         found[relative] = None
-        queue.extend(_imports(file, name, top))
+        queue.extend(_imports(root, file, name, top))
     return tuple(sorted(found))
 
 
@@ -63,7 +63,7 @@ def _file_of(root: Path, name: str) -> Path | None:
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if base != root and p.is_file()), None)
 
 
-def _imports(file: Path, name: str, top: str) -> Iterable[str]:
+def _imports(root: Path, file: Path, name: str, top: str) -> Iterable[str]:
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(_parse(file)):
         if isinstance(node, ast.Import):
@@ -73,8 +73,10 @@ def _imports(file: Path, name: str, top: str) -> Iterable[str]:
             if node.level:
                 base = ".".join(filter(None, [*package.split(".")[: len(package.split(".")) - node.level + 1], base]))
             if base == top or base.startswith(f"{top}."):
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+                for alias in node.names:
+                    # `from package import module` stands on the module, not on all that the package re-exports.
+                    module = f"{base}.{alias.name}"
+                    yield module if _file_of(root, module) else base
 
 
 @cache

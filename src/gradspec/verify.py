@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import numpy
 import torch
 
 import gradspec
-from gradspec.law import Finding, Law, Status, Trial, Verdict, broken
+from gradspec.law import Finding, Law, Status, Trial, Verdict, broken, raised, shown
 from gradspec.laws import LAWS, SpecFaultError
 from gradspec.make import Maker
 from gradspec.profile import Profile, load_profile
@@ -151,14 +150,14 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     try:
         trial = _trial(check, profile, seed)
     except Exception as error:
-        return Finding(status=Status.ERROR, message=f"the case could not be made: {_shown(error)}")
+        return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
     try:
         finding = law.check(trial)
     except SpecFaultError as error:
         finding = Finding(status=Status.ERROR, message=str(error))
     except Exception as error:
         # What a call raises where its law says that it works is a finding about the function.
-        finding = broken(f"raised {_shown(error)}", details={"raised": _shown(error)})
+        finding = raised(error)
     if law.promise is None or getattr(spec.supports, law.promise):
         return finding
     return _judge_refusal(finding, law)
@@ -211,12 +210,6 @@ def _again(check: Check, profile: Profile, seed: int) -> str:
     target = check.path or "TARGET"
     words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
     return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))
-
-
-def _shown(error: BaseException) -> str:
-    # Addresses and line breaks would make two reports of one seed differ.
-    text = re.sub(r"0x[0-9a-f]+", "0x…", " ".join(str(error).split()))
-    return f"{type(error).__name__}: {text[:400]}{'…' if len(text) > 400 else ''}"
 
 
 def _sources(specs: Sequence[FunctionSpec], laws: Sequence[Law]) -> dict[str, Source]:

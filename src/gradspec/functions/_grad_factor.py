@@ -82,7 +82,7 @@ class GradFactor(Function):
         return scaling.scaled(ctx, grad_inputs[0])
 
 
-def grad_factor(x: Tensor, factor: Factor) -> Tensor:
+def grad_factor(x: Tensor, factor: Factor = REQUIRED) -> Tensor:
     """Return `x`, and multiply its gradient by `factor`: `GradFactor.apply` as a plain function.
 
     Args:
@@ -122,5 +122,5 @@ GRAD_FACTOR = FunctionSpec(
     effects=promise.EFFECTS,
     formula=Formula(primal="x", surrogate="f * x"),
     references=(promise.DIFFLOGIC, promise.REVERSAL),
-    differences=(),
+    differences=promise.differences("torchlogix.functional.GradFactor", "f"),
 )

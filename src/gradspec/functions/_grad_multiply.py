@@ -11,7 +11,7 @@ from gradspec.functions import _gradient_scaling as scaling
 from gradspec.functions import _gradient_scaling_promise as promise
 from gradspec.functions._gradient_scaling import REQUIRED, Factor
 from gradspec.functions._torch import allow_in_graph
-from gradspec.spec import Formula, FunctionSpec
+from gradspec.spec import Difference, Formula, FunctionSpec
 
 
 @allow_in_graph
@@ -82,7 +82,7 @@ class GradMultiply(Function):
         return scaling.scaled(ctx, grad_inputs[0])
 
 
-def grad_multiply(x: Tensor, scale: Factor) -> Tensor:
+def grad_multiply(x: Tensor, scale: Factor = REQUIRED) -> Tensor:
     """Return `x`, and multiply its gradient by `scale`: `GradMultiply.apply` as a plain function.
 
     Args:
@@ -122,5 +122,14 @@ GRAD_MULTIPLY = FunctionSpec(
     effects=promise.EFFECTS,
     formula=Formula(primal="x", surrogate="scale * x"),
     references=(promise.GRADIENT_MULTIPLIER, promise.REVERSAL),
-    differences=(),
+    differences=(
+        *promise.differences("espnet2.asr.encoder.avhubert_encoder.GradMultiply", "scale"),
+        Difference(
+            peer="espnet2.asr.encoder.beats_encoder.GradMultiply",
+            published="Called with a tuple, `apply((x, scale))`, as its encoder does, it cuts the graph: no gradient.",
+            ours="A tuple is refused with an error that says what to write.",
+            law="vjp",
+            case="factor 0.1",
+        ),
+    ),
 )

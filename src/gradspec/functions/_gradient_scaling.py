@@ -78,6 +78,8 @@ def checked_factor(x: Tensor, factor: Factor, *, call: str, name: str) -> Factor
         return _checked_tensor(x, factor, call, name)
     if isinstance(factor, complex):
         raise TypeError(f"{call}: {name} is the complex {factor}, expected a real number")
+    if isinstance(factor, torch.SymFloat | torch.SymInt):
+        return factor  # a float that a dynamic compilation keeps open; float() would close it
     if not isinstance(factor, Real):
         raise TypeError(f"{call}: {name} is a {type(factor).__name__}, expected a float or a tensor")
     return float(factor)

@@ -10,7 +10,7 @@ Remedy: give `apply` the documented argument names.
 
 from __future__ import annotations
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Trial, raised
 from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import on_spec_side
@@ -23,9 +23,8 @@ def _check(trial: Trial) -> Finding:
     try:
         got = outputs(trial.spec.function(**keywords))
     except TypeError as error:
-        text = " ".join(str(error).split())[:300]
         names = ", ".join(f"{name}=..." for name in keywords)
-        return broken(f"called with {names} it raised TypeError: {text}", details={"raised": text})
+        return raised(error, f"called with {names} it")
     for mine, theirs in zip(got, expected, strict=True):
         if (finding := compare(trial, "value of the keyword call", mine, theirs)) is not HOLDS:
             return finding

@@ -9,7 +9,7 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 
 from __future__ import annotations
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, shown
 from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import on_spec_side
@@ -21,8 +21,7 @@ def _check(trial: Trial) -> Finding:
     try:
         got = outputs(trial.spec.function(*inputs.args()))
     except Exception as error:
-        text = " ".join(str(error).split())[:300]
-        return Finding(status=Status.ERROR, message=f"the case raised {type(error).__name__}: {text}")
+        return Finding(status=Status.ERROR, message=f"the case raised {shown(error)}")
     if len(got) != len(expected):
         return broken("forward returns another number of outputs", got=str(len(got)), expected=str(len(expected)))
     for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):

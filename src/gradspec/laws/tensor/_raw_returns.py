@@ -37,7 +37,10 @@ def _check(trial: Trial) -> Finding:
 def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:
     x = inputs.tensors()
     with spying(cls, "jvp") as calls:
-        y, _ = pushforward(inputs.closed(trial.spec.function), x, like(x, trial.seed))
+        try:
+            y, _ = pushforward(inputs.closed(trial.spec.function), x, like(x, trial.seed))
+        except Exception:
+            return HOLDS  # that forward mode raises is for the law jvp to say; backward was looked at above
     for _, returned in calls:
         for raw, value in zip(returned, y, strict=True):
             if describe(raw) != describe(value):

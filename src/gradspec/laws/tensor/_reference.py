@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
+from gradspec.law import shown
 from gradspec.spec import FunctionSpec
 
 
@@ -44,8 +45,7 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
     try:
         return function(*args, **kwargs)
     except Exception as error:
-        text = " ".join(str(error).split())
-        raise SpecFaultError(f"the {role} of the spec raised {type(error).__name__}: {text[:300]}") from error
+        raise SpecFaultError(f"the {role} of the spec raised {shown(error)}") from error
 
 
 def stop(value: Any) -> Any:

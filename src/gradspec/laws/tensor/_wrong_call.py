@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import Finding, Law, Status, Trial, broken
+from gradspec.law import Finding, Law, Status, Trial, broken, shown
 from gradspec.laws.tensor._memory import first_change, snapshots
 
 
@@ -32,7 +32,7 @@ def _check(trial: Trial) -> Finding:
         trial.spec.function(*args, **kwargs)
     except Exception as error:
         message = " ".join(str(error).split())
-        got = f"{type(error).__name__}: {message[:300]}"
+        got = shown(error)
         if not isinstance(error, misuse.error) or not re.search(misuse.match, message, re.DOTALL):
             return broken(
                 "the wrong call gets another error than documented", argument=call, got=got, expected=expected

@@ -1,0 +1,73 @@
+"""Sphinx configuration: `sphinx-build -c conf docs build/html`."""
+
+import warnings
+
+import gradspec
+
+# Sphinx 9 deprecates a call that sphinx-autodoc-typehints 3.6.1, the last one for Python 3.11, still makes.
+warnings.filterwarnings("ignore", message=".*set_application.*")
+
+project = "gradspec"
+author = "the gradspec authors"
+project_copyright = "the gradspec authors"
+version = release = gradspec.__version__
+
+extensions = [
+    "gradspec.sphinx_ext",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_autodoc_typehints",
+    "sphinx_copybutton",
+]
+
+gradspec_records = ["../build/records/site.json"]
+gradspec_committed_records = ["../docs/records/peers.json"]
+gradspec_inventories = {
+    "python": ("https://docs.python.org/3/", "inventories/python.txt"),
+    "torch": ("https://docs.pytorch.org/docs/stable/", "inventories/torch.txt"),
+}
+
+nitpicky = True
+exclude_patterns = ["records", "examples"]
+suppress_warnings: list[str] = []
+default_role = "code"
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+typehints_use_signature = True
+typehints_use_signature_return = True
+typehints_use_rtype = False
+always_use_bars_union = True
+
+myst_enable_extensions = ["deflist"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "furo"
+html_title = "gradspec"
+html_math_renderer = "gradspec_katex"
+html_theme_options = {"top_of_page_buttons": []}
+html_show_sphinx = False
+html_copy_source = False
+
+
+def setup(app):
+    """Work around what napoleon and Sphinx misread; both come before napoleon and sphinx-autodoc-typehints (500)."""
+    app.connect("autodoc-process-docstring", _no_type_in_comment, priority=450)
+    app.connect("autodoc-process-signature", _no_factory_in_signature, priority=450)
+
+
+def _no_type_in_comment(app, what, name, obj, options, lines):
+    # napoleon takes what stands before a colon in the first line of a `#:` comment for a type.
+    if what == "attribute" and lines:
+        lines[:0] = ["..", ""]
+
+
+def _no_factory_in_signature(app, what, name, obj, options, args, returns):
+    # The default of a dataclass field with a factory is no Python, and Sphinx then splits the signature at commas.
+    return (args.replace("<factory>", "..."), returns) if args and "<factory>" in args else None

@@ -1,0 +1,85 @@
+"""Every task of the project: `nox --list` shows them, `nox -s NAME` runs one.
+
+pip installs, under the exact versions of conf/constraints.txt, so that a session is the same everywhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
+
+ROOT = Path(__file__).parent
+BUILD = ROOT / "build"
+SITE_RECORD = "build/records/site.json"
+TARGETS = ["gradspec.functions"]
+PEERS = ["torchlogix==0.2.2", "espnet==202511"]
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests; arguments go to pytest."""
+    install(session, "test", "docs")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def doctests(session: nox.Session) -> None:
+    """Run every example of every docstring; fail if there is none."""
+    install(session, "test", "docs")
+    session.run("pytest", "--doctest-modules", "src/gradspec", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, formatting and the direction of imports."""
+    install(session, "lint", "docs")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types, strictly."""
+    install(session, "types", "docs")
+    session.run("mypy")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Verify every function, write the record, build the site with warnings as errors, test what was built."""
+    install(session, "docs", "test")
+    # The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
+    session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
+    session.run("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
+    session.run("pytest", "-q", "tests/site", env={"GRADSPEC_SITE": "build/html", "GRADSPEC_SITE_REQUIRED": "1"})
+    session.log(f"open {(BUILD / 'html' / 'index.html').as_uri()}")
+
+
+@nox.session(default=False)
+def peers(session: nox.Session) -> None:
+    """Hold the published implementations to our specs, and write the record that the pages show."""
+    install(session)
+    folder = BUILD / "peers" / "site-packages"
+    session.install("--no-deps", "--upgrade", "--target", str(folder), *PEERS)
+    session.run("python", "tests/peers/record.py", "--site", str(folder), "--out", "docs/records/peers.json")
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Measure, interleaved, against hand-written code, and write the records of the benchmarks."""
+    install(session)
+    out = "docs/records/benchmarks/gradient_scaling.json"
+    session.run("python", "tests/benchmarks/gradient_scaling.py", "--out", out)
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the project, editable, and the tools of some dependency groups, at the tested versions."""
+    tools = nox.project.dependency_groups(PYPROJECT, *groups) if groups else ()
+    session.install("-c", "conf/constraints.txt", "-e", ".", *tools)

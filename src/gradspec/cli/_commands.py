@@ -1,0 +1,194 @@
+"""The commands: arguments in, report out, exit code by verdicts. Nothing here imports torch before it must."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec import __version__
+from gradspec.profile import ProfileError, available, load_profile
+from gradspec.registry import (
+    LawError,
+    TargetError,
+    did_you_mean,
+    installed_specs,
+    laws,
+    resolve_all,
+    select_checks,
+    select_laws,
+)
+from gradspec.report import RecordError, Report, read_record, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradspec.law import Law
+    from gradspec.spec import FunctionSpec
+
+
+class Unusable(click.ClickException):
+    """Arguments that cannot be used: one line, and nothing was run or written."""
+
+    exit_code = 2
+
+
+def _block(heading: str, *lines: str) -> str:
+    # The escape keeps click from filling the lines into a paragraph.
+    return "\n".join((f"\b\n{heading}:", *(f"  {line}" for line in lines)))
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
+)
+@click.version_option(__version__, prog_name="gradspec")
+def main() -> None:
+    """Hold custom autograd functions to the laws that their specs promise."""
+
+
+@main.command(
+    epilog=_block(
+        "Exit code",
+        "0  every law holds, or says why it was not checked",
+        "1  a law is broken or inconclusive, or something raised",
+        "2  the arguments cannot be used; nothing was run or written",
+    )
+    + "\n\n"
+    + _block(
+        "Examples",
+        "gradspec check gradspec.functions",
+        'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
+        "gradspec check my_specs.py --profile full --record record.json",
+    )
+)
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again.")
+@click.option("--case", metavar="NAME", help="Only the case of this name.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
+@click.option(
+    "--profile",
+    "profile_name",
+    default="quick",
+    show_default=True,
+    metavar="NAME|FILE.toml",
+    help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the report, whatever it says.")
+@click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
+@click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
+def check(
+    targets: tuple[str, ...],
+    law_names: tuple[str, ...],
+    case: str | None,
+    seed: int,
+    profile_name: str,
+    as_json: bool,
+    record: Path | None,
+    exit_zero: bool,
+    verbose: bool,
+) -> None:
+    """Check specs against the laws.
+
+    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module.
+    """
+    with _one_line_errors():
+        if record is not None and record.is_dir():
+            raise Unusable(f"--record {record} is a folder: give the path of a file")
+        profile = load_profile(profile_name)
+        profile = replace(profile, laws=law_names or profile.laws)
+        # Whatever the code under test prints must not end up in the report.
+        with contextlib.redirect_stdout(sys.stderr):
+            pairs = resolve_all(targets)
+            report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case)
+        if record is not None:
+            _save(report, record)
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    else:
+        _print(report, verbose=verbose)
+    sys.exit(1 if report.failures and not exit_zero else 0)
+
+
+@main.command("list", epilog=_block("Examples", "gradspec list", "gradspec list my_package.specs"))
+@click.argument("targets", nargs=-1, metavar="[TARGET...]")
+def list_(targets: tuple[str, ...]) -> None:
+    """List the specs that can be checked, and the laws.
+
+    Without a TARGET: those of gradspec and of installed packages (entry points `gradspec.specs`).
+    """
+    from gradspec.cli import _tables
+
+    with _one_line_errors():
+        pairs = resolve_all(targets) if targets else installed_specs()
+        known = laws()
+    console = _tables.console()
+    _tables.put(console, _tables.specs(pairs))
+    _tables.put(console, _tables.laws(known))
+
+
+@main.command(epilog=_block("Examples", "gradspec explain vjp"))
+@click.argument("law")
+def explain(law: str) -> None:
+    """Say what a law states, why it matters, what breaks it, and the remedy."""
+    from gradspec.cli import _tables
+
+    with _one_line_errors():
+        (found,) = select_laws([law])
+    click.echo(_tables.law_page(found), nl=False)
+
+
+@main.command(
+    epilog=_block(
+        "Examples",
+        "gradspec check gradspec.functions --record record.json",
+        "gradspec show record.json --verbose",
+    )
+)
+@click.argument("record", type=click.Path(path_type=Path), metavar="RECORD.json")
+@click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
+def show(record: Path, verbose: bool) -> None:
+    """Show a saved record as `check` showed it, with the exit code of `check`."""
+    with _one_line_errors():
+        report = read_record(record)
+    _print(report, verbose=verbose, provenance=True)
+    sys.exit(1 if report.failures else 0)
+
+
+def _run(pairs: list[tuple[str, FunctionSpec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
+    from gradspec.cli import _tables
+    from gradspec.verify import verify
+
+    checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
+    if case is not None and case not in (known := {check.case for check in checks}):
+        have = f"the cases are {', '.join(map(repr, sorted(known)))}"
+        raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
+    specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
+    with _tables.progress() as report_progress:
+        return verify(specs, chosen, case=case, paths=paths, progress=report_progress, **how)
+
+
+def _save(report: Report, path: Path) -> None:
+    try:
+        write_record(report, path)
+    except OSError as error:
+        raise Unusable(f"--record {path} cannot be written ({error.strerror}): give another path") from None
+
+
+def _print(report: Report, *, verbose: bool, provenance: bool = False) -> None:
+    from gradspec.cli import _tables
+
+    _tables.print_report(report, verbose=verbose, provenance=provenance)
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except (LawError, ProfileError, RecordError, TargetError) as error:
+        raise Unusable(" ".join(str(error).split())) from None

@@ -1,0 +1,139 @@
+"""The pytest plugin: one item for each spec, law and case. It imports torch only when specs are asked for."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradspec.law import Status
+    from gradspec.profile import Profile
+    from gradspec.verify import Check
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("gradspec", "laws of custom autograd functions")
+    group.addoption(
+        "--gradspec",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        dest="gradspec_targets",
+        help="hold the specs of TARGET to the laws: package.module, package.module:NAME or file.py; may be repeated",
+    )
+    group.addoption(
+        "--gradspec-law",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="gradspec_laws",
+        help="only this law; may be repeated",
+    )
+    group.addoption(
+        "--gradspec-profile",
+        default="quick",
+        metavar="NAME|FILE.toml",
+        dest="gradspec_profile",
+        help="which laws, how hard (default: quick)",
+    )
+    parser.addini(
+        "gradspec_targets",
+        type="linelist",
+        default=[],
+        help="targets of gradspec in a run that does not name single test files",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is held to the laws."""
+    targets = _targets(config)
+    return f"gradspec: {', '.join(targets)} (profile {config.option.gradspec_profile})" if targets else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k, -m and --deselect choose
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Add an item for each spec, law and case."""
+    targets = _targets(session.config)
+    if not targets:
+        return
+    for collector in _collectors(session, targets):
+        items.extend(session.genitems(collector))
+
+
+class SpecCollector(pytest.Collector):
+    """The checks of one spec."""
+
+    def __init__(self, *, checks: list[Check], profile: Profile, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.checks = checks
+        self.profile = profile
+        #: What was said so far on each case: a law that requires another looks here.
+        self.said: dict[str, dict[str, Status]] = {}
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item for each law and case."""
+        for check in self.checks:
+            yield LawItem.from_parent(self, name=f"{check.law.name}[{check.case}]", check=check)
+
+
+class LawItem(pytest.Item):
+    """One law, held against one spec on one case."""
+
+    parent: SpecCollector
+
+    def __init__(self, *, check: Check, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.check = check
+
+    def runtest(self) -> None:
+        """Run the check, and say what the command line would say."""
+        from gradspec.law import Status
+        from gradspec.render import failure_text, reason
+        from gradspec.verify import run_check
+
+        said = self.parent.said.setdefault(self.check.case, {})
+        with pytest.MonkeyPatch.context() as patch:
+            # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
+            patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
+            verdict = run_check(self.check, self.parent.profile, prior=said)
+        said[verdict.law] = verdict.status
+        if verdict.status.is_failure:
+            pytest.fail(failure_text(verdict), pytrace=False)
+        if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
+            pytest.skip(reason(verdict))
+
+    def reportinfo(self) -> tuple[Any, None, str]:
+        """Return where the item stands; it has no line in a file."""
+        return self.path, None, self.nodeid
+
+
+def _targets(config: pytest.Config) -> list[str]:
+    given: list[str] = config.option.gradspec_targets
+    if given:
+        return given
+    # Who runs one test file does not wait for all laws.
+    single = any(arg.partition("::")[0].endswith(".py") for arg in config.args)
+    return [] if single else config.getini("gradspec_targets")
+
+
+def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
+    from gradspec.profile import ProfileError, load_profile
+    from gradspec.registry import LawError, TargetError, resolve_all, select_checks, select_laws
+
+    option = session.config.option
+    try:
+        profile = load_profile(option.gradspec_profile)
+        profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+        pairs = resolve_all(targets)
+        checks = select_checks(pairs, select_laws(profile.laws), profile)
+    except (LawError, ProfileError, TargetError) as error:
+        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+    for _, spec in pairs:
+        mine = [check for check in checks if check.spec is spec]
+        yield SpecCollector.from_parent(session, name=spec.name, nodeid=spec.name, checks=mine, profile=profile)

@@ -1,0 +1,182 @@
+"""What cannot be used gets one line that says what to do, exit code 2, and leaves every file as it was."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from gradspec import registry
+from gradspec.report import read_record
+
+TARGETS = {
+    "no_such_package": "no module 'no_such_package': install it, or run from the folder that holds it",
+    "gradspec.function": "no module 'gradspec.function': did you mean 'gradspec.functions'?",
+    "gradspec.functions.GRAD_FACTOR": (
+        "no module 'gradspec.functions.GRAD_FACTOR': write gradspec.functions:GRAD_FACTOR for a name in a module"
+    ),
+    "tests/functions": (
+        "'tests/functions' is no import path: write package.module, package.module:NAME, or a .py file"
+    ),
+    "tin.py": "no file 'tin.py': give the path of a Python file, or an import path",
+    "tiny:HONST": "'tiny' has no 'HONST': did you mean 'HONEST'?",
+    "tiny.py:Z": "'tiny.py' has no 'Z': its specs are 'honest', 'ignores_factor', 'HONEST', 'DISEASED'",
+    "tiny:cases": "'tiny:cases' is a function: name a FunctionSpec, or a tuple of them",
+    "json": "'json' holds no FunctionSpec: name a module that does, or add one (`gradspec list`)",
+    "twice": "two specs are called 'honest' (twice and twice): rename one of them",
+    "caseless": "spec 'caseless' has no case: let its `cases` yield at least one",
+    "same_case": "spec 'same_case' has two cases named 'factor 1': rename or remove one of them",
+    "exits": (
+        "importing 'exits' raised SystemExit: out of here: fix it, `python -c \"import exits\"` shows the traceback"
+    ),
+    "needs.py": (
+        "importing 'needs.py' raised ModuleNotFoundError: No module named 'nothing_like_it': "
+        "fix it, `python needs.py` shows the traceback"
+    ),
+}
+
+MODULES = {
+    "twice": "import dataclasses, tiny\nA = tiny.HONEST\nB = dataclasses.replace(A, version=2)\n",
+    "caseless": "import dataclasses, tiny\nA = dataclasses.replace(tiny.HONEST, name='caseless', cases=lambda m: [])\n",
+    "same_case": "import dataclasses, tiny\n"
+    "A = dataclasses.replace(tiny.HONEST, name='same_case', cases=lambda m: 2 * list(tiny.cases(m))[1:])\n",
+    "exits": "import sys\nsys.exit('out of\\nhere')\n",
+    "needs": "import nothing_like_it\n",
+}
+
+
+@pytest.fixture
+def refused(gradspec, folder):
+    """Run `check` on something unusable, with a record in place that must survive; return its line."""
+    for name, text in MODULES.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "record.json").write_text("an earlier record")
+
+    def run(*words):
+        result = gradspec("check", *words, "--record", "record.json")
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert isinstance(result.exception, SystemExit)
+        assert (folder / "record.json").read_text() == "an earlier record"
+        assert not (folder / "record.json.partial").exists()
+        line = result.stderr.removeprefix("Error: ").removesuffix("\n")
+        assert "\n" not in line
+        return line
+
+    return run
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_target(refused, target):
+    assert refused(target) == TARGETS[target]
+
+
+def test_two_targets_with_different_specs_of_one_name(refused):
+    expected = "two specs are called 'honest' (tiny:HONEST and twice:B): rename one of them"
+    assert refused("tiny:HONEST", "twice:B") == expected
+
+
+def test_law(refused):
+    assert refused("tiny", "--law", "vjpp") == "no law 'vjpp': did you mean 'vjp'?"
+
+
+def test_case(refused):
+    assert refused("tiny", "--case", "factor 0.2") == "no case 'factor 0.2': did you mean 'factor 0.1' or 'factor 1'?"
+
+
+def test_profile_that_does_not_exist(refused):
+    assert refused("tiny", "--profile", "quik").startswith("no profile 'quik': choose from cuda, full, quick")
+
+
+PROFILES = {
+    "directions = ": "profile 'mine.toml' is not valid TOML: ",
+    "direction = 2": "profile 'mine.toml' has the unknown key 'direction': the keys are laws, backend, ",
+    "directions = 'two'": "profile 'mine.toml': directions is 'two', expected int",
+    "laws = ['vjpp']": "no law 'vjpp': did you mean 'vjp'?",
+}
+
+
+@pytest.mark.parametrize("text", PROFILES)
+def test_profile(refused, folder, text):
+    (folder / "mine.toml").write_text(text)
+
+    assert refused("tiny", "--profile", "mine.toml").startswith(PROFILES[text])
+
+
+def test_that_a_law_on_the_command_line_goes_before_those_of_the_profile(gradspec, folder):
+    (folder / "mine.toml").write_text("laws = ['primal', 'vjp']")
+    both = gradspec("check", "tiny:HONEST", "--profile", "mine.toml").stdout
+    one = gradspec("check", "tiny:HONEST", "--profile", "mine.toml", "--law", "vjp").stdout
+
+    assert "2 laws hold" in both
+    assert "1 law holds" in one
+
+
+@pytest.mark.parametrize("path", [".", "tiny.py/record.json"])
+def test_record_that_cannot_be_written(gradspec, path):
+    result = gradspec("check", "tiny:HONEST", "--law", "vjp", "--record", path)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: --record {path} ")
+    assert result.stderr.count("\n") == 1
+
+
+RECORDS = {
+    '{"schema": 99}': "record.json has schema version 99, and this gradspec reads 1: make it again",
+    "not a record": "record.json is not JSON ",
+    '{"schema": 1}': "record.json is not a record of schema 1 (KeyError: 'provenance'): make it again",
+}
+
+
+@pytest.mark.parametrize("text", RECORDS)
+def test_record(gradspec, folder, text):
+    (folder / "record.json").write_text(text)
+    result = gradspec("show", "record.json")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {RECORDS[text]}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_record_that_does_not_exist(gradspec):
+    assert gradspec("show", "nowhere.json").exit_code == 2
+
+
+def test_that_a_case_that_raises_is_a_verdict_and_not_a_crash(gradspec, folder):
+    result = gradspec("check", "raising.py", "--law", "vjp", "--record", "record.json")
+
+    assert result.exit_code == 1
+    assert "raising: `vjp` could not run on case `(making the cases)`" in result.stdout
+    assert "KeyError: 'no such table'" in result.stdout
+    assert {v.status for v in read_record(folder / "record.json").failures} == {"error"}
+
+
+def test_that_a_process_prints_the_line_and_no_traceback(folder):
+    command = [sys.executable, "-c", "from gradspec.cli import main; main()", "check", "no_such_package"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 2
+    assert run.stderr == f"Error: {TARGETS['no_such_package']}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("a string", "entry point 'theirs:LAW' of gradspec.laws is a str: give a Law or a tuple"),
+        (ImportError("gone"), "entry point 'theirs:LAW' of gradspec.laws raised ImportError: gone: fix it"),
+        ("vjp", "two laws are called 'vjp': rename the one that is not gradspec's"),
+    ],
+)
+def test_law_of_another_package(gradspec, monkeypatch, value, message):
+    def load():
+        if isinstance(value, Exception):
+            raise value
+        return registry.LAWS_BY_NAME[value] if value == "vjp" else value
+
+    monkeypatch.setattr(registry, "LAWS_BY_NAME", {law.name: law for law in registry.laws()}, raising=False)
+    entry = SimpleNamespace(value="theirs:LAW", load=load)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    result = gradspec("check", "tiny", "--law", "vjp")
+
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {message}\n"

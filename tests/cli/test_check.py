@@ -1,0 +1,187 @@
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from gradspec.report import Report, read_record
+
+FAILURE = """\
+ignores_factor breaks `vjp` on case `factor 0.1`
+
+  """
+
+
+def test_that_all_holds_is_exit_code_0(gradspec):
+    result = gradspec("check", "tiny:HONEST", "--law", "vjp", "--law", "primal")
+
+    assert result.exit_code == 0
+    assert "honest on 2 cases: 2 laws hold\n" in result.stdout
+
+
+def test_that_a_broken_law_is_exit_code_1_and_says_what_to_do(gradspec):
+    result = gradspec("check", "tiny:DISEASED", "--law", "vjp", "--seed", "3")
+
+    assert result.exit_code == 1
+    assert FAILURE in result.stdout
+    failure = result.stdout[result.stdout.index(FAILURE) :]
+    for label in ("of `x`", "      got        ", "      expected   ", "   at [", "  Likely: "):
+        assert label in failure
+    assert "  Again:  gradspec check tiny:DISEASED --law vjp --case 'factor 0.1' --seed 3\n" in failure
+    assert "ignores_factor on 2 cases: 0 laws hold, 1 broken (vjp)\n" in result.stdout
+
+
+def test_that_the_command_it_gives_reproduces_the_failure_alone(gradspec):
+    result = gradspec("check", "tiny.py:ignores_factor", "--law", "vjp", "--case", "factor 0.1", "--seed", "3")
+
+    assert result.exit_code == 1
+    assert "ignores_factor on 1 case: 0 laws hold, 1 broken (vjp)\n" in result.stdout
+
+
+def test_that_the_table_has_a_row_for_each_law_and_a_column_for_each_spec(gradspec):
+    lines = gradspec("check", "tiny", "--law", "vjp", "--law", "formula").stdout.splitlines()
+
+    assert next(line.split() for line in lines if line.strip()) == ["law", "honest", "ignores_factor"]
+    assert [" ".join(line.split()) for line in lines if line.startswith((" vjp", " formula"))] == [
+        "formula · not applicable 2 · not applicable 2",
+        "vjp ✓ holds 2 ✗ broken 1, ✓ holds 1",
+    ]
+
+
+def test_that_verbose_says_why_a_law_was_not_checked(gradspec):
+    quiet = gradspec("check", "tiny:HONEST", "--law", "formula").stdout
+    verbose = gradspec("check", "tiny:HONEST", "--law", "formula", "--verbose").stdout
+
+    assert "honest · formula · factor 1: not applicable: " in verbose
+    assert "not applicable: " not in quiet
+
+
+def test_that_json_is_the_report_and_nothing_else(gradspec, folder):
+    with (folder / "tiny.py").open("a") as file:
+        file.write("print('a stray line')\n")
+    result = gradspec("check", "tiny.py", "--law", "vjp", "--json")
+
+    assert result.exit_code == 1
+    assert result.stderr == "a stray line\n"
+    report = Report.from_json(result.stdout)
+    assert report.to_json() == result.stdout
+    assert [(v.spec, v.case, v.status) for v in report.verdicts] == [
+        ("honest", "factor 0.1", "holds"),
+        ("honest", "factor 1", "holds"),
+        ("ignores_factor", "factor 0.1", "broken"),
+        ("ignores_factor", "factor 1", "holds"),
+    ]
+    assert json.loads(result.stdout)["provenance"]["profile"]["laws"] == ["vjp"]
+
+
+def test_that_a_record_is_written_though_a_law_is_broken(gradspec, folder):
+    result = gradspec("check", "tiny", "--law", "vjp", "--record", "records/tiny.json")
+
+    assert result.exit_code == 1
+    assert [v.spec for v in read_record(folder / "records/tiny.json").failures] == ["ignores_factor"]
+    assert [path.name for path in (folder / "records").iterdir()] == ["tiny.json"]
+
+
+def test_that_exit_zero_leaves_the_judgement_to_the_reader(gradspec, folder):
+    result = gradspec("check", "tiny", "--law", "vjp", "--record", "tiny.json", "--exit-zero")
+
+    assert result.exit_code == 0
+    assert len(read_record(folder / "tiny.json").failures) == 1
+
+
+def test_that_show_says_what_check_said_and_where_it_was_measured(gradspec):
+    checked = gradspec("check", "tiny", "--law", "vjp", "--record", "tiny.json")
+    shown = gradspec("show", "tiny.json")
+
+    said, _, measured = shown.stdout.rpartition("recorded: ")
+    assert said == checked.stdout
+    assert shown.exit_code == checked.exit_code == 1
+    assert "torch 2." in measured
+    assert "seed 0" in measured
+
+
+def test_that_list_names_targets_that_check_takes_and_the_laws(gradspec):
+    lines = [" ".join(line.split()) for line in gradspec("list", "tiny.py").stdout.splitlines()]
+
+    assert "honest tiny.py:HONEST Scales the gradient." in lines
+    assert "ignores_factor tiny.py:DISEASED Scales the gradient." in lines
+    assert any(line.startswith("vjp derivative ") for line in lines)
+
+
+def test_that_list_without_a_target_lists_ours(gradspec):
+    assert "gradspec.functions:GRAD_FACTOR" in gradspec("list").stdout
+
+
+def test_that_explain_prints_the_page_of_the_law(gradspec):
+    from gradspec.registry import select_laws
+
+    (law,) = select_laws(["vjp"])
+    page = gradspec("explain", "vjp").stdout
+
+    assert law.statement in page
+    assert law.section("Remedy").split()[0] in page.partition("Remedy:")[2]
+    assert "family: derivative" in page
+    assert ":math:" not in page
+
+
+@pytest.mark.parametrize("command", ["check", "list", "explain", "show"])
+def test_that_help_has_an_example(gradspec, command):
+    help_text = gradspec(command, "--help").stdout
+
+    examples = help_text.partition("Examples:\n")[2].splitlines()
+    assert any(line.startswith(f"    gradspec {command}") for line in examples)
+
+
+def _environment():
+    loud = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "PYTHONIOENCODING")
+    kept = {key: value for key, value in os.environ.items() if key not in loud}
+    return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+
+
+COMMAND = [sys.executable, "-c", "from gradspec.cli import main; main()", "check", "tiny", "--law", "vjp"]
+
+
+def test_that_a_pipe_gets_no_colour_and_no_progress(folder):
+    run = subprocess.run(COMMAND, capture_output=True, text=True, encoding="utf-8", env=_environment(), check=False)
+
+    assert run.returncode == 1
+    assert "\x1b" not in run.stdout
+    assert run.stderr == ""
+
+
+def test_that_a_terminal_gets_a_progress_bar_on_stderr(folder):
+    terminal, child = pty.openpty()
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=child, env=_environment()) as run:
+        os.close(child)
+        drawn = b""
+        while chunk := _read(terminal):
+            drawn += chunk
+        assert run.stdout is not None
+        printed = run.stdout.read()
+    os.close(terminal)
+
+    assert "/4" in drawn.decode()
+    assert "honest · vjp · factor 0.1" in drawn.decode()
+    assert b"\x1b" not in printed
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux: the other end is closed
+        return b""
+
+
+@pytest.mark.parametrize("words", ["--help", "check --help", "show record.json"])
+def test_that_what_needs_no_torch_does_not_import_it(gradspec, words):
+    if words.startswith("show"):
+        gradspec("check", "tiny:HONEST", "--law", "vjp", "--record", "record.json")
+    code = (
+        "import atexit, sys; from gradspec.cli import main;"
+        "atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+
+    assert run.stderr == "False\n"

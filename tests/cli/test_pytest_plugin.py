@@ -1,0 +1,132 @@
+"""The plugin, run as users run it: in a process of its own."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradspec_pytest
+
+
+@pytest.fixture
+def run_pytest(folder):
+    (folder / "pytest.ini").write_text("[pytest]\n")
+
+    def run(*words):
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_that_each_spec_law_and_case_is_an_item(run_pytest):
+    run = run_pytest("--gradspec", "tiny", "--gradspec-law", "vjp", "--gradspec-law", "primal", "--collect-only", "-q")
+
+    assert run.returncode == 0
+    assert run.stdout.splitlines()[:8] == [
+        "honest::primal[factor 0.1]",
+        "honest::primal[factor 1]",
+        "honest::vjp[factor 0.1]",
+        "honest::vjp[factor 1]",
+        "ignores_factor::primal[factor 0.1]",
+        "ignores_factor::primal[factor 1]",
+        "ignores_factor::vjp[factor 0.1]",
+        "ignores_factor::vjp[factor 1]",
+    ]
+
+
+def test_that_a_failure_says_what_the_command_line_says(run_pytest, gradspec):
+    run = run_pytest("--gradspec", "tiny.py", "--gradspec-law", "vjp")
+    said = gradspec("check", "tiny.py", "--law", "vjp").stdout
+    failure = said[said.index("ignores_factor breaks") : said.index("honest on")].strip()
+
+    assert run.returncode == 1
+    assert "3 passed" in run.stdout
+    assert "1 failed" in run.stdout
+    assert failure.endswith("Again:  gradspec check tiny.py:DISEASED --law vjp --case 'factor 0.1' --seed 0")
+    assert failure in run.stdout
+    assert "Traceback" not in run.stdout
+
+
+def test_that_what_was_not_checked_is_skipped_with_its_reason(run_pytest):
+    run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-law", "formula", "-rs")
+
+    assert run.returncode == 0
+    assert "2 skipped" in run.stdout
+    assert ": not applicable: " in run.stdout
+
+
+def test_that_k_selects(run_pytest):
+    run = run_pytest("--gradspec", "tiny", "-k", "honest and vjp")
+
+    assert run.returncode == 0
+    assert "2 passed" in run.stdout
+
+
+def test_that_targets_of_the_ini_file_join_a_whole_run_but_not_that_of_one_file(run_pytest, folder):
+    (folder / "pytest.ini").write_text("[pytest]\ngradspec_targets =\n    tiny:HONEST\n")
+    (folder / "test_own.py").write_text("def test_own(): pass\n")
+
+    assert "3 passed" in run_pytest("--gradspec-law", "vjp").stdout
+    assert "1 passed" in run_pytest("--gradspec-law", "vjp", "test_own.py::test_own").stdout
+
+
+def test_that_a_law_sees_what_was_said_of_the_laws_it_requires(run_pytest, folder):
+    # The plugin must hand on the statuses by case, as `verify` does: the second law runs only after the first.
+    (folder / "conftest.py").write_text(
+        "import gradspec.verify\n"
+        "run_check = gradspec.verify.run_check\n"
+        "def spy(check, profile, *, seed=0, prior):\n"
+        "    print(check.case, check.law.name, 'after', dict(prior))\n"
+        "    return run_check(check, profile, seed=seed, prior=prior)\n"
+        "gradspec.verify.run_check = spy\n"
+    )
+    run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-law", "primal", "--gradspec-law", "vjp", "-s")
+
+    assert "factor 0.1 primal after {}" in run.stdout
+    assert "factor 0.1 vjp after {'primal': <Status.HOLDS: 'holds'>}" in run.stdout
+
+
+def test_that_a_case_that_raises_fails(run_pytest):
+    run = run_pytest("--gradspec", "raising", "--gradspec-law", "vjp")
+
+    assert run.returncode == 1
+    assert "KeyError: 'no such table'" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--gradspec", "tiny:HONST"), "ERROR: gradspec: 'tiny' has no 'HONST': did you mean 'HONEST'?"),
+        (("--gradspec", "tiny", "--gradspec-law", "vjpp"), "ERROR: gradspec: no law 'vjpp': did you mean 'vjp'?"),
+        (("--gradspec", "tiny", "--gradspec-profile", "quik"), "ERROR: gradspec: no profile 'quik': choose from "),
+    ],
+)
+def test_that_bad_usage_is_one_line(run_pytest, words, line):
+    run = run_pytest(*words)
+
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+    assert run.stderr.strip().startswith(line)
+    assert run.stderr.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["test_own.py"]])
+def test_that_pytest_starts_without_torch(folder, words):
+    (folder / "test_own.py").write_text("import sys\ndef test_own(): assert 'torch' not in sys.modules\n")
+    code = f"import pytest, sys; code = pytest.main({words}); sys.exit(code or 9 * ('torch' in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stdout
+    assert words != ["--help"] or "--gradspec=TARGET" in run.stdout
+
+
+def test_that_the_plugin_imports_no_other_frontend():
+    # import-linter sees packages only, and a plugin that starts fast is a single module.
+    tree = ast.parse(Path(gradspec_pytest.__file__).read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+
+    assert "gradspec.render" in imported
+    assert not {name for name in imported if name.startswith(("gradspec.cli", "gradspec.sphinx_ext"))}

@@ -1,0 +1,40 @@
+"""Profiles: ours can be read, and a malformed one is refused with what to do."""
+
+import pytest
+
+from gradspec.profile import ProfileError, available, load_profile
+
+
+def test_the_profiles_that_come_with_the_package_can_be_read():
+    assert available() == ("cuda", "full", "quick")
+    assert (load_profile("quick").backend, load_profile("full").backend, load_profile("cuda").device) == (
+        "aot_eager",
+        "inductor",
+        "cuda",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("backend = ", "is not valid TOML"),
+        ("backnd = 'x'", "unknown key 'backnd': the keys are laws, backend"),
+        ("directions = 'many'", "directions is 'many', expected int"),
+        ("directions = 0", "directions must be at least 1"),
+        ("laws = [3]", "expected a list of names"),
+    ],
+)
+def test_a_malformed_profile_is_refused_in_one_line(tmp_path, text, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+
+    with pytest.raises(ProfileError, match=r"mine\.toml") as caught:
+        load_profile(str(path))
+
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_profile_that_does_not_exist_is_refused_with_the_names_of_those_that_do():
+    with pytest.raises(ProfileError, match="choose from cuda, full, quick"):
+        load_profile("quik")

@@ -1,0 +1,67 @@
+"""Records: what is written is what is read, and what cannot be read says so in one line."""
+
+import json
+
+import pytest
+
+from gradspec.laws import LAWS
+from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
+from gradspec.verify import verify
+from specimens import DISEASED, SCALE
+
+LAW = {law.name: law for law in LAWS}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return verify([SCALE, DISEASED["sign_flipped"].spec], [LAW["vjp"], LAW["wrong_call"], LAW["examples"]])
+
+
+def test_a_record_survives_the_disk(report, tmp_path):
+    write_record(report, tmp_path / "deep" / "record.json")
+    read = read_record(tmp_path / "deep" / "record.json")
+
+    assert read.to_json() == report.to_json()
+    assert read.verdicts[0].finding == report.verdicts[0].finding
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["record.json"]
+
+
+def test_a_record_says_where_when_on_what_and_of_which_source(report):
+    assert {"date", "commit", "torch", "python", "device", "seed", "profile"} <= set(report.provenance)
+    assert set(report.sources) >= {"spec scale", "law vjp"}
+    assert report.sources["law vjp"].package == "gradspec"
+    assert "laws/tensor/_vjp.py" in report.sources["law vjp"].files
+
+
+def edited(report, **changes):
+    return json.dumps({**json.loads(report.to_json()), **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "schema version None"),
+        ('{"schema": 99}', f"schema version 99, and this gradspec reads {SCHEMA}"),
+        (f'{{"schema": {SCHEMA}}}', "is not a record of schema"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_refused_in_one_line(text, message):
+    with pytest.raises(RecordError, match=message) as caught:
+        Report.from_json(text, where="x.json")
+
+    assert "x.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_status_is_refused(report):
+    data = json.loads(report.to_json())
+    data["verdicts"][0]["status"] = "fine"
+
+    with pytest.raises(RecordError, match="'fine' is not a valid Status"):
+        Report.from_json(json.dumps(data))
+
+
+def test_verdicts_are_found_by_spec_law_and_case(report):
+    assert {v.spec for v in report.failures} == {"sign_flipped"}
+    assert {v.case for v in report.of(spec="scale", law="wrong_call")} == {"text"}

@@ -1,0 +1,57 @@
+"""The tester tested: each law holds on honest functions, and breaks on its diseases, in the words that it should."""
+
+import re
+
+import pytest
+
+from gradspec.law import Status
+from gradspec.laws import LAWS
+from gradspec.profile import load_profile
+from gradspec.verify import verify
+from specimens import DISEASED, HONEST
+
+PROFILE = load_profile("quick")
+BY_NAME = {law.name: law for law in LAWS}
+
+
+@pytest.fixture(scope="module")
+def honest_report():
+    return verify(HONEST)
+
+
+@pytest.mark.parametrize("law", BY_NAME)
+def test_an_honest_function_is_never_broken(honest_report, law):
+    verdicts = honest_report.of(law=law)
+
+    assert [(v.spec, v.case, v.finding) for v in verdicts if v.status.is_failure] == []
+    # Not vacuous: the law says `holds` somewhere.
+    assert Status.HOLDS in {v.status for v in verdicts}
+
+
+@pytest.mark.parametrize(("law", "name"), [(law.name, name) for law in LAWS for name in law.specimens])
+def test_a_disease_is_caught_by_its_law(law, name):
+    disease = DISEASED[name]
+    verdicts = verify([disease.spec], [BY_NAME[law]]).verdicts
+    broken = [v.finding.message for v in verdicts if v.status is Status.BROKEN]
+
+    assert broken, f"{law} lets {name} pass: {[(v.case, v.status) for v in verdicts]}"
+    assert any(re.search(disease.caught_by[law], message) for message in broken), broken
+
+
+def test_every_law_names_a_disease_and_every_disease_has_a_law():
+    assert [law.name for law in LAWS if not law.specimens] == []
+    assert {(law.name, name) for law in LAWS for name in law.specimens} == {
+        (law, name) for name, disease in DISEASED.items() for law in disease.caught_by
+    }
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_page_of_a_law_says_why_what_breaks_it_and_what_to_do(law):
+    assert law.doc.strip()
+    assert all(law.section(heading) for heading in ("Why it matters", "What breaks it", "Remedy"))
+
+
+def test_a_law_comes_after_the_laws_that_it_requires():
+    names = [law.name for law in LAWS]
+
+    assert all(names.index(needed) < names.index(law.name) for law in LAWS for needed in law.requires)

@@ -1,0 +1,115 @@
+"""Hold the published implementations to our specs, and write the record that the pages show as "Differences".
+
+`nox -s peers` installs the published packages into a folder of their own and runs this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from load import cut
+
+from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY
+from gradspec.profile import load_profile
+from gradspec.report import Report, write_record
+from gradspec.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradspec.spec import FunctionSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """One published implementation, and the promise that it is held to."""
+
+    #: The distribution on PyPI, of which the record notes the version.
+    package: str
+    #: The class, by its import path: also its name in the record.
+    path: str
+    spec: FunctionSpec
+    #: How users of the published class call it.
+    call: Callable[[type], Callable[..., Any]]
+
+
+def _apply(cls: Any) -> Callable[..., Any]:
+    function: Callable[..., Any] = cls.apply
+    return function
+
+
+def _apply_tuple(cls: Any) -> Callable[..., Any]:
+    return lambda x, scale: cls.apply((x, scale))
+
+
+PEERS = (
+    Peer(package="torchlogix", path="torchlogix.functional.GradFactor", spec=GRAD_FACTOR, call=_apply),
+    Peer(package="espnet", path="espnet2.asr.encoder.avhubert_encoder.GradMultiply", spec=GRAD_MULTIPLY, call=_apply),
+    # The only call of this one in espnet, in `TransformerEncoder.extract_features`, gives both arguments in a tuple.
+    Peer(
+        package="espnet", path="espnet2.asr.encoder.beats_encoder.GradMultiply", spec=GRAD_MULTIPLY, call=_apply_tuple
+    ),
+)
+
+
+def held(peer: Peer, site: Path) -> FunctionSpec:
+    """Return our spec about the published implementation in `site`."""
+    module, _, name = peer.path.rpartition(".")
+    cls = cut(site.joinpath(*module.split(".")).with_suffix(".py"), name)
+    return peer.spec.for_(peer.call(cls), name=peer.path, implementation=cls)
+
+
+def versions(site: Path) -> dict[str, str]:
+    """Return the version of each published package in `site`."""
+    found = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=[str(site)])}
+    return {package: found[package] for package in sorted({peer.package for peer in PEERS})}
+
+
+def portable(report: Report) -> Report:
+    """Return the report with file names where messages of torch have the paths of this machine."""
+    return Report.from_json(re.sub(r'(File \\")[^"\\]*/', r"\1", report.to_json()))
+
+
+def summary(report: Report) -> str:
+    """Return what the report says of each peer, in a form to read: the counts, then each failure."""
+    lines = []
+    for peer in PEERS:
+        verdicts = report.of(spec=peer.path)
+        counts = Counter(verdict.status.value for verdict in verdicts)
+        lines += [peer.path, "  " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
+        by_law = Counter(verdict.law for verdict in verdicts if verdict.status.is_failure)
+        for law, n in by_law.items():
+            first = next(v for v in report.of(spec=peer.path, law=law) if v.status.is_failure)
+            lines.append(
+                f"  {law}: {n} cases, the first {first.case!r} ({first.status.value}): {first.finding.message}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Verify, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
+    parser.add_argument("--out", type=Path, required=True, help="where to write the record")
+    options = parser.parse_args()
+    report = verify([held(peer, options.site) for peer in PEERS], profile=load_profile("quick"))
+    report = portable(report)
+    report = replace(
+        report,
+        provenance={**report.provenance, "packages": versions(options.site)},
+        # No import path leads to a class that was cut out of a file: this session is what runs a check again.
+        verdicts=tuple(replace(verdict, again="nox -s peers") for verdict in report.verdicts),
+    )
+    print(summary(report))
+    write_record(report, options.out)
+    print(f"written to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

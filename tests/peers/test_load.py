@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from peers.load import cut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = """\
+import a_module_that_is_not_installed
+
+raise RuntimeError("nothing but the class runs")
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("line 13")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "published.py"
+    path.write_text(MODULE)
+    return path
+
+
+def test_class_is_cut_out_of_a_file_that_cannot_be_imported(module: Path) -> None:
+    assert cut(module, "Twice").apply(torch.tensor(3.0)).item() == 6.0
+
+
+def test_traceback_points_into_the_file(module: Path) -> None:
+    y = cut(module, "Twice").apply(torch.tensor(3.0, requires_grad=True))
+    with pytest.raises(ValueError, match="line 13") as error:
+        y.backward()
+    assert [(str(entry.path), entry.lineno + 1) for entry in error.traceback][-1] == (str(module), 13)
+
+
+def test_unknown_class_lists_those_of_the_file(module: Path) -> None:
+    with pytest.raises(LookupError, match=r"no class 'Thrice'; it has Twice"):
+        cut(module, "Thrice")

@@ -1,0 +1,73 @@
+"""Every Difference on a page is one that the record of the published implementations shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gradspec.functions import FUNCTIONS
+from gradspec.law import Status
+from gradspec.report import Report, read_record
+from gradspec.source import fingerprint, package_root
+
+RECORD = Path(__file__).parents[2] / "docs" / "records" / "peers.json"
+
+differences = pytest.mark.parametrize(
+    "difference",
+    [
+        pytest.param(difference, id=f"{difference.peer}-{difference.law}-{difference.case}")
+        for spec in FUNCTIONS
+        for difference in spec.differences
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def record() -> Report:
+    return read_record(RECORD)
+
+
+@pytest.fixture(scope="module")
+def fresh(record: Report) -> Report:
+    """The record, if it is of today's source; an older one says nothing about today's specs and laws."""
+    moved = [name for name, s in record.sources.items() if fingerprint(s.files, package_root(s.package)) != s.hash]
+    if moved:
+        date = record.provenance["date"]
+        pytest.skip(f"the record of {date} is stale, run `nox -s peers`: the source has moved of {', '.join(moved)}")
+    return record
+
+
+@differences
+def test_difference_is_shown_by_the_record(difference: object, fresh: Report) -> None:
+    verdicts = fresh.of(spec=difference.peer, law=difference.law, case=difference.case)
+    assert [verdict.status in (Status.BROKEN, Status.ERROR) for verdict in verdicts] == [True]
+
+
+@pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
+def test_each_function_differs_from_what_is_published(spec: object) -> None:
+    assert spec.differences, "the published implementations break laws, and the spec does not say so"
+
+
+def test_no_difference_is_said_twice() -> None:
+    named = [(d.peer, d.law, d.case) for spec in FUNCTIONS for d in spec.differences]
+    assert sorted(set(named)) == sorted(named)
+
+
+def test_record_says_what_was_measured(record: Report) -> None:
+    assert {"date", "torch", "packages"} <= set(record.provenance)
+    assert set(record.provenance["packages"]) == {"torchlogix", "espnet"}
+
+
+def test_record_holds_every_published_implementation(record: Report) -> None:
+    assert set(record.sheets) == {
+        "torchlogix.functional.GradFactor",
+        "espnet2.asr.encoder.avhubert_encoder.GradMultiply",
+        "espnet2.asr.encoder.beats_encoder.GradMultiply",
+    }
+
+
+def test_record_carries_no_path_of_the_machine(record: Report) -> None:
+    # A path of a traceback, not the address of a page ("https://…") nor a shape ("B/2").
+    assert re.findall(r"""(?<=["'\s(])/[\w.-]+/[^"\s]*""", record.to_json()) == []

@@ -1,0 +1,307 @@
+"""Functions broken on purpose: what each law must catch, and the words in which it says so."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from gradspec.spec import Effects, Formula, FunctionSpec
+from specimens.honest import PRODUCT, SCALE, Product, Scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disease:
+    """A specimen, the laws that must break on it, and what their message says."""
+
+    spec: FunctionSpec
+    #: Law name to a regular expression of the message.
+    caught_by: dict[str, str]
+
+
+DISEASED: dict[str, Disease] = {}
+
+
+def diseased(**caught_by: str):
+    """Enter a sick variant of Scale, under the name of its disease."""
+
+    def enter(cls):
+        torch.compiler.allow_in_graph(cls)
+        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
+        DISEASED[name] = Disease(spec=SCALE.for_(cls.apply, name=name), caught_by=caught_by)
+        return cls
+
+    return enter
+
+
+def enter(name: str, spec: FunctionSpec, **caught_by: str) -> None:
+    DISEASED[name] = Disease(spec=replace(spec, name=name), caught_by=caught_by)
+
+
+# values
+
+
+@diseased(primal=r"value differs")
+class WrongValue(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return x.clone() * (1 + 1e-9)
+
+
+@diseased(raw_returns=r"another shape or dtype")
+class LowerPrecisionBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (ctx.factor * y_bar).float(), None
+
+
+@diseased(empty=r"raised")
+class CrashesOnAnEmptyBatch(Scale):
+    @staticmethod
+    def forward(x, factor):
+        x.max()
+        return x.clone()
+
+
+@diseased(scalar=r"raised IndexError")
+class NeedsABatchDimension(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        y_bar.shape[0]
+        return ctx.factor * y_bar, None
+
+
+# derivative
+
+
+@diseased(vjp=r"gradient .* differs")
+class FactorForgotten(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar.clone(), None
+
+
+@diseased(vjp=r"gradient .* differs")
+class SignFlipped(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return -ctx.factor * y_bar, None
+
+
+@diseased(vjp=r"differs in 1 of 6 elements")
+class OffByAMillionth(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x_bar = ctx.factor * y_bar
+        error = torch.zeros_like(x_bar)
+        if error.numel():
+            error[(0,) * error.ndim] = 1e-6
+        return x_bar * (1 + error), None
+
+
+@diseased(jvp=r"tangent of the output .* differs", adjoint=r"not adjoint")
+class JvpOfThePrimal(Scale):
+    @staticmethod
+    def jvp(ctx, x_dot, _):
+        return x_dot.clone()
+
+
+@diseased(jvp=r"dual tensors raised RuntimeError")
+class ViewRefusesDualTensors(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return x.view_as(x)
+
+
+@diseased(cotangent_linearity=r"combined cotangent")
+class ClippingBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar.clamp(-10, 10), None
+
+
+@diseased(second_order=r"second derivative|no gradient flows")
+class DataInBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar.data, None
+
+
+@diseased(second_order=r"no gradient flows|raised")
+class PenaltyDropped(Scale):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar, None
+
+
+# transforms
+
+
+class CombinedForward(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar, None
+
+
+class TupleArgument(Function):
+    @staticmethod
+    def forward(ctx, pair):
+        return pair[0].clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return None
+
+
+class NotAllowedInGraph(Scale):
+    pass
+
+
+class DroppedUnderCompileGrad(Function):
+    @staticmethod
+    def forward(x, factor):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar, None
+
+
+@diseased(export=r"gradient of `x` under torch.export|no gradient flows")
+class DroppedUnderExport(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return Function.__dict__["apply"].__get__(None, cls)(x, factor)
+
+
+@diseased(vmap=r"raised RuntimeError")
+class NoVmapRule(Scale):
+    generate_vmap_rule = False
+
+
+# protocol and effects
+
+
+@diseased(cotangent_layout=r"a cotangent that is .* raised RuntimeError")
+class ViewsItsCotangent(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (ctx.factor * y_bar.view(-1)).view(y_bar.shape), None
+
+
+@diseased(keyword_call=r"raised TypeError")
+class PositionalOnly(Scale):
+    @classmethod
+    def apply(cls, *args):
+        return super().apply(*args)
+
+
+@diseased(wrong_call=r"accepted")
+class AcceptsAWrongCall(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return super().apply(x, float(factor))
+
+
+@diseased(inputs_untouched=r"forward writes to `x`: its values have changed")
+class WritesToItsInput(Scale):
+    @staticmethod
+    def forward(x, factor):
+        y = x.clone()
+        x.data.add_(1e-6)
+        return y
+
+
+@diseased(cotangents_untouched=r"backward writes to the cotangent")
+class DividesTheCotangentInPlace(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        y_bar.data.mul_(ctx.factor)
+        return y_bar, None
+
+
+@diseased(aliasing=r"does not declare")
+class UndeclaredView(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return x.view_as(x)
+
+
+@diseased(ctx_clean=r"a tensor sits on ctx\.x")
+class TensorOnCtx(Scale):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.x, ctx.factor = inputs
+
+
+class UntrackedAlias(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return torch.from_numpy(x.detach().numpy())
+
+
+class GradientNobodyNeeds(Product):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return (y_bar * weight).sum_to_size(x.shape), (y_bar * x).sum_to_size(weight.shape)
+
+
+class UnreducedBroadcast(Product):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar * weight, y_bar * x
+
+
+class StaleExample(Scale):
+    """Scale, with a docstring that the code has left behind.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Scale.apply(x, 3.0).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
+
+
+torch.compiler.allow_in_graph(CombinedForward)
+enter("combined_forward", SCALE.for_(CombinedForward.apply, name="x"), func_grad=r"raised", vmap=r"raised")
+enter(
+    "tuple_argument",
+    SCALE.for_(lambda x, factor: TupleArgument.apply((x, factor)), name="x"),
+    vjp=r"no gradient flows at all",
+)
+enter("jvp_not_allowed_in_graph", SCALE.for_(NotAllowedInGraph.apply, name="x"), compile=r"raised Unsupported")
+enter(
+    "dropped_under_compile_grad",
+    SCALE.for_(DroppedUnderCompileGrad.apply, name="x"),
+    compile_grad=r"under torch.compile of torch.func.grad differs",
+)
+enter(
+    "untracked_alias",
+    replace(SCALE.for_(UntrackedAlias.apply, name="x"), effects=Effects(view_of="x")),
+    aliasing=r"autograd does not know it",
+)
+enter("gradient_nobody_needs", PRODUCT.for_(GradientNobodyNeeds.apply, name="x"), needs_input_grad=r"nobody asked for")
+enter("unreduced_broadcast", PRODUCT.for_(UnreducedBroadcast.apply, name="x"), raw_returns=r"another shape or dtype")
+enter(
+    "formula_of_another_function",
+    replace(SCALE, formula=Formula(primal="x", surrogate="x / factor")),
+    formula=r"does not compute the surrogate",
+)
+enter(
+    "detached_surrogate",
+    replace(SCALE, surrogate=lambda x, factor: factor * x.detach() * x),
+    surrogate=r"not its numerical one",
+)
+enter("stale_example", replace(SCALE, documents=(StaleExample,)), examples=r"does not print what it says")

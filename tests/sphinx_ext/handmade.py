@@ -1,0 +1,147 @@
+"""A mini-project, a record made by hand, and a real build of both, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gradspec.law import Finding, Status, Verdict
+from gradspec.report import Report, Source, write_record
+from gradspec.source import fingerprint
+
+ROOTS = Path(__file__).parent / "roots"
+
+
+@dataclass(frozen=True)
+class Built:
+    returncode: int
+    warnings: list[str]
+    folder: Path
+
+    def html(self, page: str = "index") -> str:
+        return (self.folder / f"{page}.html").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of a mini-project that a test may change."""
+
+    source: Path
+    record: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", self.source / "record.json")
+
+    def build(self, *options: str) -> Built:
+        """Build as a user does, with warnings as errors; a second call is incremental."""
+        out = self.source.parent / "html"
+        done = subprocess.run(
+            [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, "-d", f"{out}.doctrees", self.source, out],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(self.source), "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"},
+            timeout=120,
+            check=False,
+        )
+        return Built(done.returncode, [line for line in done.stderr.splitlines() if line.strip()], out)
+
+    def write(self, report: Report) -> None:
+        write_record(report, self.record)
+
+    def doctree(self, page: str) -> Any:
+        return pickle.loads((self.source.parent / "html.doctrees" / f"{page}.doctree").read_bytes())
+
+
+def report(project: Project) -> Report:
+    """Return the record of a run in which everything holds."""
+    module = project.source / "demo.py"
+    source = Source(package="", files=(str(module),), hash=fingerprint([str(module)], None))
+    verdicts = [
+        verdict("vjp", "factor 2"),
+        verdict("vjp", "empty input", Finding(status=Status.NOT_APPLICABLE, message="nothing to differentiate")),
+        verdict("formula", "factor 2"),
+        verdict(
+            "wrong_call",
+            "factor is text",
+            Finding(
+                status=Status.HOLDS,
+                details={"call": "Scale.apply(1.0, 'a')", "error": "TypeError", "message": "f is a str"},
+            ),
+        ),
+        verdict(
+            "examples",
+            "demo.Scale",
+            Finding(
+                status=Status.HOLDS,
+                details={"examples": [{"source": "Scale.apply(2.0, 3.0)\n", "want": "2.0\n", "got": "2.0\n"}]},
+            ),
+        ),
+    ]
+    return Report(
+        provenance={"date": "2026-01-02", "torch": "2.13.0", "python": "3.11", "device": "cpu", "seed": 7},
+        sheets={"scale": SHEET},
+        laws={name: LAW | {"family": family} for name, family in FAMILIES.items()},
+        sources={"spec scale": source},
+        verdicts=tuple(verdicts),
+    )
+
+
+def verdict(law: str, case: str, finding: Finding | None = None, spec: str = "scale") -> Verdict:
+    return Verdict(
+        spec=spec, law=law, case=case, finding=finding or Finding(status=Status.HOLDS), again=f"gradspec check {law}"
+    )
+
+
+def breaking(made: Report, law: str = "vjp", message: str = "off by a sign") -> Report:
+    """Return the report with one broken law."""
+    bad = verdict(law, "factor 2", Finding(status=Status.BROKEN, message=message))
+    kept = tuple(v for v in made.verdicts if (v.law, v.case) != (law, "factor 2"))
+    return replace(made, verdicts=(*kept, bad))
+
+
+FAMILIES = {"formula": "values", "examples": "values", "vjp": "derivative", "wrong_call": "protocol"}
+
+LAW: dict[str, Any] = {
+    "statement": r"\bar{x} = Ds(x)^{\top}\,\bar{y}",
+    "doc": "Backward applies the `surrogate`.\n\nRemedy: write it\nfor the surrogate.",
+    "cost": "ms",
+    "over": "cases",
+    "requires": [],
+    "specimens": ["sign_flipped"],
+}
+
+SHEET: dict[str, Any] = {
+    "path": "demo:SCALE",
+    "version": 3,
+    "summary": "Scales the gradient that flows back through it.",
+    "documents": ["demo.Scale", "demo.scale"],
+    "signature": {
+        "parameters": [
+            {"name": "x", "annotation": "Tensor", "default": None},
+            {"name": "f", "annotation": "Factor", "default": "1.0"},
+        ],
+        "returns": "Tensor",
+    },
+    "arguments": [
+        {"name": "x", "type": "Tensor", "shape": "any", "dtype": "floating", "gradient": True, "text": "What passes."},
+        {"name": "f", "type": "float | Tensor", "shape": "", "dtype": "", "gradient": False, "text": "The factor."},
+    ],
+    "wrt": ["x"],
+    "supports": {"vmap": True, "export": False},
+    "effects": {"view_of": "x"},
+    "tex": {
+        "primal": "y = x",
+        "surrogate": r"\tilde{y} = f x",
+        "backward": r"\bar{x} = f \bar{y}",
+        "forward_mode": r"\dot{y} = f \dot{x}",
+    },
+    "references": [{"text": "A paper, 2015.", "url": "https://example.org/paper"}],
+    "differences": [
+        {"peer": "pub.Scale", "published": "Refuses vmap.", "ours": "Allows it.", "law": "vjp", "case": "factor 2"}
+    ],
+}

@@ -1,0 +1,3 @@
+extensions = ["gradspec.sphinx_ext"]
+html_math_renderer = "gradspec_katex"
+html_theme = "basic"

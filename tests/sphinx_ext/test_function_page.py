@@ -1,0 +1,155 @@
+"""The page of a function: what it shows, in which order, from Markdown and from reST alike."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+from bs4 import BeautifulSoup
+
+from gradspec.law import Finding, Status
+from gradspec.report import Report, Source, write_record
+from sphinx_ext.handmade import LAW, SHEET, Project, report, verdict
+
+REST = """\
+Scale
+=====
+
+.. gradspec-function:: scale
+
+   .. autofunction:: demo.scale
+   .. automethod:: demo.Scale.apply
+
+See :py:class:`demo.Scale` and :gradspec:law:`vjp`.
+
+.. toctree::
+
+   vjp
+   matrix
+"""
+
+
+def page(project: Project) -> BeautifulSoup:
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    return BeautifulSoup(built.html(), "html.parser")
+
+
+def section(soup: BeautifulSoup, title: str) -> str:
+    found = soup.find(id=f"scale-{title}")
+    assert found is not None
+    return " ".join(found.get_text(" ").split())
+
+
+def test_the_sections_stand_in_the_fixed_order(project: Project) -> None:
+    titles = [heading.get_text().rstrip("¶") for heading in page(project).find_all("h2")]
+    assert titles == [
+        "What it computes",
+        "Arguments",
+        "Errors",
+        "Examples",
+        "Laws",
+        "Differences from published implementations",
+        "Members",
+        "References",
+        "Provenance",
+    ]
+
+
+def test_the_signature_has_types_and_no_ctx_and_can_be_linked(project: Project) -> None:
+    soup = page(project)
+    signature = soup.find("dt", id="demo.Scale")
+    assert signature is not None
+    shown = signature.get_text().replace("[source]", "").rstrip("¶")
+    assert shown.split() == "demo.Scale.apply(x: Tensor, f: float | Tensor = 1.0) → Tensor".split()
+    assert signature.find("a", class_="internal", string="[source]"), "viewcode"
+    assert soup.select_one('p a[href="#demo.Scale"]'), "{py:class}`demo.Scale`"
+
+
+def test_objects_inv_lists_the_class_the_function_and_the_law(project: Project) -> None:
+    page(project)
+    listed = zlib.decompress((project.source.parent / "html" / "objects.inv").read_bytes().split(b"zlib.\n")[1])
+    for entry in (b"demo.Scale py:class", b"demo.Scale.apply py:method", b"scale gradspec:spec", b"vjp gradspec:law"):
+        assert entry in listed
+
+
+def test_the_measured_error_example_and_verdicts_are_shown(project: Project) -> None:
+    soup = page(project)
+    assert "Scale.apply(1.0, 'a') TypeError : f is a str" in section(soup, "errors")
+    assert ">>> Scale.apply(2.0, 3.0)\n2.0" in soup.get_text()
+    laws = section(soup, "laws")
+    assert "✓ holds in 1 of 2 cases not applicable: empty input (nothing to differentiate)" in laws
+    assert "vmap" not in section(soup, "arguments")
+    assert "Refused with an error, as declared: export." in section(soup, "arguments")
+    assert "gradspec check demo:SCALE" in section(soup, "provenance")
+
+
+def test_an_example_that_is_shown_with_its_output_is_not_shown_twice(project: Project) -> None:
+    assert page(project).get_text().count(">>> Scale.apply(2.0, 3.0)") == 1
+
+
+def test_a_formula_that_no_law_checked_says_so(project: Project) -> None:
+    made = report(project)
+    project.write(replace(made, verdicts=tuple(v for v in made.verdicts if v.law != "formula")))
+    assert "not checked" in section(page(project), "what-it-computes")
+    assert "✓" not in section(page(project), "what-it-computes")
+
+
+def test_markdown_and_rest_make_the_same_doctree(project: Project) -> None:
+    page(project)
+    markdown = project.doctree("index").pformat()
+    (project.source / "index.md").unlink()
+    (project.source / "index.rst").write_text(REST, encoding="utf-8")
+    page(project)
+    rest = project.doctree("index").pformat()
+    assert normal(rest) == normal(markdown)
+    assert "formula" in rest
+
+
+def normal(tree: str) -> str:
+    """Leave out where the page stands, and the marks that only one of the two parsers sets."""
+    for mark in ('source="', 'myst_version="'):
+        while mark in tree:
+            start = tree.index(mark)
+            tree = tree[:start] + tree[tree.index('"', start + len(mark)) + 1 :]
+    return "\n".join(line.rstrip(" >") for line in tree.splitlines())
+
+
+def test_a_difference_shows_what_the_record_of_the_peers_found(project: Project) -> None:
+    write_record(peers(project), project.source / "peers.json")
+    assert "✗ broken , measured on 2025-05-05" in section(page(project), "differences-from-published-implementations")
+
+
+def test_a_difference_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
+    old = Source(package="", files=(str(project.source / "demo.py"),), hash="of another source")
+    write_record(replace(peers(project), sources={"spec pub.Scale": old}), project.source / "peers.json")
+    shown = section(page(project), "differences-from-published-implementations")
+    assert "○ not measured (recorded for an older source, on 2025-05-05)" in shown
+    assert "broken" not in shown
+
+
+def test_a_difference_without_a_record_is_not_measured(project: Project) -> None:
+    assert "○ not measured" in section(page(project), "differences-from-published-implementations")
+
+
+def test_the_pages_of_the_law_and_of_the_matrix(project: Project) -> None:
+    page(project)
+    built = project.build()
+    law = BeautifulSoup(built.html("vjp"), "html.parser").get_text(" ")
+    assert "Remedy:" in law
+    assert "sign_flipped" in law
+    assert "✓ holds" in law
+    matrix = BeautifulSoup(built.html("matrix"), "html.parser")
+    row = next(row for row in matrix.find_all("tr") if row.find("a", href="vjp.html#law-vjp"))
+    assert row.get_text(" ").split() == ["vjp", "✓", "holds"]
+
+
+def peers(project: Project) -> Report:
+    bad = Finding(status=Status.BROKEN, message="vmap is refused")
+    return Report(
+        provenance={"date": "2025-05-05"},
+        sheets={"pub.Scale": SHEET},
+        laws={"vjp": LAW | {"family": "derivative"}},
+        sources={},
+        verdicts=(verdict("vjp", "factor 2", bad, spec="pub.Scale"),),
+    )

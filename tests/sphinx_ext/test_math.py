@@ -1,0 +1,69 @@
+"""Mathematics is HTML when the page is written: no script, no address outside, and bad TeX is a warning."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from gradspec.sphinx_ext._math import TexError, render
+from sphinx_ext.handmade import Project
+
+math = pytest.mark.parametrize("project", ["test-math"], indirect=True)
+
+
+@math
+def test_a_formula_is_html_and_mathml_without_any_script(project: Project) -> None:
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    soup = BeautifulSoup(built.html(), "html.parser")
+    inline, display = soup.select_one("span.math"), soup.select_one("div.math")
+    assert inline is not None
+    assert display is not None
+    assert inline.select_one("math annotation").get_text() == r"\bar{x} = f\,\bar{y}"  # type: ignore[union-attr]
+    assert display.select_one(".katex-display")
+    assert display.select_one(".eqno").get_text().startswith("(1)")  # type: ignore[union-attr]
+    assert "math" not in " ".join(script.get("src", "") for script in soup.find_all("script")).lower()
+
+
+@math
+def test_style_and_fonts_stand_beside_the_page_and_nothing_is_fetched(project: Project) -> None:
+    built = project.build()
+    katex = built.folder / "_static" / "gradspec" / "katex"
+    assert (katex / "katex.min.css").is_file()
+    assert list((katex / "fonts").glob("*.woff2"))
+    assert not list(built.folder.rglob("katex*.js"))
+    loaded = re.findall(r'(?:src|href)="(https?://[^"]+)"', built.html())
+    assert [address for address in loaded if "sphinx-doc" not in address and "alabaster" not in address] == []
+
+
+@math
+def test_pages_are_read_and_written_in_parallel(project: Project) -> None:
+    built = project.build("-j", "2")
+    assert (built.returncode, built.warnings) == (0, [])
+    assert all("katex-html" in built.html(f"page{i}") for i in range(1, 9))
+
+
+@math
+def test_bad_tex_fails_the_build_twice(project: Project) -> None:
+    page = project.source / "page3.rst"
+    page.write_text("Bad\n===\n\n:math:`\\frac{1}`\n", encoding="utf-8")
+    for _ in range(2):
+        built = project.build()
+        assert built.returncode == 1
+        (line,) = built.warnings
+        assert line.startswith(f"{page}:4: WARNING: KaTeX cannot read")
+        assert line.endswith("[gradspec.math]")
+    assert r"\frac{1}" in built.html("page3")
+
+
+@math
+def test_a_function_page_in_parallel(project: Project) -> None:
+    built = project.build("-j", "2", "-D", "html_math_renderer=gradspec_katex")
+    assert built.returncode == 0
+
+
+def test_a_tex_error_is_one_line() -> None:
+    with pytest.raises(TexError, match="^Undefined control sequence"):
+        render(r"\nonsense", display=False)
