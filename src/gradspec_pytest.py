@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gradspec.law import Status
     from gradspec.profile import Profile
-    from gradspec.verify import Check
+    from gradspec._verify import Check
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,7 +95,7 @@ class LawItem(pytest.Item):
         """Run the check, and say what the command line would say."""
         from gradspec.law import Status
         from gradspec.render import failure_text, reason
-        from gradspec.verify import run_check
+        from gradspec._verify import run_check
 
         said = self.parent.said.setdefault(self.check.case, {})
         with pytest.MonkeyPatch.context() as patch:

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.report import Report
-    from gradspec.spec import Case, FunctionSpec
-    from gradspec.verify import verify
+    from gradspec.spec import Case, Effects, FunctionSpec
+    from gradspec._verify import verify
 
-__all__ = ["Case", "Finding", "FunctionSpec", "Law", "Report", "Status", "Verdict", "verify"]
+__all__ = ["Case", "Effects", "Finding", "FunctionSpec", "Law", "Report", "Status", "Verdict", "verify"]
 __version__ = "0.1.0"
 
 # Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
 _HOME = {
     "Case": "spec",
+    "Effects": "spec",
     "Finding": "law",
     "FunctionSpec": "spec",
     "Law": "law",
     "Report": "report",
     "Status": "law",
     "Verdict": "law",
-    "verify": "verify",
+    "verify": "_verify",
 }
 
 

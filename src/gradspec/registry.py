@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from gradspec.profile import Profile
-    from gradspec.verify import Check
+    from gradspec._verify import Check
 
 
 class TargetError(ValueError):
@@ -110,7 +110,7 @@ def select_checks(
     Raises:
         TargetError: two cases of one name, or a spec without cases: its empty column would read as "all holds".
     """
-    from gradspec.verify import plan
+    from gradspec._verify import plan
 
     try:
         checks = plan([s for _, s in pairs], chosen, profile, seed=seed, paths={s.name: path for path, s in pairs})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradspec.profile import load_profile
-from gradspec.verify import provenance
+from gradspec._verify import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

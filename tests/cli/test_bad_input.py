@@ -71,6 +71,12 @@ def test_target(refused, target):
     assert refused(target) == TARGETS[target]
 
 
+@pytest.mark.usefixtures("refused")
+def test_that_a_message_is_one_line_for_a_caller_too():
+    with pytest.raises(registry.TargetError, match=r"SystemExit: out of here: fix it"):
+        registry.resolve("exits")
+
+
 def test_two_targets_with_different_specs_of_one_name(refused):
     expected = "two specs are called 'honest' (tiny:HONEST and twice:B): rename one of them"
     assert refused("tiny:HONEST", "twice:B") == expected

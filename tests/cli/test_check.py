@@ -50,6 +50,14 @@ def test_that_the_table_has_a_row_for_each_law_and_a_column_for_each_spec(gradsp
     ]
 
 
+def test_that_a_pipe_never_cuts_or_folds_a_name(gradspec, folder):
+    name = "a_name_" * 20
+    (folder / "long.py").write_text(f"import tiny\nA = tiny.HONEST.for_(tiny.Scale.apply, name={name!r})\n")
+
+    for command in ("check", "list"):
+        assert any(name in line.split() for line in gradspec(command, "long.py").stdout.splitlines())
+
+
 def test_that_verbose_says_why_a_law_was_not_checked(gradspec):
     quiet = gradspec("check", "tiny:HONEST", "--law", "formula").stdout
     verbose = gradspec("check", "tiny:HONEST", "--law", "formula", "--verbose").stdout
@@ -117,12 +125,13 @@ def test_that_list_without_a_target_lists_ours(gradspec):
 def test_that_explain_prints_the_page_of_the_law(gradspec):
     from gradspec.registry import select_laws
 
-    (law,) = select_laws(["vjp"])
-    page = gradspec("explain", "vjp").stdout
+    (law,) = select_laws(["adjoint"])
+    page = gradspec("explain", "adjoint").stdout
 
     assert law.statement in page
     assert law.section("Remedy").split()[0] in page.partition("Remedy:")[2]
     assert "family: derivative" in page
+    assert ":math:" in law.doc
     assert ":math:" not in page
 
 

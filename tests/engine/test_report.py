@@ -6,7 +6,7 @@ import pytest
 
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
-from gradspec.verify import verify
+from gradspec._verify import verify
 from specimens import DISEASED, SCALE
 
 LAW = {law.name: law for law in LAWS}

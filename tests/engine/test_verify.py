@@ -12,7 +12,7 @@ from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec, Supports
-from gradspec.verify import plan, verify
+from gradspec._verify import plan, verify
 from specimens import DISEASED, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}

@@ -9,7 +9,7 @@ from gradspec.functions import FUNCTIONS, GradFactor, GradMultiply, grad_factor,
 from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.spec import FunctionSpec
-from gradspec.verify import verify
+from gradspec._verify import verify
 from specimens import HONEST
 
 CLASSES = (GradFactor, GradMultiply)

@@ -7,7 +7,7 @@ import pytest
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec.verify import verify
+from gradspec._verify import verify
 from specimens import DISEASED, HONEST
 
 PROFILE = load_profile("quick")

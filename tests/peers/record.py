@@ -18,7 +18,7 @@ from load import cut
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY
 from gradspec.profile import load_profile
 from gradspec.report import Report, write_record
-from gradspec.verify import verify
+from gradspec._verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable

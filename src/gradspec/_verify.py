@@ -213,9 +213,9 @@ def _again(check: Check, profile: Profile, seed: int) -> str:
 
 
 def _sources(specs: Sequence[FunctionSpec], laws: Sequence[Law]) -> dict[str, Source]:
-    modules = {f"spec {spec.name}": spec.cases.__module__ for spec in specs}
-    modules |= {f"spec {spec.name}": spec.primal.__module__ for spec in specs}
-    modules |= {f"law {law.name}": law.check.__module__ for law in laws}
+    # `__main__` for what was typed into an interpreter, which is in no module.
+    modules = {f"spec {spec.name}": getattr(spec.primal, "__module__", None) or "__main__" for spec in specs}
+    modules |= {f"law {law.name}": getattr(law.check, "__module__", None) or "__main__" for law in laws}
     return {name: source_of(module) for name, module in modules.items()}
 
 

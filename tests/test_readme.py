@@ -1,0 +1,45 @@
+"""The README is true: its Python runs, and its commands are sessions that exist."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs():
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+
+    assert len(blocks) == 2
+    assert "SPEC" in names
+
+
+def test_the_commands_of_the_readme_are_sessions():
+    sessions = re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE)
+    commands = re.findall(r"^python -m pip install nox && nox -s (\w+)$", README, re.MULTILINE)
+
+    assert commands == ["docs", "tests"]
+    assert set(commands) <= set(sessions)
+
+
+def test_the_pictures_of_the_readme_exist():
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+
+    assert pictures
+    assert [p for p in pictures if not (ROOT / p).is_file()] == []
+
+
+def test_the_versions_that_are_tested_are_pinned_exactly():
+    lines = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.partition("==")[0].lower() for line in lines if line and not line.startswith("#")]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [*project["project"]["dependencies"], *sum(project["dependency-groups"].values(), [])]
+    names = {re.split(r"[<>=\[]", name)[0].lower() for name in wanted}
+
+    assert "torch==2.13.0" in lines
+    assert len(pins) == len(set(pins))
+    assert sorted(names - set(pins)) == []
