@@ -11,9 +11,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradspec._verify import Check
     from gradspec.law import Status
     from gradspec.profile import Profile
-    from gradspec._verify import Check
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,9 +93,9 @@ class LawItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
+        from gradspec._verify import run_check
         from gradspec.law import Status
         from gradspec.render import failure_text, reason
-        from gradspec._verify import run_check
 
         said = self.parent.said.setdefault(self.check.case, {})
         with pytest.MonkeyPatch.context() as patch:

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradspec._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.report import Report
     from gradspec.spec import Case, Effects, FunctionSpec
-    from gradspec._verify import verify
 
 __all__ = ["Case", "Effects", "Finding", "FunctionSpec", "Law", "Report", "Status", "Verdict", "verify"]
 __version__ = "0.1.0"

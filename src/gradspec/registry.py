@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-    from gradspec.profile import Profile
     from gradspec._verify import Check
+    from gradspec.profile import Profile
 
 
 class TargetError(ValueError):

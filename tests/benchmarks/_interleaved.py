@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradspec.profile import load_profile
 from gradspec._verify import provenance
+from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

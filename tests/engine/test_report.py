@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from gradspec._verify import verify
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
-from gradspec._verify import verify
 from specimens import DISEASED, SCALE
 
 LAW = {law.name: law for law in LAWS}

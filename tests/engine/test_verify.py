@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from gradspec._verify import plan, verify
 from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec, Supports
-from gradspec._verify import plan, verify
 from specimens import DISEASED, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}

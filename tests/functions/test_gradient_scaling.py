@@ -5,11 +5,11 @@ import torch
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.utils.checkpoint import checkpoint
 
+from gradspec._verify import verify
 from gradspec.functions import FUNCTIONS, GradFactor, GradMultiply, grad_factor, grad_multiply
 from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.spec import FunctionSpec
-from gradspec._verify import verify
 from specimens import HONEST
 
 CLASSES = (GradFactor, GradMultiply)

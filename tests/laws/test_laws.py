@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from gradspec._verify import verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec._verify import verify
 from specimens import DISEASED, HONEST
 
 PROFILE = load_profile("quick")

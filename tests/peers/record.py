@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from load import cut
 
+from gradspec._verify import verify
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY
 from gradspec.profile import load_profile
 from gradspec.report import Report, write_record
-from gradspec._verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable

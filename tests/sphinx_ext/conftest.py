@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from sphinx_ext.handmade import ROOTS, Project, report
+from sphinx_ext.handmade import Project, copied
 
 #: pytest must not collect the mini-projects.
 collect_ignore = ["roots"]
@@ -15,9 +14,5 @@ collect_ignore = ["roots"]
 
 @pytest.fixture
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    """The mini-project that the test's parameter names, with a record of its source if it is `test-function`."""
-    root = getattr(request, "param", "test-function")
-    made = Project(shutil.copytree(ROOTS / root, tmp_path / "source"))
-    if root == "test-function":
-        made.write(report(made))
-    return made
+    """The mini-project that the test's parameter names; `test-function` has a record in which everything holds."""
+    return copied(getattr(request, "param", "test-function"), tmp_path)

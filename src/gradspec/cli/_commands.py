@@ -161,8 +161,8 @@ def show(record: Path, verbose: bool) -> None:
 
 
 def _run(pairs: list[tuple[str, FunctionSpec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
-    from gradspec.cli import _tables
     from gradspec._verify import verify
+    from gradspec.cli import _tables
 
     checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
     if case is not None and case not in (known := {check.case for check in checks}):

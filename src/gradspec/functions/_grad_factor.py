@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import FunctionCtx
 
 from gradspec.functions import _gradient_scaling as scaling
 from gradspec.functions import _gradient_scaling_promise as promise
@@ -67,17 +68,17 @@ class GradFactor(Function):
         return scaling.identity(x)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Factor], output: Tensor) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, Factor], output: Tensor) -> None:
         """Keep `f` for the backward pass and for forward mode."""
         scaling.save_factor(ctx, inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: FunctionCtx, grad_y: Tensor) -> tuple[Tensor, None]:
         """Return `f * grad_y` for `x`, and nothing for `f`."""
         return scaling.scaled(ctx, grad_y), None
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Tensor:
+    def jvp(ctx: FunctionCtx, *grad_inputs: Any) -> Tensor:
         """Return `f * x_dot`, the derivative of the surrogate, where `x_dot` is the tangent of `x`."""
         return scaling.scaled(ctx, grad_inputs[0])
 

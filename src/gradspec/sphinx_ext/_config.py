@@ -1,0 +1,38 @@
+"""The options of the extension, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `conf.py` may say. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
+
+    #: Records made for this build, by `gradspec check TARGET --record PATH`. A failure in one of them is a warning.
+    records: tuple[str, ...] = ()
+    #: Records that were committed: other devices, other implementations. They are shown, and never warn.
+    committed_records: tuple[str, ...] = ()
+    #: Text inventories for intersphinx, by name: the address of the documentation, and the path of the list.
+    inventories: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    #: The full names of what annotations abbreviate.
+    annotations: Mapping[str, str] = field(default_factory=lambda: {"Tensor": "torch.Tensor"})
+
+
+def setup(app: Sphinx) -> None:
+    """Declare every option to Sphinx."""
+    for option in fields(Options):
+        default: Any = option.default if option.default_factory is MISSING else option.default_factory()
+        kinds = [list, tuple] if isinstance(default, tuple) else [dict]
+        app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
+
+
+def options(config: Config) -> Options:
+    """Return the options of a build."""
+    return Options(**{option.name: getattr(config, f"gradspec_{option.name}") for option in fields(Options)})

@@ -1,0 +1,56 @@
+"""Where a page and its record disagree: what fails a build that runs with `-W`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradspec.law import Status
+from gradspec.sphinx_ext._verdicts import words
+from gradspec.sphinx_ext._view import View
+from gradspec.sphinx_ext._warnings import GradspecWarning
+
+
+def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
+    """Yield the warnings of a function's page: each names the function and the law."""
+    report = view.record.report
+    yield from _stale(view)
+    for verdict in report.of(spec=view.name):
+        if verdict.status.is_failure:
+            message = f": {verdict.finding.message}" if verdict.finding.message else ""
+            again = f" (again: {verdict.again})" if verdict.again else ""
+            yield (
+                GradspecWarning.BROKEN,
+                f"{view.call}: law {verdict.law} {_verb(verdict.status)} on case {verdict.case!r}{message}{again}",
+            )
+    for verdict in view.verdicts("examples"):
+        for example in verdict.finding.details.get("examples", ()):
+            want, got = example["want"].strip(), example["got"].strip()
+            if want != got and "..." not in want:
+                yield (
+                    GradspecWarning.EXAMPLE,
+                    f"{verdict.case}: the example {example['source'].strip()!r} says {want!r} and printed {got!r}",
+                )
+
+
+def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:
+    if not view.record.report.of(spec=view.name):
+        yield GradspecWarning.RECORD, f"{view.call}: the record {view.record.path} holds no verdict about it"
+    changed = [
+        name
+        for name in (f"spec {view.name}", *(f"law {law}" for law in view.record.report.laws))
+        if name in view.record.changed
+    ]
+    if changed:
+        yield (
+            GradspecWarning.STALE,
+            f"{view.call}: the source of {_few(changed)} has changed since {view.record.path} was made: "
+            "run `gradspec check` again",
+        )
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _verb(status: Status) -> str:
+    return {Status.BROKEN: "is broken", Status.ERROR: "got an error"}.get(status, f"is {words(status)}")

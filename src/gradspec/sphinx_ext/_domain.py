@@ -1,0 +1,137 @@
+"""The domain `gradspec`: which functions and laws have a page, and the records that the pages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from sphinx.domains import Domain, ObjType
+from sphinx.roles import XRefRole
+from sphinx.util.nodes import make_refnode
+
+from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._records import Records, read_records
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+
+if TYPE_CHECKING:
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
+    from sphinx.environment import BuildEnvironment
+
+NAME = "gradspec"
+
+
+class GradspecDomain(Domain):
+    """The documented specs and laws, by name."""
+
+    name = NAME
+    label = "gradspec"
+    object_types: ClassVar[dict[str, ObjType]] = {"spec": ObjType("spec", "spec"), "law": ObjType("law", "law")}
+    roles: ClassVar[dict[str, Any]] = {"spec": XRefRole(warn_dangling=True), "law": XRefRole(warn_dangling=True)}
+    #: kind -> name -> (page, anchor)
+    initial_data: ClassVar[dict[str, Any]] = {"spec": {}, "law": {}}
+    data_version = 1
+
+    def __init__(self, env: BuildEnvironment) -> None:
+        super().__init__(env)
+        #: Read anew for each build, and never pickled.
+        self.records = Records()
+
+    def note(self, kind: str, name: str, anchor: str) -> None:
+        """Note that the current page documents a spec or a law."""
+        self.data[kind][name] = (self.env.current_document.docname, anchor)
+
+    def clear_doc(self, docname: str) -> None:
+        """Forget what a page documented."""
+        for kind in self.object_types:
+            self.data[kind] = {name: place for name, place in self.data[kind].items() if place[0] != docname}
+
+    def merge_domaindata(self, docnames: Set[str], otherdata: dict[str, Any]) -> None:
+        """Take over what another process read."""
+        for kind in self.object_types:
+            self.data[kind].update({name: p for name, p in otherdata[kind].items() if p[0] in docnames})
+
+    def get_objects(self) -> Iterable[tuple[str, str, str, str, str, int]]:
+        """Yield what the search and objects.inv list."""
+        for kind in self.object_types:
+            for name, (docname, anchor) in self.data[kind].items():
+                yield name, name, kind, docname, anchor, 1
+
+    def resolve_xref(
+        self,
+        env: BuildEnvironment,
+        fromdocname: str,
+        builder: Builder,
+        typ: str,
+        target: str,
+        node: pending_xref,
+        contnode: nodes.Element,
+    ) -> nodes.reference | None:
+        """Link to the page of a spec or a law."""
+        if target not in self.data[typ]:
+            return None
+        docname, anchor = self.data[typ][target]
+        return make_refnode(builder, fromdocname, docname, anchor, contnode)
+
+    def resolve_any_xref(
+        self,
+        env: BuildEnvironment,
+        fromdocname: str,
+        builder: Builder,
+        target: str,
+        node: pending_xref,
+        contnode: nodes.Element,
+    ) -> list[tuple[str, nodes.reference]]:
+        """Nothing: a law's name is too common a word for the role `any`."""
+        return []
+
+    @property
+    def undocumented(self) -> list[str]:
+        """The functions of this build's records, and the laws once one law has a page, that have none."""
+        specs = [f"function {name!r}" for name in self.records.specs if name not in self.data["spec"]]
+        laws = [f"law {name!r}" for name in self.records.laws if self.data["law"] and name not in self.data["law"]]
+        return specs + laws
+
+    def check_consistency(self) -> None:
+        """Warn about everything measured that no page shows."""
+        for what in self.undocumented:
+            kind, _, name = what.partition(" ")
+            warn(
+                GradspecWarning.UNDOCUMENTED,
+                f"{what} is in the record of this build and on no page: write one with the directive "
+                f"gradspec-{kind}:: {name[1:-1]}",
+            )
+
+
+def setup(app: Sphinx) -> None:
+    """Register the domain, and read the records before any page."""
+    app.add_domain(GradspecDomain)
+    app.connect("builder-inited", _read)
+    app.connect("env-get-outdated", _outdated)
+
+
+def records_of(env: BuildEnvironment) -> Records:
+    """Return the records of a build."""
+    domain = env.domains[NAME]
+    assert isinstance(domain, GradspecDomain)
+    return domain.records
+
+
+def _read(app: Sphinx) -> None:
+    domain = app.env.domains[NAME]
+    assert isinstance(domain, GradspecDomain)
+    chosen = options(app.config)
+    folder = Path(app.confdir) if app.confdir is not None else Path.cwd()
+    domain.records = read_records(folder, tuple(chosen.records), tuple(chosen.committed_records))
+    for error in domain.records.errors:
+        warn(GradspecWarning.RECORD, error)
+
+
+def _outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    # Sphinx checks consistency only where something was read: an incremental build must go on warning.
+    domain = env.domains[NAME]
+    assert isinstance(domain, GradspecDomain)
+    return [app.config.root_doc] if domain.undocumented and app.config.root_doc in env.all_docs else []

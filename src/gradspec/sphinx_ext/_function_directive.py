@@ -1,0 +1,124 @@
+"""The directive `gradspec-function`: the page of one function, its sections always in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec.sphinx_ext import _differences, _evidence, _semantics
+from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._divergence import divergences
+from gradspec.sphinx_ext._domain import NAME, GradspecDomain
+from gradspec.sphinx_ext._inherited import inherited
+from gradspec.sphinx_ext._nodes import paragraph
+from gradspec.sphinx_ext._records import source_files
+from gradspec.sphinx_ext._verdicts import badge
+from gradspec.sphinx_ext._view import View, load
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+
+if TYPE_CHECKING:
+    from docutils.parsers.rst.states import RSTState
+
+from gradspec.law import Status
+
+Section = Callable[[View], Iterable[nodes.Node]]
+
+#: Title and content of the sections before the members.
+BEFORE: tuple[tuple[str, Section], ...] = (
+    ("What it computes", _semantics.computes),
+    ("Arguments", _semantics.arguments),
+    ("Errors", _evidence.errors),
+    ("Examples", _evidence.examples),
+    ("Laws", _evidence.laws),
+    ("Differences from published implementations", _differences.differences),
+)
+#: After the members.
+AFTER: tuple[tuple[str, Section], ...] = (
+    ("References", _semantics.references),
+    ("Provenance", _evidence.provenance),
+)
+
+
+class FunctionDirective(SphinxDirective):
+    """Render the page of a spec. The content, usually autodoc directives, becomes the section on members."""
+
+    has_content = True
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {}
+    state: RSTState
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes, and warn where the record disagrees."""
+        domain = self.env.domains[NAME]
+        assert isinstance(domain, GradspecDomain)
+        name = self.arguments[0].strip()
+        for path in domain.records.paths:
+            self.env.note_dependency(path)
+        record = domain.records.of_spec(name)
+        if record is None:
+            return self._without_record(name)
+        full_names = options(self.config).annotations
+        view = View(name=name, record=record, records=domain.records, full_names=full_names)
+        source = record.report.sources.get(f"spec {name}")
+        for file in source_files(source) if source else ():
+            self.env.note_dependency(file)
+        found = list(divergences(view))
+        for kind, message in found:
+            self._diverges(kind, message)
+        head = self._head(view, domain)
+        sections = [self._section(view.name, title, make(view)) for title, make in BEFORE]
+        sections.append(self._section(view.name, "Members", self._members(view)))
+        sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
+        return [*head, *(section for section in sections if section is not None)]
+
+    def _without_record(self, name: str) -> list[nodes.Node]:
+        held = ", ".join(self.env.domains[NAME].records.specs)  # type: ignore[attr-defined]
+        self._diverges(
+            GradspecWarning.UNKNOWN,
+            f"no record of this build holds the function {name!r} (it holds: {held or 'nothing'}): "
+            "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records",
+        )
+        unknown = paragraph(nodes.literal("", name), ": ", badge(Status.NOT_MEASURED), ".")
+        return [nodes.admonition("", nodes.title("", "Not measured"), unknown), *self.parse_content_to_nodes()]
+
+    def _diverges(self, kind: GradspecWarning, message: str) -> None:
+        warn(kind, message, self.get_location())
+        # Sphinx does not repeat the warnings of a page that it does not read again.
+        self.env.note_reread()
+
+    def _head(self, view: View, domain: GradspecDomain) -> list[nodes.Node]:
+        described = _semantics.signature(view)
+        signature = described[0]
+        assert isinstance(signature, addnodes.desc_signature)
+        self.state.document.note_explicit_target(signature)
+        kind = "class" if view.is_class else "function"
+        self.env.domains.python_domain.note_object(view.target, kind, view.target, location=signature)
+        domain.note("spec", view.name, view.target)
+        module, _, name = view.target.rpartition(".")
+        index = addnodes.index(entries=[("single", f"{name} ({kind} in {module})", view.target, "", None)])
+        return [index, described]
+
+    def _members(self, view: View) -> list[nodes.Node]:
+        own = self.parse_content_to_nodes()
+        if not view.is_class:
+            return own
+        try:
+            cls = load(view.target)
+        except ImportError as error:
+            self._diverges(GradspecWarning.IMPORT, f"{view.target} cannot be imported: {error}")
+            return own
+        rest = inherited(cls, view.target, self.env.domains.python_domain) if isinstance(cls, type) else []
+        return [*own, *rest]
+
+    def _section(self, spec: str, title: str, content: Iterable[nodes.Node]) -> nodes.section | None:
+        children = list(content)
+        if not children:
+            return None
+        section = nodes.section("", nodes.title(title, title), *children)
+        section["ids"].append(nodes.make_id(f"{spec}-{title}"))
+        self.state.document.set_id(section)
+        return section

@@ -1,0 +1,88 @@
+"""The directive `gradspec-law`: the page of one law, from its docstring, and what it found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec.law import Status
+from gradspec.sphinx_ext._domain import NAME, GradspecDomain
+from gradspec.sphinx_ext._links import law_link, spec_link
+from gradspec.sphinx_ext._nodes import Cell, formula, paragraph, span, table
+from gradspec.sphinx_ext._records import Records
+from gradspec.sphinx_ext._verdicts import badge, summary
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+
+_HEADING = re.compile(r"(?P<heading>[A-Z][a-z ]+):\s+(?P<text>.*)", re.DOTALL)
+
+
+class LawDirective(SphinxDirective):
+    """Render the page of a law."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the page."""
+        domain = self.env.domains[NAME]
+        assert isinstance(domain, GradspecDomain)
+        name = self.arguments[0].strip()
+        for path in domain.records.paths:
+            self.env.note_dependency(path)
+        place = nodes.container(classes=["gradspec-law"], ids=[f"law-{name}"])
+        domain.note("law", name, f"law-{name}")
+        law = domain.records.of_law(name)
+        if law is None:
+            self.env.note_reread()
+            if domain.records.build:  # where there is no record at all, that has been said once
+                warn(GradspecWarning.UNKNOWN, f"no record of this build holds the law {name!r}", self.get_location())
+            place += paragraph(badge(Status.NOT_MEASURED))
+            return [place]
+        place += [formula(law["statement"]), *doc_nodes(law["doc"]), *_facts(law)]
+        found = list(_found(name, domain.records))
+        if found:
+            place += [nodes.rubric("", "What it found"), *found]
+        return [place]
+
+
+def doc_nodes(doc: str) -> Iterator[nodes.Node]:
+    """Yield the paragraphs of a law's docstring; "Remedy: ..." gets its heading in bold."""
+    for text in re.split(r"\n\s*\n", doc.strip()):
+        flat = " ".join(text.split())
+        if match := _HEADING.fullmatch(flat):
+            yield paragraph(nodes.strong("", f"{match['heading']}:"), f" {match['text']}")
+        elif flat:
+            yield paragraph(flat)
+
+
+def _facts(law: Mapping[str, Any]) -> Iterator[nodes.Node]:
+    words = {"ms": "milliseconds", "compile": "one compilation", "process": "a process of its own"}
+    parts: list[str | nodes.Node] = [f"Family: {law['family']}. One check costs {words.get(law['cost'], law['cost'])}."]
+    if law["requires"]:
+        parts.append(" It is judged where these hold: ")
+        for i, other in enumerate(law["requires"]):
+            parts += [", " if i else "", law_link(other)]
+        parts.append(".")
+    yield paragraph(*(part for part in parts if part != ""))
+    if law["specimens"]:
+        names = ", ".join(f"`{name}`" for name in law["specimens"])
+        yield paragraph(f"Functions that are broken on purpose, and that it must catch: {names}.")
+
+
+def _found(name: str, records: Records) -> Iterator[nodes.Node]:
+    rows: list[list[Cell]] = []
+    for kind, group in (("documented here", records.build), ("published implementation", records.committed)):
+        for record in group:
+            for spec in record.report.sheets:
+                verdicts = record.report.of(spec=spec, law=name)
+                if not verdicts:
+                    continue
+                shown: list[nodes.Node] = [paragraph(spec_link(spec)), paragraph(span(kind, "gradspec-detail"))]
+                rows.append(
+                    [shown, summary(verdicts, stale=record.is_stale(spec, name)), span(record.date, "gradspec-date")]
+                )
+    if rows:
+        yield table(["Function", "Verdict", "Measured"], rows)

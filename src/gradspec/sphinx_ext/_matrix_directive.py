@@ -1,0 +1,58 @@
+"""The directive `gradspec-matrix`: every function of this build against every law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec.law import Status
+from gradspec.sphinx_ext._domain import records_of
+from gradspec.sphinx_ext._evidence import measured_line
+from gradspec.sphinx_ext._links import law_link, spec_link
+from gradspec.sphinx_ext._nodes import Cell, paragraph, table
+from gradspec.sphinx_ext._records import Records
+from gradspec.sphinx_ext._verdicts import badge, overall
+
+
+class MatrixDirective(SphinxDirective):
+    """Render the matrix of functions and laws."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, or that nothing was measured."""
+        records = records_of(self.env)
+        for path in records.paths:
+            self.env.note_dependency(path)
+        if not records.build:
+            self.env.note_reread()
+            return [paragraph(badge(Status.NOT_MEASURED))]
+        specs = list(records.specs)
+        head: list[Cell] = ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)]
+        lines = dict.fromkeys(measured_line(record.report) for record in records.build)
+        return [
+            table(head, _rows(records, specs), "gradspec-matrix"),
+            *(paragraph(line, classes=["gradspec-detail"]) for line in lines),
+        ]
+
+
+def _rows(records: Records, specs: list[str]) -> Iterator[list[Cell]]:
+    family = ""
+    for name, law in records.laws.items():
+        if law["family"] != family:
+            family = law["family"]
+            yield [family[:1].upper() + family[1:]]
+        yield [law_link(name), *(_cell(records, spec, name) for spec in specs)]
+
+
+def _cell(records: Records, spec: str, law: str) -> Cell:
+    record = records.of_spec(spec)
+    if record is None or record.is_stale(spec, law):
+        return badge(Status.NOT_MEASURED)
+    return badge(overall(record.report.of(spec=spec, law=law)))
+
+
+def _short(records: Records, spec: str) -> str:
+    record = records.of_spec(spec)
+    documents = record.report.sheets[spec]["documents"] if record else ()
+    return str(documents[0]).rpartition(".")[2] if documents else spec

@@ -1,0 +1,126 @@
+"""The sections that say what a function is: signature, mathematics, arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+
+from gradspec.law import Status
+from gradspec.sphinx_ext._links import annotation_nodes, law_link
+from gradspec.sphinx_ext._nodes import formula, inline, paragraph, table
+from gradspec.sphinx_ext._verdicts import badge, overall
+from gradspec.sphinx_ext._view import View
+
+#: The equations of a sheet, in the order of the page, and what each is called.
+EQUATIONS = {
+    "primal": "Forward",
+    "surrogate": "Surrogate: the map whose derivative the backward pass applies",
+    "backward": "Backward, for the cotangent :math:`\\bar{y}`",
+    "forward_mode": "Forward mode, for the tangents of the inputs",
+}
+
+
+def signature(view: View) -> addnodes.desc:
+    """Return the call as the Python domain shows an object: with types, and without ctx."""
+    module, _, name = view.target.rpartition(".")
+    kind = "class" if view.is_class else "function"
+    head = addnodes.desc_signature(view.target, "", module=module, fullname=name, ids=[view.target])
+    head["class"] = ""
+    head += addnodes.desc_addname("", f"{module}.")
+    head += addnodes.desc_name(view.call, view.call)
+    head += _parameters(view)
+    returns = view.sheet["signature"]["returns"]
+    if returns:
+        head += addnodes.desc_returns("", "", *annotation_nodes(returns, view.full_names))
+    body = addnodes.desc_content("", paragraph(view.sheet["summary"]))
+    return addnodes.desc(
+        "",
+        head,
+        body,
+        domain="py",
+        objtype=kind,
+        desctype=kind,
+        classes=["py", kind],
+        **{"no-index": False, "noindex": False, "no-typesetting": False},
+    )
+
+
+def computes(view: View) -> Iterator[nodes.Node]:
+    """Yield the equations, and whether they were held to the code."""
+    tex = view.sheet["tex"]
+    if not tex:
+        yield paragraph("No closed formula is given, so none is checked: ", badge(Status.NOT_MEASURED, "not checked"))
+        return
+    for key, title in EQUATIONS.items():
+        if key in tex and not (key == "surrogate" and _is_honest(tex)):
+            yield paragraph(title, classes=["gradspec-equation"])
+            yield formula(tex[key])
+    if _is_honest(tex):
+        yield paragraph("The gradient is honest: it is the derivative of what forward computes.")
+    verdicts = view.verdicts("formula")
+    status = overall(verdicts)
+    stale = view.record.is_stale(view.name, "formula")
+    if stale or not verdicts or status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
+        yield paragraph(badge(Status.NOT_MEASURED, "not checked"), " in this build.")
+        return
+    yield paragraph(badge(status), ", checked against the code by the law ", law_link("formula"), ".")
+
+
+def arguments(view: View) -> Iterator[nodes.Node]:
+    """Yield the table of arguments."""
+    rows = [
+        [
+            nodes.literal("", argument["name"]),
+            annotation_nodes(argument["type"], view.full_names),
+            argument["shape"],
+            argument["dtype"],
+            "yes" if argument["gradient"] else "no",
+            argument["text"],
+        ]
+        for argument in view.sheet["arguments"]
+    ]
+    if rows:
+        yield table(["Argument", "Type", "Shape", "Dtype", "Gradient flows", "What it is"], rows)
+    if view_of := view.sheet["effects"].get("view_of"):
+        yield paragraph(f"The output may be a tracked view of `{view_of}`: an in-place operation on it raises.")
+    refused = [name.replace("_", " ") for name, promised in view.sheet["supports"].items() if not promised]
+    if refused:
+        yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
+
+
+def references(view: View) -> Iterator[nodes.Node]:
+    """Yield where the definition comes from."""
+    items = nodes.bullet_list(bullet="*")
+    for reference in view.sheet["references"]:
+        shown: list[nodes.Node] = inline(reference["text"])
+        if reference["url"]:
+            shown = [nodes.reference("", "", *shown, internal=False, refuri=reference["url"])]
+        items += nodes.list_item("", paragraph(*shown))
+    if len(items):
+        yield items
+
+
+def _is_honest(tex: dict[str, Any]) -> bool:
+    return bool(tex.get("primal", "").partition("=")[2] == tex.get("surrogate", "").partition("=")[2])
+
+
+def _parameters(view: View) -> addnodes.desc_parameterlist:
+    # The sheet's argument table says `float | Tensor` where the code says `Factor`.
+    types = {argument["name"]: argument["type"] for argument in view.sheet["arguments"]}
+    listed = addnodes.desc_parameterlist()
+    for parameter in view.sheet["signature"]["parameters"]:
+        name, default = parameter["name"], parameter["default"]
+        shown = addnodes.desc_parameter("", "", addnodes.desc_sig_name("", name))
+        if annotation := types.get(name) or parameter["annotation"]:
+            shown += [addnodes.desc_sig_punctuation("", ":"), addnodes.desc_sig_space()]
+            kind = addnodes.desc_sig_name()
+            kind += annotation_nodes(annotation, view.full_names)
+            shown += kind
+        if default is not None:
+            shown += [addnodes.desc_sig_space(), addnodes.desc_sig_operator("", "="), addnodes.desc_sig_space()]
+            shown += nodes.inline("", default, classes=["default_value"])
+        listed += shown
+    return listed

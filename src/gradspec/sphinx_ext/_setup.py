@@ -1,0 +1,33 @@
+"""What the extension adds to Sphinx, part by part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradspec import __version__
+from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math
+from gradspec.sphinx_ext._function_directive import FunctionDirective
+from gradspec.sphinx_ext._law_directive import LawDirective
+from gradspec.sphinx_ext._matrix_directive import MatrixDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+#: Moves when a pickled environment of the former form can no longer be read.
+ENV_VERSION = 1
+
+
+def setup_extension(app: Sphinx) -> ExtensionMetadata:
+    """Register every part of the extension."""
+    _config.setup(app)
+    _inventories.setup(app)
+    _autodoc.setup(app)
+    _domain.setup(app)
+    _links.setup(app)
+    _math.setup(app)
+    _assets.setup(app)
+    app.add_directive("gradspec-function", FunctionDirective)
+    app.add_directive("gradspec-law", LawDirective)
+    app.add_directive("gradspec-matrix", MatrixDirective)
+    return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

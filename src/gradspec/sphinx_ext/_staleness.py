@@ -1,0 +1,18 @@
+"""Whether a record still tells of today's source: its hashes are computed anew, from files, importing nothing."""
+
+from __future__ import annotations
+
+from gradspec.report import Report, Source
+from gradspec.source import fingerprint, package_root
+
+
+def changed_sources(report: Report) -> frozenset[str]:
+    """Return the names, as "spec NAME" and "law NAME", of which the source has changed since the record was made."""
+    return frozenset(name for name, source in report.sources.items() if not _is_current(source))
+
+
+def _is_current(source: Source) -> bool:
+    root = package_root(source.package) if source.package else None
+    if source.package and root is None:
+        return False
+    return fingerprint(source.files, root) == source.hash

@@ -1,0 +1,84 @@
+"""Verdicts in words: a sign that needs no colour, the status, and how many cases it is the status of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from docutils import nodes
+
+from gradspec.law import Status, Verdict
+from gradspec.sphinx_ext._nodes import paragraph, span
+
+#: Beside the word, never instead of it. The order is that of `overall`: what matters most comes first.
+SIGNS = {
+    Status.ERROR: "!",
+    Status.BROKEN: "✗",
+    Status.INCONCLUSIVE: "?",
+    Status.NOT_MEASURED: "○",
+    Status.WAIVED: "~",
+    Status.HOLDS: "✓",
+    Status.REFUSED_AS_DECLARED: "⊘",
+    Status.NOT_APPLICABLE: "–",  # noqa: RUF001 - the sign for nothing to say
+}
+
+#: How many cases a cell names before it counts the rest.
+SHOWN = 4
+
+
+def words(status: Status) -> str:
+    """Return a status as a reader reads it."""
+    return status.value.replace("_", " ")
+
+
+def overall(verdicts: Iterable[Verdict]) -> Status:
+    """Return the one status of many cases: the most alarming one, and `not measured` before `holds`."""
+    found = {verdict.status for verdict in verdicts}
+    return next((status for status in SIGNS if status in found), Status.NOT_MEASURED)
+
+
+def badge(status: Status, text: str = "") -> nodes.inline:
+    """Return the sign and the word of a status."""
+    return span(f"{SIGNS[status]} {text or words(status)}", "gradspec-status", f"gradspec-{status.value}")
+
+
+def summary(verdicts: Sequence[Verdict], *, stale: bool = False) -> list[nodes.Node]:
+    """Return the cell of a table: the overall status, how many cases have it, and what the others say.
+
+    Args:
+        verdicts: of one spec under one law.
+        stale: whether they are about an older source.
+    """
+    if not verdicts:
+        return [paragraph(badge(Status.NOT_MEASURED))]
+    if stale:
+        return [paragraph(badge(Status.NOT_MEASURED)), paragraph("recorded for an older source")]
+    status = overall(verdicts)
+    counts = Counter(verdict.status for verdict in verdicts)
+    if len(verdicts) == 1:
+        lines = [paragraph(badge(status))]
+    else:
+        every = counts[status] == len(verdicts)
+        share = f"all {len(verdicts)}" if every else f"{counts[status]} of {len(verdicts)}"
+        lines = [paragraph(badge(status), f" in {share} cases")]
+    if status is not Status.HOLDS or len(counts) > 1:
+        lines += [paragraph(line, classes=["gradspec-detail"]) for line in details(verdicts)]
+    return list(lines)
+
+
+def details(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return a line for each thing that was found other than that the law holds, with its cases."""
+    groups: dict[tuple[Status, str], list[str]] = {}
+    for verdict in verdicts:
+        if verdict.status is not Status.HOLDS:
+            groups.setdefault((verdict.status, verdict.finding.message), []).append(verdict.case)
+    return [
+        f"{words(status)}: {_listed(list(dict.fromkeys(cases)))}{f' ({message})' if message else ''}"
+        for (status, message), cases in groups.items()
+    ]
+
+
+def _listed(cases: list[str]) -> str:
+    if len(cases) <= SHOWN:
+        return ", ".join(cases)
+    return f"{', '.join(cases[: SHOWN - 1])} and {len(cases) - SHOWN + 1} more"

@@ -1,0 +1,71 @@
+"""What the sections of a function's page may look at."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradspec.law import Verdict
+from gradspec.sphinx_ext._records import Record, Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One spec, its record, and the records of others."""
+
+    name: str
+    record: Record
+    records: Records
+    full_names: Mapping[str, str]
+
+    @property
+    def sheet(self) -> Mapping[str, Any]:
+        """What the spec says of itself."""
+        return self.record.report.sheets[self.name]
+
+    @property
+    def target(self) -> str:
+        """The qualified name of the documented class or function."""
+        documents = self.sheet["documents"]
+        return str(documents[0]) if documents else self.name
+
+    @property
+    def call(self) -> str:
+        """How a call is written: "GradFactor.apply"."""
+        short = self.target.rpartition(".")[2]
+        return f"{short}.apply" if self.is_class else short
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the documented object is a class; by its name, so that a page needs no import."""
+        return self.target.rpartition(".")[2][:1].isupper()
+
+    def verdicts(self, law: str) -> tuple[Verdict, ...]:
+        """Return what a law says of the spec."""
+        return self.record.report.of(spec=self.name, law=law)
+
+
+def load(qualified: str) -> Any:
+    """Return the object of a qualified name, imported.
+
+    Raises:
+        ImportError: no part of the name is a module, or the module has no such attribute.
+    """
+    parts = qualified.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = ".".join(parts[:cut])
+        try:
+            found: Any = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            continue
+        try:
+            for part in parts[cut:]:
+                found = getattr(found, part)
+        except AttributeError as error:
+            raise ImportError(str(error)) from None
+        return found
+    raise ImportError(f"no module in {qualified!r}")

@@ -1,0 +1,42 @@
+"""The warnings of the extension: each has a type, so that `suppress_warnings` can name it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+class GradspecWarning(StrEnum):
+    """The subtypes of `gradspec`; suppress one with `suppress_warnings = ["gradspec.broken"]`."""
+
+    #: A record is missing, cannot be read, or has another schema version.
+    RECORD = "record"
+    #: A page names a function or a law that no record of this build holds.
+    UNKNOWN = "unknown"
+    #: A law does not hold for a documented function.
+    BROKEN = "broken"
+    #: An example of a docstring prints something else than it says.
+    EXAMPLE = "example"
+    #: The record was made of an older source than the one that is documented.
+    STALE = "stale"
+    #: A function of the record has no page.
+    UNDOCUMENTED = "undocumented"
+    #: A documented object cannot be imported.
+    IMPORT = "import"
+    #: A formula that KaTeX cannot read.
+    MATH = "math"
+
+
+def warn(kind: GradspecWarning, message: str, location: Any = None) -> None:
+    """Warn about a page or a record.
+
+    Args:
+        kind: the subtype.
+        message: what is wrong and what to do next.
+        location: the page, as Sphinx takes it.
+    """
+    logger.warning(message, type="gradspec", subtype=kind.value, location=location)
