@@ -31,7 +31,7 @@ gradspec_inventories = {
 }
 
 nitpicky = True
-exclude_patterns = ["records", "examples"]
+exclude_patterns = ["records", "examples", "images"]
 suppress_warnings: list[str] = []
 default_role = "code"
 

@@ -76,18 +76,29 @@ def formula_tex(spec: FunctionSpec) -> dict[str, Any]:
     import sympy
 
     primal, surrogate, symbols = sympy_formula(spec)
-    bars = [
-        rf"\bar{{{sympy.latex(symbols[name])}}} = "
-        + sympy.latex(sympy.diff(surrogate, symbols[name]) * sympy.Symbol(r"\bar{y}"))
-        for name in spec.wrt
-    ]
-    dot = sum(sympy.diff(surrogate, symbols[name]) * sympy.Symbol(rf"\dot{{{name}}}") for name in spec.wrt)
+    bars, dots = [], []
+    for name in spec.wrt:
+        symbol, derivative = sympy.latex(symbols[name]), sympy.diff(surrogate, symbols[name])
+        bars.append(rf"\bar{{{symbol}}} = " + _times(derivative, r"\bar{y}"))
+        dots.append(_times(derivative, rf"\dot{{{symbol}}}"))
     return {
         "primal": f"y = {sympy.latex(primal)}",
         "surrogate": rf"\tilde{{y}} = {sympy.latex(surrogate)}",
         "backward": r",\qquad ".join(bars),
-        "forward_mode": rf"\dot{{y}} = {sympy.latex(dot)}",
+        "forward_mode": rf"\dot{{y}} = {' + '.join(dots)}",
     }
+
+
+def _times(coefficient: Any, vector: str) -> str:
+    """Return the TeX of a coefficient before a vector; sympy would sort the factors by name."""
+    import sympy
+
+    if coefficient == 1:
+        return vector
+    text = sympy.latex(coefficient)
+    if coefficient.is_Add:
+        text = rf"\left({text}\right)"
+    return rf"{text}\,{vector}"
 
 
 def sympy_formula(spec: FunctionSpec) -> tuple[Any, Any, dict[str, Any]]:

@@ -1,0 +1,51 @@
+"""Sheets: the mathematics of a page is derived from the spec, and the signature read off the code."""
+
+from dataclasses import replace
+
+import pytest
+
+from gradspec.functions import GRAD_FACTOR
+from gradspec.sheet import call_signature, formula_tex, spec_sheet, sympy_formula
+from gradspec.spec import Formula
+from specimens.diseased import CombinedForward
+from specimens.honest import CUBE, SCALE
+
+
+def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():
+    assert formula_tex(GRAD_FACTOR) == {
+        "primal": "y = x",
+        "surrogate": r"\tilde{y} = f x",
+        "backward": r"\bar{x} = f\,\bar{y}",
+        "forward_mode": r"\dot{y} = f\,\dot{x}",
+    }
+    assert formula_tex(CUBE)["backward"] == r"\bar{x} = 3 x^{2}\,\bar{y}"
+
+
+def test_a_sum_before_a_vector_stands_in_parentheses():
+    spec = replace(SCALE, formula=Formula(primal="x", surrogate="factor * x + x**2"))
+
+    assert formula_tex(spec)["backward"] == r"\bar{x} = \left(factor + 2 x\right)\,\bar{y}"
+
+
+def test_an_honest_identity_has_no_coefficient():
+    spec = replace(SCALE, formula=Formula(primal="x", surrogate="x"))
+
+    assert formula_tex(spec)["backward"] == r"\bar{x} = \bar{y}"
+
+
+def test_a_formula_of_a_name_that_is_no_argument_is_refused():
+    with pytest.raises(ValueError, match=r"uses \['z'\]"):
+        sympy_formula(replace(SCALE, formula=Formula(primal="x", surrogate="z * x")))
+
+
+def test_the_signature_is_that_of_forward_without_ctx():
+    ours = call_signature(GRAD_FACTOR)
+    combined = call_signature(SCALE.for_(CombinedForward.apply, name="combined"))
+
+    assert [p["name"] for p in ours["parameters"]] == ["x", "f"]
+    assert (ours["parameters"][0]["annotation"], ours["returns"]) == ("Tensor", "Tensor")
+    assert [p["name"] for p in combined["parameters"]] == ["x", "factor"]
+
+
+def test_documents_are_named_by_their_public_path():
+    assert spec_sheet(GRAD_FACTOR)["documents"] == ["gradspec.functions.GradFactor", "gradspec.functions.grad_factor"]
