@@ -69,7 +69,7 @@ def broken(message: str, **facts: Any) -> Finding:
 def shown(error: BaseException) -> str:
     """Return an error in one line, without what differs from one run or machine to the next."""
     text = re.sub(r"0x[0-9a-f]+", "0x…", " ".join(str(error).split()))
-    text = re.sub(r"(?:/[\w.+-]+)+/", "…/", text)
+    text = re.sub(r"(?<![\w/:.])(?:/[\w.+-]+)+/", "…/", text)  # a path of this machine, not an address
     return f"{type(error).__name__}: {text[:400]}{'…' if len(text) > 400 else ''}"
 
 

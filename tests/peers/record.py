@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,11 +70,6 @@ def versions(site: Path) -> dict[str, str]:
     return {package: found[package] for package in sorted({peer.package for peer in PEERS})}
 
 
-def portable(report: Report) -> Report:
-    """Return the report with file names where messages of torch have the paths of this machine."""
-    return Report.from_json(re.sub(r'(File \\")[^"\\]*/', r"\1", report.to_json()))
-
-
 def summary(report: Report) -> str:
     """Return what the report says of each peer, in a form to read: the counts, then each failure."""
     lines = []
@@ -99,7 +93,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
     options = parser.parse_args()
     report = verify([held(peer, options.site) for peer in PEERS], profile=load_profile("quick"))
-    report = portable(report)
     report = replace(
         report,
         provenance={**report.provenance, "packages": versions(options.site)},

@@ -90,6 +90,15 @@ def test_an_edit_of_the_source_makes_the_record_stale(project: Project) -> None:
     fails_twice(project, "stale", "spec scale")
 
 
+def test_a_source_that_cannot_be_parsed_makes_the_record_stale(project: Project) -> None:
+    (project.source / "demo.py").write_text("def scale(:\n", encoding="utf-8")
+    built = project.build("-b", "dummy")
+    assert built.returncode == 1, "2 is a crash"
+    assert len(only(built, "stale")) == 1
+    (line,) = only(built, "import")
+    assert "demo.Scale cannot be imported: SyntaxError" in line
+
+
 def test_a_missing_record_is_named_and_so_is_the_page(project: Project) -> None:
     project.record.unlink()
     fails_twice(project, "record", str(project.record), "gradspec check TARGET --record")
@@ -113,7 +122,7 @@ def test_a_class_that_cannot_be_imported(project: Project) -> None:
     sheet = {**made.sheets["scale"], "documents": ["demo.Missing"]}
     project.write(replace(made, sheets={"scale": sheet}))
     (line,) = only(project.build(), "import")
-    assert "demo.Missing cannot be imported" in line
+    assert "demo.Missing cannot be imported: ImportError" in line
 
 
 def test_a_type_of_warning_can_be_suppressed(project: Project) -> None:

@@ -29,7 +29,9 @@ def setup(app: Sphinx) -> None:
     """Declare every option to Sphinx."""
     for option in fields(Options):
         default: Any = option.default if option.default_factory is MISSING else option.default_factory()
-        kinds = [list, tuple] if isinstance(default, tuple) else [dict]
+        if isinstance(default, tuple):
+            default = list(default)  # `-D gradspec_records=a,b` works for lists alone
+        kinds = [list, tuple] if isinstance(default, list) else [dict]
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
 
 

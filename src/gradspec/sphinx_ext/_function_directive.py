@@ -108,8 +108,8 @@ class FunctionDirective(SphinxDirective):
             return own
         try:
             cls = load(view.target)
-        except ImportError as error:
-            self._diverges(GradspecWarning.IMPORT, f"{view.target} cannot be imported: {error}")
+        except Exception as error:  # an import runs the project's code, which may raise anything
+            self._diverges(GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}")
             return own
         rest = inherited(cls, view.target, self.env.domains.python_domain) if isinstance(cls, type) else []
         return [*own, *rest]

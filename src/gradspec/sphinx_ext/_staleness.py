@@ -15,4 +15,7 @@ def _is_current(source: Source) -> bool:
     root = package_root(source.package) if source.package else None
     if source.package and root is None:
         return False
-    return fingerprint(source.files, root) == source.hash
+    try:
+        return fingerprint(source.files, root) == source.hash
+    except (SyntaxError, UnicodeDecodeError, OSError):
+        return False  # a file that cannot be parsed is not the one that was measured
