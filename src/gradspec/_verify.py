@@ -20,7 +20,7 @@ import gradspec
 from gradspec.law import Finding, Law, Status, Trial, Verdict, broken, raised, shown
 from gradspec.laws import LAWS, SpecFaultError
 from gradspec.make import Maker
-from gradspec.profile import Profile, load_profile
+from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.report import Report, Source
 from gradspec.sheet import law_sheet, qualified_name, spec_sheet
 from gradspec.source import fingerprint, import_closure, package_root
@@ -103,6 +103,8 @@ def plan(
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+    if profile.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
     if unknown := set(profile.laws) - {law.name for law in laws}:
         raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
     checks = []

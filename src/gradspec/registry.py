@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradspec.law import Law
+from gradspec.profile import Profile, ProfileError
 from gradspec.spec import FunctionSpec
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from gradspec._verify import Check
-    from gradspec.profile import Profile
 
 
 class TargetError(ValueError):
@@ -108,12 +108,15 @@ def select_checks(
     """Return what a run of these specs and laws would check.
 
     Raises:
+        ProfileError: the profile names a device that is not there.
         TargetError: two cases of one name, or a spec without cases: its empty column would read as "all holds".
     """
     from gradspec._verify import plan
 
     try:
         checks = plan([s for _, s in pairs], chosen, profile, seed=seed, paths={s.name: path for path, s in pairs})
+    except ProfileError:
+        raise
     except ValueError as error:
         raise TargetError(f"{error}: rename or remove one of them") from None
     for _, spec in pairs:

@@ -11,7 +11,7 @@ from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
 from gradspec.make import Maker
-from gradspec.profile import Profile
+from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.spec import Case, FunctionSpec, Supports
 from specimens import DISEASED, SCALE
 
@@ -165,3 +165,9 @@ def test_another_implementation_is_held_to_the_promise_without_our_examples():
         (),
         SCALE.implementation,
     )
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
+def test_a_profile_for_a_device_that_is_not_there_is_refused_at_once():
+    with pytest.raises(ProfileError, match="needs a CUDA device, and torch finds none"):
+        plan([SCALE], profile=load_profile("cuda"))
