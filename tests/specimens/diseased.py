@@ -71,6 +71,28 @@ class NeedsABatchDimension(Scale):
         return ctx.factor * y_bar, None
 
 
+@diseased(precision=r"output 0 has another dtype in low precision")
+class PromotesLowPrecision(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x.clone()
+
+
+@diseased(precision=r"gradient of `x` is less accurate than the reference")
+class RoundsInside(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        low = torch.bfloat16 if y_bar.dtype == torch.float32 else y_bar.dtype
+        return (ctx.factor * y_bar.to(low)).to(y_bar.dtype), None
+
+
+@diseased(layout=r"inputs that are \w+ raised RuntimeError")
+class ViewsItsInput(Scale):
+    @staticmethod
+    def forward(x, factor):
+        return x.view(-1).clone().view(x.shape)
+
+
 # derivative
 
 
@@ -189,7 +211,33 @@ class NoVmapRule(Scale):
     generate_vmap_rule = False
 
 
+@diseased(checkpoint=r"gradient of `x` under checkpoint differs")
+class CountsItsCalls(Scale):
+    calls = 0
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        CountsItsCalls.calls += 1
+        ctx.factor = inputs[1] * CountsItsCalls.calls
+
+
 # protocol and effects
+
+
+@diseased(retained_graph=r"second backward over one graph")
+class DriftsWithEachBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        ctx.factor *= 2
+        return ctx.factor / 2 * y_bar, None
+
+
+@diseased(freed=r"1 of 1 outputs outlive")
+class OutputOnCtx(Scale):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+        ctx.y = output
 
 
 @diseased(cotangent_layout=r"a cotangent that is .* raised RuntimeError")

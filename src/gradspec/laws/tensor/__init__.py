@@ -2,6 +2,7 @@
 
 from gradspec.laws.tensor._adjoint import ADJOINT
 from gradspec.laws.tensor._aliasing import ALIASING
+from gradspec.laws.tensor._checkpoint import CHECKPOINT
 from gradspec.laws.tensor._compile import COMPILE
 from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
 from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
@@ -12,13 +13,17 @@ from gradspec.laws.tensor._empty import EMPTY
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._formula import FORMULA
+from gradspec.laws.tensor._freed import FREED
 from gradspec.laws.tensor._func_grad import FUNC_GRAD
 from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
 from gradspec.laws.tensor._jvp import JVP
 from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
+from gradspec.laws.tensor._layout import LAYOUT
 from gradspec.laws.tensor._needs_input_grad import NEEDS_INPUT_GRAD
+from gradspec.laws.tensor._precision import PRECISION
 from gradspec.laws.tensor._primal import PRIMAL
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
+from gradspec.laws.tensor._retained_graph import RETAINED_GRAPH
 from gradspec.laws.tensor._scalar import SCALAR
 from gradspec.laws.tensor._second_order import SECOND_ORDER
 from gradspec.laws.tensor._surrogate import SURROGATE
@@ -31,6 +36,7 @@ LAWS = (
     PRIMAL,
     FORMULA,
     RAW_RETURNS,
+    PRECISION,
     EXAMPLES,
     SURROGATE,
     VJP,
@@ -43,14 +49,18 @@ LAWS = (
     COMPILE,
     COMPILE_GRAD,
     EXPORT,
+    CHECKPOINT,
     COTANGENT_LAYOUT,
     NEEDS_INPUT_GRAD,
+    RETAINED_GRAPH,
     KEYWORD_CALL,
     WRONG_CALL,
     INPUTS_UNTOUCHED,
     COTANGENTS_UNTOUCHED,
     ALIASING,
     CTX_CLEAN,
+    FREED,
+    LAYOUT,
     EMPTY,
     SCALAR,
 )
@@ -58,6 +68,7 @@ LAWS = (
 __all__ = [
     "ADJOINT",
     "ALIASING",
+    "CHECKPOINT",
     "COMPILE",
     "COMPILE_GRAD",
     "COTANGENTS_UNTOUCHED",
@@ -68,14 +79,18 @@ __all__ = [
     "EXAMPLES",
     "EXPORT",
     "FORMULA",
+    "FREED",
     "FUNC_GRAD",
     "INPUTS_UNTOUCHED",
     "JVP",
     "KEYWORD_CALL",
     "LAWS",
+    "LAYOUT",
     "NEEDS_INPUT_GRAD",
+    "PRECISION",
     "PRIMAL",
     "RAW_RETURNS",
+    "RETAINED_GRAPH",
     "SCALAR",
     "SECOND_ORDER",
     "SURROGATE",

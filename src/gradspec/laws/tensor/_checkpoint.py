@@ -1,0 +1,36 @@
+r"""Activation checkpointing, which runs forward a second time, gives the same value and the declared gradient.
+
+Why it matters: large models are trained with it; forward runs twice for each backward.
+
+What breaks it: state that forward moves, noise that the recomputation does not draw again.
+
+Remedy: move state in an explicit call or in backward, and draw noise from torch's generators.
+"""
+
+from __future__ import annotations
+
+from torch.utils.checkpoint import checkpoint
+
+from gradspec.law import Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs
+from gradspec.laws.tensor._transform import frozen, judge_run
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    function = frozen(trial.spec.function, inputs)
+    likely = "forward leaves something behind that its second run finds"
+    return judge_run(trial, inputs, "checkpoint", lambda *x: checkpoint(function, *x, use_reentrant=False), likely)
+
+
+CHECKPOINT = Law(
+    name="checkpoint",
+    family="transforms",
+    statement=r"\operatorname{checkpoint}(F) = r",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("counts_its_calls",),
+)

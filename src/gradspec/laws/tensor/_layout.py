@@ -1,0 +1,68 @@
+r"""The value and the gradient are the same whatever the strides of the inputs.
+
+Why it matters: inputs come transposed, sliced, expanded and channels-last; a kernel that reads memory in order
+reads them wrong.
+
+What breaks it: `x.view(...)` on a non-contiguous tensor, a kernel that assumes contiguous memory.
+
+Remedy: use `reshape`, or call `contiguous()` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
+from gradspec.laws.tensor._call import Inputs, outputs, vjp
+from gradspec.laws.tensor._compare import compare, compare_all
+from gradspec.laws.tensor._reference import on_spec_side, reference
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    right = vjp(reference(trial.spec), inputs, seed=trial.seed)
+    for name, values in _layouts(inputs):
+        laid_out = Inputs(values, inputs.wrt)
+        try:
+            y = outputs(trial.spec.function(*laid_out.args()))
+            got = vjp(trial.spec.function, laid_out, seed=trial.seed)
+        except Exception as error:
+            return raised(error, f"inputs that are {name}", likely="view() where reshape() is needed")
+        for mine, theirs in zip(y, expected, strict=True):
+            if (finding := compare(trial, f"value ({name} inputs)", mine, theirs)) is not HOLDS:
+                return finding
+        if (finding := compare_all(trial, f"gradient ({name} inputs)", got, right)) is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _layouts(inputs: Inputs) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, lay_out in (("contiguous", torch.Tensor.contiguous), ("transposed", _transposed), ("sliced", _sliced)):
+        yield name, {n: lay_out(v) if isinstance(v, Tensor) else v for n, v in inputs.values.items()}
+
+
+def _transposed(t: Tensor) -> Tensor:
+    dims = tuple(reversed(range(t.ndim)))
+    return t.permute(dims).contiguous().permute(dims)
+
+
+def _sliced(t: Tensor) -> Tensor:
+    return torch.stack((t, t), -1)[..., 0]
+
+
+LAYOUT = Law(
+    name="layout",
+    family="inputs",
+    statement=r"F(x) = F(\operatorname{contiguous}(x))",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("views_its_input",),
+)

@@ -1,0 +1,76 @@
+r"""In float32, bfloat16 and float16 the function is as accurate as its reference, and keeps the dtype.
+
+Why it matters: a model is trained in low precision; a noise or a constant in another dtype promotes everything
+behind it, or loses its digits.
+
+What breaks it: noise drawn in float32 whatever the input, a constant that promotes, a difference of large numbers.
+
+Remedy: create tensors with the dtype of the input, and accumulate in float32.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor._reference import on_spec_side, reference
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt or any(inputs.values[name].dtype != torch.float64 for name in inputs.wrt):
+        return not_applicable("no float64 input in this case, to be rounded")
+    for dtype in DTYPES:
+        rounded = Inputs({n: v.to(dtype) if differentiable(v) else v for n, v in inputs.values.items()}, inputs.wrt)
+        exact = Inputs({n: v.double() if differentiable(v) else v for n, v in rounded.values.items()}, inputs.wrt)
+        primal = outputs(on_spec_side("primal", trial.spec.primal, *rounded.args()))
+        v = like(primal, trial.seed)
+        v_exact = tuple(t.double() if differentiable(t) else t for t in v)
+        mine, theirs = vjp(trial.spec.function, rounded, v), vjp(reference(trial.spec), rounded, v)
+        truth = vjp(reference(trial.spec), exact, v_exact)
+        columns = {f"gradient of `{n}`": (mine[n], theirs[n], truth[n]) for n in inputs.wrt}
+        y = outputs(trial.spec.function(*rounded.args()))
+        y_exact = outputs(on_spec_side("primal", trial.spec.primal, *exact.args()))
+        columns |= {f"output {k}": column for k, column in enumerate(zip(y, primal, y_exact, strict=True))}
+        for what, (got, plain, right) in columns.items():
+            if got is None or plain is None or right is None:
+                continue  # that a gradient is missing is for the law vjp to say
+            if (finding := _judge(what, got, plain, right)) is not HOLDS:
+                return finding
+    return HOLDS
+
+
+def _judge(what: str, got: Tensor, plain: Tensor, right: Tensor) -> Finding:
+    if got.dtype != plain.dtype:
+        return broken(
+            f"{what} has another dtype in low precision", argument=what, got=describe(got), expected=describe(plain)
+        )
+    # Not farther from the float64 answer than twice the reference in the same dtype, plus one unit of rounding.
+    unit = torch.finfo(plain.dtype).eps * right.abs() + torch.finfo(plain.dtype).tiny
+    excess = (got.double() - right).abs() - 2 * (plain.double() - right).abs() - unit
+    if got.numel() == 0 or not bool((excess > 0).any()):
+        return HOLDS
+    worst = int(excess.flatten().argmax())
+    return broken(
+        f"{what} is less accurate than the reference in {describe(got)}",
+        argument=what,
+        got=f"{got.flatten()[worst].item():.6g}",
+        expected=f"{right.flatten()[worst].item():.6g}",
+        likely="an intermediate result is rounded to a lower precision",
+    )
+
+
+PRECISION = Law(
+    name="precision",
+    family="values",
+    statement=r"|F_{16}(x) - F_{64}(x)| \le 2\,|r_{16}(x) - r_{64}(x)| + \text{ulp}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("promotes_low_precision", "rounds_inside"),
+)
