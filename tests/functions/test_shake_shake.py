@@ -233,8 +233,12 @@ def test_an_exported_module_in_evaluation_halves(strict):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
-def test_the_dtype_is_kept(dtype):
+def test_the_dtype_is_kept_and_a_half_type_draws_in_float32(dtype):
     alpha, beta = noise(ShakeShake.apply, 4, 3, dtype=dtype)
+
+    torch.manual_seed(0)
+    drawn = torch.rand(4, 1, dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    assert torch.equal(alpha, drawn.to(dtype).expand(4, 3))
 
     assert (alpha.dtype, beta.dtype) == (dtype, dtype)
 
