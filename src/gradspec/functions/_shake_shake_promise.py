@@ -1,0 +1,81 @@
+"""What Shake-Shake promises once its noise is given: cases, wrong calls, arguments and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from gradspec.spec import Argument, Case, Make, Misuse, Reference
+
+
+def cases(make: Make) -> Iterator[Case]:
+    """Yield the representative calls."""
+
+    def branches(*shape: int, dtype: torch.dtype | None = None) -> tuple[Any, Any]:
+        return make(*shape, dtype=dtype), make(*shape, dtype=dtype)
+
+    def weight(*shape: int, dtype: torch.dtype | None = None) -> Any:
+        return make(*shape, dtype=dtype).abs() / 9
+
+    yield Case(name="rows", args=(*branches(3, 4), weight(3, 1), weight(3, 1)))
+    yield Case(name="sequences", args=(*branches(2, 3, 4), weight(2, 1, 1), weight(2, 1, 1)))
+    yield Case(name="images", args=(*branches(2, 3, 4, 5), weight(2, 1, 1, 1), weight(2, 1, 1, 1)))
+    channels_last = [x.to(memory_format=torch.channels_last) for x in branches(2, 3, 4, 5)]
+    yield Case(name="channels-last images", args=(*channels_last, weight(2, 1, 1, 1), weight(2, 1, 1, 1)))
+    yield Case(name="transposed branch", args=(make(4, 3).T, make(3, 4), weight(3, 1), weight(3, 1)))
+    yield Case(name="expanded branch", args=(make(3, 1).expand(3, 4), make(3, 4), weight(3, 1), weight(3, 1)))
+    yield Case(name="one dimension", args=(*branches(3), weight(3), weight(3)))
+    yield Case(name="one weight a batch", args=(*branches(3, 4), weight(1, 1), weight(1, 1)))
+    yield Case(name="0-d weights", args=(*branches(3, 4), weight(), weight()))
+    yield Case(name="even both ways", args=(*branches(3, 4), 0.5, 0.5))
+    yield Case(name="even forward", args=(*branches(3, 4), 0.5, weight(3, 1)))
+    yield Case(name="even backward", args=(*branches(3, 4), weight(3, 1), 0.5))
+    yield Case(name="all from the first branch, gradient to the second", args=(*branches(3, 4), 1.0, 0.0))
+    single = torch.float32
+    yield Case(
+        name="float32 branches",
+        args=(*branches(3, 4, dtype=single), weight(3, 1, dtype=single), weight(3, 1, dtype=single)),
+    )
+    yield Case(name="empty batch", args=(*branches(0, 4), weight(0, 1), weight(0, 1)))
+
+
+def misuses(make: Make) -> Iterator[Misuse]:
+    """Yield the wrong calls, and the error that each gets."""
+
+    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str) -> Misuse:
+        return Misuse(case=Case(name=name, args=args), error=error, match=match)
+
+    x1, x2, one = make(3, 4), make(3, 4), make(3, 1)
+    yield wrong("branches that would broadcast", x1, make(3, 1), one, one, match=r"\(3, 4\) and \(3, 1\)")
+    yield wrong("branches of two ranks", x1, make(4), one, one, match=r"\(3, 4\) and \(4,\)")
+    yield wrong("branches of two dtypes", x1, make(3, 4, dtype=torch.float32), one, one, match="float64 and .*float32")
+    yield wrong("integer branches", *[make(3, dtype=torch.int64)] * 2, 0.5, 0.5, error=TypeError, match="floating")
+    yield wrong("branch is no tensor", x1, [1.0], one, one, error=TypeError, match="x2 is a list, expected a tensor")
+    yield wrong("alpha requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha is differentiated")
+    yield wrong("beta does not broadcast", x1, x2, one, make(2, 1), match="does not broadcast")
+    yield wrong("alpha is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
+    yield wrong("complex beta", x1, x2, one, make(dtype=torch.complex128), error=TypeError, match="expected a real one")
+
+
+def _branch(name: str, which: str) -> Argument:
+    text = f"The {which} branch."
+    return Argument(name=name, type="Tensor", shape="any, `S`", dtype="floating", gradient=True, text=text)
+
+
+def _weight(name: str, text: str) -> Argument:
+    return Argument(name=name, type="float | Tensor", shape="broadcasts to `S`", dtype="real; cast", text=text)
+
+
+ARGUMENTS = (
+    _branch("x1", "first"),
+    _branch("x2", "second"),
+    _weight("alpha", "How much of the first branch the output takes, between 0 and 1."),
+    _weight("beta", "How much of the cotangent the first branch gets, between 0 and 1."),
+)
+SHAKE_SHAKE_2017 = Reference(
+    text="Gastaldi: Shake-Shake regularization, 2017, equation 2 and section 2 (the modes: Even, Shake, Keep; Batch, "
+    "Image)",
+    url="https://arxiv.org/abs/1705.07485",
+)
