@@ -310,3 +310,9 @@ def test_a_generator_is_refused_under_compile():
     generator = torch.Generator()
     with pytest.raises(Exception, match=r"a generator is given under torch\.compile"):
         compiled(lambda x1, x2: shake_shake(x1, x2, generator=generator))(*branches(4, 3))
+
+
+def test_evaluation_ignores_given_weights():
+    y, x1_bar = noise(lambda x1, x2: ShakeShake.apply(x1, x2, False, 0.25, 0.75), 4, 3)
+
+    assert (y.unique().tolist(), x1_bar.unique().tolist()) == ([0.5], [0.5])
