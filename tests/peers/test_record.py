@@ -11,6 +11,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.report import Report, read_record
 from gradspec.source import fingerprint, package_root
+from gradspec.spec import FunctionSpec
 
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "peers.json"
 
@@ -45,8 +46,15 @@ def test_difference_is_shown_by_the_record(difference: object, fresh: Report) ->
     assert [verdict.status in (Status.BROKEN, Status.ERROR) for verdict in verdicts] == [True]
 
 
+# Functions whose published form is not in the record yet: nothing was measured, so nothing may be said.
+NOT_RECORDED = {"shake_shake"}
+
+
 @pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
-def test_each_function_differs_from_what_is_published(spec: object) -> None:
+def test_each_function_differs_from_what_is_published(spec: FunctionSpec) -> None:
+    if spec.name in NOT_RECORDED:
+        assert spec.differences == ()
+        return
     assert spec.differences, "the published implementations break laws, and the spec does not say so"
 
 
