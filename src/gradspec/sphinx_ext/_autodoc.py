@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.util.inspect import signature, stringify_signature
 
-from gradspec.sphinx_ext._domain import records_of
+from gradspec.sphinx_ext._domain import domain_of
 from gradspec.sphinx_ext._torch_bases import boilerplate, inherited_names, is_torch, normalised, torch_base
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Drop the examples that gradspec-function shows on the same page with the output that was really printed."""
-    records = records_of(app.env).build
+    records = domain_of(app.env).records.build
     if not any(record.report.of(law="examples", case=name) for record in records):
         return
     start = next((i for i, line in enumerate(lines) if line.strip() in ("Example:", "Examples:")), None)

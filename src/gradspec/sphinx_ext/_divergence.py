@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradspec.law import Status
-from gradspec.sphinx_ext._verdicts import words
+from gradspec.render import words
 from gradspec.sphinx_ext._view import View
 from gradspec.sphinx_ext._warnings import GradspecWarning
 

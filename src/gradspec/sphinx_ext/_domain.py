@@ -113,16 +113,23 @@ def setup(app: Sphinx) -> None:
     app.connect("env-get-outdated", _outdated)
 
 
-def records_of(env: BuildEnvironment) -> Records:
-    """Return the records of a build."""
+def domain_of(env: BuildEnvironment) -> GradspecDomain:
+    """Return the domain of a build."""
     domain = env.domains[NAME]
     assert isinstance(domain, GradspecDomain)
-    return domain.records
+    return domain
+
+
+def records_for_page(env: BuildEnvironment) -> Records:
+    """Return the records of a build, and note that the current page depends on them."""
+    records = domain_of(env).records
+    for path in records.paths:
+        env.note_dependency(path)
+    return records
 
 
 def _read(app: Sphinx) -> None:
-    domain = app.env.domains[NAME]
-    assert isinstance(domain, GradspecDomain)
+    domain = domain_of(app.env)
     chosen = options(app.config)
     folder = Path(app.confdir) if app.confdir is not None else Path.cwd()
     domain.records = read_records(folder, tuple(chosen.records), tuple(chosen.committed_records))
@@ -132,6 +139,4 @@ def _read(app: Sphinx) -> None:
 
 def _outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
     # Sphinx checks consistency only where something was read: an incremental build must go on warning.
-    domain = env.domains[NAME]
-    assert isinstance(domain, GradspecDomain)
-    return [app.config.root_doc] if domain.undocumented and app.config.root_doc in env.all_docs else []
+    return [app.config.root_doc] if domain_of(env).undocumented and app.config.root_doc in env.all_docs else []

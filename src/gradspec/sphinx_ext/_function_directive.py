@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.sphinx_ext import _differences, _evidence, _semantics
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._divergence import divergences
-from gradspec.sphinx_ext._domain import NAME, GradspecDomain
+from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, records_for_page
 from gradspec.sphinx_ext._inherited import inherited
 from gradspec.sphinx_ext._nodes import paragraph
 from gradspec.sphinx_ext._records import source_files
@@ -53,16 +53,13 @@ class FunctionDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes, and warn where the record disagrees."""
-        domain = self.env.domains[NAME]
-        assert isinstance(domain, GradspecDomain)
+        domain, records = domain_of(self.env), records_for_page(self.env)
         name = self.arguments[0].strip()
-        for path in domain.records.paths:
-            self.env.note_dependency(path)
-        record = domain.records.of_spec(name)
+        record = records.of_spec(name)
         if record is None:
             return self._without_record(name)
         full_names = options(self.config).annotations
-        view = View(name=name, record=record, records=domain.records, full_names=full_names)
+        view = View(name=name, record=record, records=records, full_names=full_names)
         source = record.report.sources.get(f"spec {name}")
         for file in source_files(source) if source else ():
             self.env.note_dependency(file)
@@ -76,7 +73,7 @@ class FunctionDirective(SphinxDirective):
         return [*head, *(section for section in sections if section is not None)]
 
     def _without_record(self, name: str) -> list[nodes.Node]:
-        held = ", ".join(self.env.domains[NAME].records.specs)  # type: ignore[attr-defined]
+        held = ", ".join(domain_of(self.env).records.specs)
         self._diverges(
             GradspecWarning.UNKNOWN,
             f"no record of this build holds the function {name!r} (it holds: {held or 'nothing'}): "

@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
-from gradspec.sphinx_ext._domain import NAME, GradspecDomain
+from gradspec.sphinx_ext._domain import domain_of, records_for_page
 from gradspec.sphinx_ext._links import law_link, spec_link
 from gradspec.sphinx_ext._nodes import Cell, formula, paragraph, span, table
 from gradspec.sphinx_ext._records import Records
@@ -27,22 +27,19 @@ class LawDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the page."""
-        domain = self.env.domains[NAME]
-        assert isinstance(domain, GradspecDomain)
+        domain, records = domain_of(self.env), records_for_page(self.env)
         name = self.arguments[0].strip()
-        for path in domain.records.paths:
-            self.env.note_dependency(path)
         place = nodes.container(classes=["gradspec-law"], ids=[f"law-{name}"])
         domain.note("law", name, f"law-{name}")
-        law = domain.records.of_law(name)
+        law = records.of_law(name)
         if law is None:
             self.env.note_reread()
-            if domain.records.build:  # where there is no record at all, that has been said once
+            if records.build:  # where there is no record at all, that has been said once
                 warn(GradspecWarning.UNKNOWN, f"no record of this build holds the law {name!r}", self.get_location())
             place += paragraph(badge(Status.NOT_MEASURED))
             return [place]
         place += [formula(law["statement"]), *doc_nodes(law["doc"]), *_facts(law)]
-        found = list(_found(name, domain.records))
+        found = list(_found(name, records))
         if found:
             place += [nodes.rubric("", "What it found"), *found]
         return [place]

@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
-from gradspec.sphinx_ext._domain import records_of
+from gradspec.sphinx_ext._domain import records_for_page
 from gradspec.sphinx_ext._evidence import measured_line
 from gradspec.sphinx_ext._links import law_link, spec_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
@@ -21,9 +21,7 @@ class MatrixDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
-        records = records_of(self.env)
-        for path in records.paths:
-            self.env.note_dependency(path)
+        records = records_for_page(self.env)
         if not records.build:
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]

@@ -8,27 +8,11 @@ from collections.abc import Iterable, Sequence
 from docutils import nodes
 
 from gradspec.law import Status, Verdict
+from gradspec.render import SIGNS, words
 from gradspec.sphinx_ext._nodes import paragraph, span
-
-#: Beside the word, never instead of it. The order is that of `overall`: what matters most comes first.
-SIGNS = {
-    Status.ERROR: "!",
-    Status.BROKEN: "✗",
-    Status.INCONCLUSIVE: "?",
-    Status.NOT_MEASURED: "○",
-    Status.WAIVED: "~",
-    Status.HOLDS: "✓",
-    Status.REFUSED_AS_DECLARED: "⊘",
-    Status.NOT_APPLICABLE: "–",  # noqa: RUF001 - the sign for nothing to say
-}
 
 #: How many cases a cell names before it counts the rest.
 SHOWN = 4
-
-
-def words(status: Status) -> str:
-    """Return a status as a reader reads it."""
-    return status.value.replace("_", " ")
 
 
 def overall(verdicts: Iterable[Verdict]) -> Status:
