@@ -83,10 +83,12 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What a call may do beside returning its value."""
+    """What a call may do beside returning its value. What is not declared here must not happen."""
 
     #: The argument of which the output may be a tracked view; None: the output is fresh memory.
     view_of: str | None = None
+    #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +162,8 @@ class FunctionSpec:
     version: int = 1
     supports: Supports = Supports()
     effects: Effects = Effects()
+    #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
+    state_after: Callable[..., Mapping[str, Tensor]] | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
     formula: Formula | None = None
     references: tuple[Reference, ...] = ()
@@ -170,12 +174,17 @@ class FunctionSpec:
             if not callable(getattr(self, role)):
                 raise ValueError(f"spec {self.name!r}: {role} is {getattr(self, role)!r}, which cannot be called")
         names = self.parameters
-        for name in (*self.wrt, *(argument.name for argument in self.arguments)):
+        for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
             if name not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
         if (other := tuple(inspect.signature(self.surrogate).parameters)) != names:
             raise ValueError(
                 f"spec {self.name!r}: primal{_shown(names)} and surrogate{_shown(other)} take different arguments"
+            )
+        if bool(self.effects.writes) != (self.state_after is not None):
+            raise ValueError(
+                f"spec {self.name!r}: effects.writes is {self.effects.writes!r} and state_after is "
+                f"{self.state_after!r}: give both, or neither"
             )
 
     @property

@@ -12,7 +12,7 @@ from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
-from gradspec.spec import Case, FunctionSpec, Supports
+from gradspec.spec import Case, Effects, FunctionSpec, Supports
 from specimens import DISEASED, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}
@@ -148,6 +148,8 @@ def test_tensors_of_a_case_are_short_numbers_and_the_same_for_a_seed():
         ({"wrt": ("z",)}, "'z' is not a parameter of primal"),
         ({"surrogate": lambda x: x}, "take different arguments"),
         ({"function": 3}, "function is 3, which cannot be called"),
+        ({"effects": Effects(writes=("z",))}, "'z' is not a parameter of primal"),
+        ({"effects": Effects(writes=("x",))}, "state_after is None: give both, or neither"),
     ],
 )
 def test_a_spec_that_contradicts_itself_is_refused(wrong, message):

@@ -86,6 +86,8 @@ def arguments(view: View) -> Iterator[nodes.Node]:
         yield table(["Argument", "Type", "Shape", "Dtype", "Gradient flows", "What it is"], rows)
     if view_of := view.sheet["effects"].get("view_of"):
         yield paragraph(f"The output may be a tracked view of `{view_of}`: an in-place operation on it raises.")
+    for name in view.sheet["effects"].get("writes", ()):
+        yield paragraph(f"`{name}` moves once for each forward pass, at the end of the first backward pass through it.")
     refused = [name.replace("_", " ") for name, promised in view.sheet["supports"].items() if not promised]
     if refused:
         yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")

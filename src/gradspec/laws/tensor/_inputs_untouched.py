@@ -1,4 +1,4 @@
-r"""No bit and no version counter of an argument moves, in forward or in backward.
+r"""No bit and no version counter of an argument moves in forward, and in backward only of what is declared.
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
 
@@ -27,7 +27,8 @@ def _check(trial: Trial) -> Finding:
         return broken(f"forward writes to `{changed[0]}`: {changed[1]}", argument=f"`{changed[0]}`")
     if leaves:
         gradients(y, leaves, like(y, trial.seed))
-        if changed := first_change(before, tensors):
+        undeclared = {name: snapshot for name, snapshot in before.items() if name not in trial.spec.effects.writes}
+        if changed := first_change(undeclared, tensors):
             return broken(f"backward writes to `{changed[0]}`: {changed[1]}", argument=f"`{changed[0]}`")
     return HOLDS
 
