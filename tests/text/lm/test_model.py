@@ -124,7 +124,7 @@ def test_messages_come_in_three_forms():
         (3, TypeError, "not a int"),
         ({"role": "user", "content": "hi"}, TypeError, "a list of messages, not a dict"),
         ([{"role": "user"}], TypeError, r"the keys \['role'\]"),
-        (["hi"], TypeError, "this one is str"),
+        (["hi"], TypeError, "this one is a str"),
         ([{"role": "robot", "content": "hi"}], ValueError, "not 'robot'"),
         ([{"role": "user", "content": ["hi"]}], TypeError, "not a list; pass the Variable's .data"),
     ],

@@ -145,8 +145,6 @@ def as_completion(reply: object) -> Completion:
 
 def _from_mapping(message: object) -> Message:
     if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
-        what = (
-            f"the keys {sorted(map(str, message))}" if isinstance(message, Mapping) else f"a {type(message).__name__}"
-        )
-        raise TypeError(f"a message is a Message or a mapping with the keys role and content; this one is {what}")
+        has = f"the keys {sorted(map(str, message))}" if isinstance(message, Mapping) else f"a {type(message).__name__}"
+        raise TypeError(f"a message is a Message or a mapping with the keys role and content; this one is {has}")
     return Message(role=message["role"], content=message["content"])
