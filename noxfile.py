@@ -24,7 +24,7 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; arguments go to pytest."""
-    install(session, "test", "docs")
+    install(session, "test", "docs", "examples")
     session.run("pytest", *session.posargs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
-from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math
+from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
 from gradspec.sphinx_ext._function_directive import FunctionDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
@@ -27,6 +27,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _links.setup(app)
     _math.setup(app)
     _assets.setup(app)
+    _plot.setup(app)
     app.add_directive("gradspec-function", FunctionDirective)
     app.add_directive("gradspec-law", LawDirective)
     app.add_directive("gradspec-matrix", MatrixDirective)

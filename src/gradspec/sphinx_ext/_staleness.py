@@ -8,10 +8,11 @@ from gradspec.source import fingerprint, package_root
 
 def changed_sources(report: Report) -> frozenset[str]:
     """Return the names, as "spec NAME" and "law NAME", of which the source has changed since the record was made."""
-    return frozenset(name for name, source in report.sources.items() if not _is_current(source))
+    return frozenset(name for name, source in report.sources.items() if not is_current(source))
 
 
-def _is_current(source: Source) -> bool:
+def is_current(source: Source) -> bool:
+    """Whether the files that a measurement stands on are still those that were measured."""
     root = package_root(source.package) if source.package else None
     if source.package and root is None:
         return False

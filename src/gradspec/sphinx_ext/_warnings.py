@@ -15,7 +15,8 @@ class GradspecWarning(StrEnum):
 
     #: A record is missing, cannot be read, or has another schema version.
     RECORD = "record"
-    #: A page names a function or a law that no record of this build holds.
+    #: A page names a function or a law that no record of this build holds, or a figure or a number that its record
+    #: does not hold.
     UNKNOWN = "unknown"
     #: A law does not hold for a documented function.
     BROKEN = "broken"
