@@ -89,7 +89,7 @@ def evaluate(network: nn.Module, name: str, x: Tensor, y: Tensor) -> dict[str, f
 
 @click.command(epilog=EXAMPLES)
 @click.option("--epochs", type=click.IntRange(min=1), default=60, show_default=True, help="Passes over the images.")
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Networks of each mode.")
+@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Networks of each mode.")
 @click.option("--depth", default=8, show_default=True, help="6n + 2 layers.")
 @click.option("--width", default=16, show_default=True, help="Channels of the first layer, an even number.")
 @click.option(
