@@ -24,11 +24,16 @@ DISEASED: dict[str, Disease] = {}
 
 def diseased(**caught_by: str):
     """Enter a sick variant of Scale, under the name of its disease."""
+    return diseased_as(SCALE, **caught_by)
+
+
+def diseased_as(spec: FunctionSpec, **caught_by: str):
+    """Enter a sick variant of the function of an honest spec, under the name of its disease."""
 
     def enter(cls):
         torch.compiler.allow_in_graph(cls)
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
-        DISEASED[name] = Disease(spec=SCALE.for_(cls.apply, name=name), caught_by=caught_by)
+        DISEASED[name] = Disease(spec=spec.for_(cls.apply, name=name), caught_by=caught_by)
         return cls
 
     return enter

@@ -9,6 +9,7 @@ from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
 from gradspec.laws.tensor._cotangent_linearity import COTANGENT_LINEARITY
 from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
 from gradspec.laws.tensor._ctx_clean import CTX_CLEAN
+from gradspec.laws.tensor._declared_writes import DECLARED_WRITES
 from gradspec.laws.tensor._empty import EMPTY
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._export import EXPORT
@@ -26,6 +27,7 @@ from gradspec.laws.tensor._raw_returns import RAW_RETURNS
 from gradspec.laws.tensor._retained_graph import RETAINED_GRAPH
 from gradspec.laws.tensor._scalar import SCALAR
 from gradspec.laws.tensor._second_order import SECOND_ORDER
+from gradspec.laws.tensor._state_transition import STATE_TRANSITION
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor._vmap import VMAP
@@ -57,6 +59,8 @@ LAWS = (
     WRONG_CALL,
     INPUTS_UNTOUCHED,
     COTANGENTS_UNTOUCHED,
+    DECLARED_WRITES,
+    STATE_TRANSITION,
     ALIASING,
     CTX_CLEAN,
     FREED,
@@ -75,6 +79,7 @@ __all__ = [
     "COTANGENT_LAYOUT",
     "COTANGENT_LINEARITY",
     "CTX_CLEAN",
+    "DECLARED_WRITES",
     "EMPTY",
     "EXAMPLES",
     "EXPORT",
@@ -93,6 +98,7 @@ __all__ = [
     "RETAINED_GRAPH",
     "SCALAR",
     "SECOND_ORDER",
+    "STATE_TRANSITION",
     "SURROGATE",
     "VJP",
     "VMAP",

@@ -1,0 +1,66 @@
+r"""Forward writes to no memory that was there before, and backward to nothing but what is declared.
+
+Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
+called, and the caller cannot see it.
+
+What breaks it: a bank that backward updates, a counter in a module global, an in-place operation through `.data`.
+
+Remedy: return the new value, or declare in `Effects.writes` what moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor._written import Write, Writes, storage_of
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    leaves = inputs.leaves()
+    args = inputs.args(leaves)
+    known = {f"`{n}`": arg for n, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
+    with Writes() as writes:
+        y = outputs(trial.spec.function(*args))
+    if writes.found:
+        return _undeclared("forward", writes.found[0], known)
+    if not leaves:
+        return HOLDS
+    v = like(y, trial.seed)
+    known |= {f"output {k}": t for k, t in enumerate(y)} | {f"cotangent {k}": t for k, t in enumerate(v)}
+    writes.handed_out(y)
+    with writes:
+        gradients(y, leaves, v)
+    declared = {storage_of(known[f"`{name}`"]) for name in trial.spec.effects.writes if f"`{name}`" in known}
+    for write in writes.found:
+        if write.storage not in declared:
+            return _undeclared("backward", write, known)
+    return HOLDS
+
+
+def _undeclared(where: str, write: Write, known: dict[str, Any]) -> Finding:
+    name = next((name for name, tensor in known.items() if storage_of(tensor) == write.storage), "")
+    target = name or f"a tensor {describe(write.tensor)} that is no argument"
+    return broken(
+        f"{where} writes to {target}, which is not declared: {write.operation} ({write.line})",
+        argument=target,
+        got=write.operation,
+        expected="no write" if where == "forward" else "writes to what Effects.writes names alone",
+        likely="an in-place operation on memory that outlives the call: a buffer, a global, an argument",
+    )
+
+
+DECLARED_WRITES = Law(
+    name="declared_writes",
+    family="effects",
+    statement=r"\operatorname{written}(F) \subseteq \text{declared}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("bank_updated_in_backward", "counter_moved_in_forward", "batch_statistics_moved"),
+)

@@ -1,0 +1,197 @@
+"""Functions with state: a sound one, and one for each way to move state wrongly."""
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch.autograd import Function, Variable
+
+from gradspec.spec import Case, Effects, FunctionSpec, Make, Supports
+from specimens.diseased import diseased_as
+from specimens.honest import SCALE, Scale
+
+
+@torch.compiler.allow_in_graph
+class Tally(Function):
+    """Multiply x by a running total of the columns; the total gains each x once its backward pass is over."""
+
+    @classmethod
+    def apply(cls, x, total):
+        if torch.compiler.is_compiling():
+            raise RuntimeError("Tally cannot be compiled or exported: the program would move no total")
+        if torch._C._functorch.is_functorch_wrapped_tensor(x):
+            raise RuntimeError("Tally cannot be transformed by torch.func, which keeps no tensor of the caller")
+        return super().apply(x, total)
+
+    @staticmethod
+    def forward(x, total):
+        return x * total
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, total = inputs
+        ctx.save_for_backward(x, total.clone())
+        ctx.total = weakref.ref(total)
+        ctx.has_moved = False
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        at_the_end(lambda: move(ctx, x))
+        return y_bar * held, None
+
+
+def at_the_end(callback):
+    Variable._execution_engine.queue_callback(callback)
+
+
+def move(ctx, x, share=1.0, again=False):
+    total = ctx.total()  # None once the caller has let it go: then nobody can see it move
+    if total is not None and (again or not ctx.has_moved):
+        ctx.has_moved = True
+        with torch.no_grad():
+            total.add_(share * x.sum(0))
+
+
+def _cases(make: Make) -> Iterator[Case]:
+    yield Case(name="rows", args=(make(2, 3), make(3)))
+    yield Case(name="one row", args=(make(1, 3), make(3)))
+
+
+TALLY = FunctionSpec(
+    name="tally",
+    function=Tally.apply,
+    primal=lambda x, total: x * total,
+    surrogate=lambda x, total: x * total,
+    wrt=("x",),
+    cases=_cases,
+    implementation=Tally,
+    effects=Effects(writes=("total",)),
+    state_after=lambda x, total: {"total": total + x.sum(0)},
+    supports=Supports(forward_mode=False, func_grad=False, vmap=False, compile=False, compile_grad=False, export=False),
+)
+
+
+@diseased_as(TALLY, state_transition=r"state `total` after a forward pass differs")
+class StateMovedInForward(Tally):
+    @staticmethod
+    def forward(x, total):
+        y = x * total
+        total.add_(x.sum(0))
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        return y_bar * (held - x.sum(0)), None
+
+
+@diseased_as(TALLY, state_transition=r"after a forward and a backward pass differs")
+class StateMovedToAWrongValue(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        at_the_end(lambda: move(ctx, x, share=1 + 1e-9))
+        return y_bar * held, None
+
+
+@diseased_as(TALLY, state_transition=r"after a second backward pass over a retained graph differs")
+class StateMovedWithEachBackward(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        at_the_end(lambda: move(ctx, x, again=True))
+        return y_bar * held, None
+
+
+@diseased_as(TALLY, state_transition=r"after a forward and a backward pass differs")
+class StateMovedTwice(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        at_the_end(lambda: (move(ctx, x), move(ctx, x, again=True)))
+        return y_bar * held, None
+
+
+@diseased_as(TALLY, state_transition=r"after a backward pass that raises before its end differs")
+class StateMovedBeforeTheEnd(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        move(ctx, x)
+        return y_bar * held, None
+
+
+@diseased_as(TALLY, state_transition=r"after a forward pass under no_grad differs")
+class StateMovedInEvaluation(Tally):
+    @classmethod
+    def apply(cls, x, total):
+        if not torch.is_grad_enabled():
+            total.add_(x.sum(0))
+        return super().apply(x, total)
+
+
+@diseased_as(TALLY, state_transition=r"after a backward pass and the backward pass of that differs")
+class StateMovedByADoubleBackward(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        at_the_end(lambda: move(ctx, x))
+        x_bar = y_bar * held
+        if x_bar.requires_grad:
+            x_bar.register_hook(lambda _: move(ctx, x, again=True))
+        return x_bar, None
+
+
+@diseased_as(TALLY, state_transition=r"after two forward passes.* differs")
+class StateOfTheForwardPassWrittenBack(Tally):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, held = ctx.saved_tensors
+        total = ctx.total()
+        if total is not None and not ctx.has_moved:
+            at_the_end(lambda: total.copy_(held + x.detach().sum(0)))
+            at_the_end(lambda: setattr(ctx, "has_moved", True))
+        return y_bar * held, None
+
+
+BANK = torch.zeros(3)
+CALLS = torch.zeros(())
+
+
+@diseased_as(
+    SCALE, declared_writes=r"backward writes to a tensor float32\[3\] that is no argument.*aten\.add_ \(stateful"
+)
+class BankUpdatedInBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        BANK.data.add_(1)
+        return ctx.factor * y_bar, None
+
+
+@diseased_as(SCALE, declared_writes=r"forward writes to a tensor float32\[\] that is no argument")
+class CounterMovedInForward(Scale):
+    @staticmethod
+    def forward(x, factor):
+        CALLS.add_(1)
+        return x.clone()
+
+
+MEAN, VARIANCE = torch.zeros(3).double(), torch.ones(3).double()
+
+
+@diseased_as(SCALE, declared_writes=r"aten\.\w*batch_norm")
+class BatchStatisticsMoved(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        if y_bar.ndim == 2 and len(y_bar) > 1:
+            torch.nn.functional.batch_norm(y_bar, MEAN, VARIANCE, training=True)
+        return ctx.factor * y_bar, None
+
+
+STATEFUL = (TALLY, replace(TALLY, name="tally_of_no_rows", cases=lambda make: iter((_empty(make),))))
+
+
+def _empty(make: Make) -> Case:
+    return Case(name="empty", args=(make(0, 3), make(3)))
