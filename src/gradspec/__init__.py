@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradspec._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
+    from gradspec.module_spec import ModuleCase, ModuleSpec
     from gradspec.report import Report
     from gradspec.spec import Case, Effects, FunctionSpec
 
-__all__ = ["Case", "Effects", "Finding", "FunctionSpec", "Law", "Report", "Status", "Verdict", "verify"]
+__all__ = [
+    "Case",
+    "Effects",
+    "Finding",
+    "FunctionSpec",
+    "Law",
+    "ModuleCase",
+    "ModuleSpec",
+    "Report",
+    "Status",
+    "Verdict",
+    "verify",
+]
 __version__ = "0.1.0"
 
 # Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
@@ -21,6 +34,8 @@ _HOME = {
     "Finding": "law",
     "FunctionSpec": "spec",
     "Law": "law",
+    "ModuleCase": "module_spec",
+    "ModuleSpec": "module_spec",
     "Report": "report",
     "Status": "law",
     "Verdict": "law",

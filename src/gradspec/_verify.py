@@ -17,14 +17,15 @@ import numpy
 import torch
 
 import gradspec
-from gradspec.law import Finding, Law, Status, Trial, Verdict, broken, raised, shown
+from gradspec.kind import spec_sheet
+from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
 from gradspec.laws import LAWS, SpecFaultError
 from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
+from gradspec.promise import Case, Misuse, Spec
 from gradspec.report import Report, Source
-from gradspec.sheet import law_sheet, qualified_name, spec_sheet
+from gradspec.sheet import law_sheet, qualified_name
 from gradspec.source import fingerprint, import_closure, package_root
-from gradspec.spec import Case, FunctionSpec, Misuse
 
 #: progress(done, total, what is running now)
 Progress = Callable[[int, int, str], None]
@@ -34,7 +35,7 @@ Progress = Callable[[int, int, str], None]
 class Check:
     """One law on one case of one spec."""
 
-    spec: FunctionSpec
+    spec: Spec
     #: Where the spec stands, as the command line takes it.
     path: str
     law: Law
@@ -42,7 +43,7 @@ class Check:
 
 
 def verify(
-    specs: Sequence[FunctionSpec],
+    specs: Sequence[Spec],
     laws: Sequence[Law] | None = None,
     profile: Profile | None = None,
     *,
@@ -55,7 +56,7 @@ def verify(
 
     Args:
         specs: what is verified; their names are unique.
-        laws: the laws to run, ours unless told. The profile may choose among them.
+        laws: the laws to run, each on the specs of its kinds; ours unless told. The profile may choose among them.
         profile: how hard; `quick` unless told.
         seed: of all random numbers: the same seed gives the same verdicts.
         case: run this case alone.
@@ -70,6 +71,8 @@ def verify(
     """
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
     checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
+    kinds = {spec.kind for spec in specs}
+    laws = tuple(law for law in laws if kinds.intersection(law.kinds))
     verdicts: list[Verdict] = []
     prior: dict[tuple[str, str], dict[str, Status]] = {}
     for done, check in enumerate(checks):
@@ -90,7 +93,7 @@ def verify(
 
 
 def plan(
-    specs: Sequence[FunctionSpec],
+    specs: Sequence[Spec],
     laws: Sequence[Law] | None = None,
     profile: Profile | None = None,
     *,
@@ -109,10 +112,11 @@ def plan(
         raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
     checks = []
     for spec in specs:
-        subjects = {over: _subjects(spec, over, profile, seed) for over in {law.over for law in laws}}
+        mine = [law for law in laws if spec.kind in law.kinds]
+        subjects = {over: _subjects(spec, over, profile, seed) for over in {law.over for law in mine}}
         checks += [
             Check(spec=spec, path=(paths or {}).get(spec.name, ""), law=law, case=name)
-            for law in laws
+            for law in mine
             if not profile.laws or law.name in profile.laws
             for name in subjects[law.over]
             if case in (None, name)
@@ -174,7 +178,7 @@ def _judge_refusal(finding: Finding, law: Law) -> Finding:
     return finding
 
 
-def _trial(check: Check, profile: Profile, seed: int) -> Trial:
+def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
     spec, make = check.spec, Maker(seed, profile.device)
     misuse = None
     if check.law.over == "documents":
@@ -184,10 +188,10 @@ def _trial(check: Check, profile: Profile, seed: int) -> Trial:
         case = misuse.case
     else:
         case = next(c for c in spec.cases(make) if c.name == check.case)
-    return Trial(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
+    return TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
 
 
-def _subjects(spec: FunctionSpec, over: str, profile: Profile, seed: int) -> list[str]:
+def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
     make = Maker(seed, profile.device)
     names: list[str] = []
     try:
@@ -204,7 +208,7 @@ def _subjects(spec: FunctionSpec, over: str, profile: Profile, seed: int) -> lis
     return names
 
 
-def _misuses(spec: FunctionSpec, make: Maker) -> Iterator[Misuse]:
+def _misuses(spec: Spec, make: Maker) -> Iterator[Misuse]:
     return spec.raises(make) if spec.raises else iter(())
 
 
@@ -214,19 +218,19 @@ def _again(check: Check, profile: Profile, seed: int) -> str:
     return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))
 
 
-def _sources(specs: Sequence[FunctionSpec], laws: Sequence[Law]) -> dict[str, Source]:
-    # `__main__` for what was typed into an interpreter, which is in no module.
-    modules = {f"spec {spec.name}": getattr(spec.primal, "__module__", None) or "__main__" for spec in specs}
-    modules |= {f"law {law.name}": getattr(law.check, "__module__", None) or "__main__" for law in laws}
-    return {name: source_of(module) for name, module in modules.items()}
+def _sources(specs: Sequence[Spec], laws: Sequence[Law]) -> dict[str, Source]:
+    modules = {f"spec {spec.name}": spec.modules for spec in specs}
+    modules |= {f"law {law.name}": (getattr(law.check, "__module__", None) or "__main__",) for law in laws}
+    return {name: source_of(*found) for name, found in modules.items()}
 
 
-def source_of(module: str) -> Source:
-    """Return the source that a module stands on."""
-    root = package_root(module.partition(".")[0])
-    files = import_closure(module)
-    package = module.partition(".")[0] if root else ""
-    return Source(package=package, files=files, hash=fingerprint(files, root))
+def source_of(module: str, *others: str) -> Source:
+    """Return the source that a module stands on, and of other modules what is in the same package."""
+    top = module.partition(".")[0]
+    root = package_root(top)
+    together = (module, *(other for other in others if root and other.partition(".")[0] == top))
+    files = tuple(sorted({file for name in together for file in import_closure(name)}))
+    return Source(package=top if root else "", files=files, hash=fingerprint(files, root))
 
 
 def provenance(profile: Profile, seed: int) -> dict[str, Any]:

@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from gradspec.module_spec import ModuleCase, ModuleSpec
+from gradspec.promise import Case, Misuse, Spec
+from gradspec.spec import FunctionSpec
 
 if TYPE_CHECKING:
     from gradspec.profile import Profile
-    from gradspec.spec import Case, FunctionSpec, Misuse
+
+AnySpec = TypeVar("AnySpec", bound=Spec, covariant=True)
+AnyCase = TypeVar("AnyCase", bound=Case, covariant=True)
 
 
 class Status(StrEnum):
@@ -85,16 +91,24 @@ def not_applicable(why: str) -> Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One law's view of one case: everything that a check may look at."""
+class TrialOf(Generic[AnySpec, AnyCase]):
+    """One law's view of one case of a spec of some kind: everything that a check may look at."""
 
-    spec: FunctionSpec
+    spec: AnySpec
     #: Copies that this check owns.
-    case: Case
+    case: AnyCase
     profile: Profile
     seed: int
     #: Set where the law runs over the wrong calls.
     misuse: Misuse | None = None
+
+
+#: What a law of functions looks at.
+Trial: TypeAlias = TrialOf[FunctionSpec, Case]
+#: What a law of modules looks at.
+ModuleTrial: TypeAlias = TrialOf[ModuleSpec, ModuleCase]
+#: What a law of several kinds looks at.
+AnyTrial: TypeAlias = TrialOf[Spec, Case]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,23 +117,25 @@ class Law:
 
     #: The name of its file, and on the command line.
     name: str
-    #: values, derivative, transforms, protocol, effects, inputs: the families of the table.
+    #: values, derivative, transforms, protocol, effects, inputs, modules: the families of the table.
     family: str
     #: The equation, in TeX.
     statement: str
-    #: Looks at one case; returns a finding, raises nothing of its own.
-    check: Callable[[Trial], Finding]
+    #: Looks at one case, as a trial of its kinds; returns a finding, raises nothing of its own.
+    check: Callable[[Any], Finding]
     #: The law's page: what it says, why it matters, what breaks it, remedy. The docstring of its module.
     doc: str
+    #: The kinds of spec that it judges (`gradspec.kind` lists them).
+    kinds: tuple[str, ...] = ("function",)
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
     #: What it runs over: the calls of the spec, its wrong calls, or its documented objects.
     over: Literal["cases", "misuses", "documents"] = "cases"
     #: Laws that must hold on a case before this one can be judged there.
     requires: tuple[str, ...] = ()
-    #: The field of `Supports` that promises what this law checks.
+    #: The field of the spec's `supports` that promises what this law checks.
     promise: str | None = None
-    #: The diseased functions of tests/specimens that must break it.
+    #: The diseased functions and modules of tests/specimens that must break it.
     specimens: tuple[str, ...] = ()
 
     def section(self, heading: str) -> str:

@@ -11,9 +11,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradspec.kind import KINDS
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
-from gradspec.spec import FunctionSpec
+from gradspec.promise import Spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,11 +31,12 @@ class LawError(ValueError):
     """A law that does not exist or cannot be loaded; the message is one line for the user."""
 
 
-def resolve(target: str) -> list[tuple[str, FunctionSpec]]:
+def resolve(target: str) -> list[tuple[str, Spec]]:
     """Return the specs that a target names, each with the path that names it alone.
 
     Args:
-        target: a module (`gradspec.functions`: its `FUNCTIONS`, or every spec in it), a name in one
+        target: a module (`gradspec.functions`: its `FUNCTIONS`, as each kind has such a tuple, or every spec in it),
+            a name in one
             (`gradspec.functions:GRAD_FACTOR`, a spec or a tuple of them, or the name of a spec), or a file in
             place of the module (`specs.py`, `specs.py:MY_SPEC`).
 
@@ -48,7 +50,7 @@ def resolve(target: str) -> list[tuple[str, FunctionSpec]]:
     return [(_path(module, where, name, spec), spec) for spec in found]
 
 
-def resolve_all(targets: Iterable[str]) -> list[tuple[str, FunctionSpec]]:
+def resolve_all(targets: Iterable[str]) -> list[tuple[str, Spec]]:
     """Return the specs of several targets, each spec once.
 
     Raises:
@@ -60,9 +62,10 @@ def resolve_all(targets: Iterable[str]) -> list[tuple[str, FunctionSpec]]:
     return pairs
 
 
-def installed_specs() -> list[tuple[str, FunctionSpec]]:
+def installed_specs() -> list[tuple[str, Spec]]:
     """Return our specs and those that installed packages announce as entry points `gradspec.specs`."""
-    return resolve_all(["gradspec.functions", *(entry.value for entry in entry_points(group="gradspec.specs"))])
+    ours = [kind.home for kind in KINDS]
+    return resolve_all([*ours, *(entry.value for entry in entry_points(group="gradspec.specs"))])
 
 
 def laws() -> tuple[Law, ...]:
@@ -103,7 +106,7 @@ def select_laws(names: Sequence[str]) -> tuple[Law, ...]:
 
 
 def select_checks(
-    pairs: Sequence[tuple[str, FunctionSpec]], chosen: Sequence[Law], profile: Profile, *, seed: int = 0
+    pairs: Sequence[tuple[str, Spec]], chosen: Sequence[Law], profile: Profile, *, seed: int = 0
 ) -> list[Check]:
     """Return what a run of these specs and laws would check.
 
@@ -121,10 +124,15 @@ def select_checks(
         raise TargetError(f"{error}: rename or remove one of them") from None
     for _, spec in pairs:
         over = {check.law.over for check in checks if check.spec is spec}
-        if "cases" not in over and any(law.over == "cases" for law in chosen):
+        if "cases" not in over and any(law.over == "cases" and spec.kind in law.kinds for law in chosen):
             raise TargetError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
-    if not checks:
-        raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in chosen}))}")
+    kinds = {spec.kind for _, spec in pairs}
+    if judging := [law for law in chosen if kinds.intersection(law.kinds)]:
+        if not checks:
+            raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in judging}))}")
+    else:
+        theirs = " or ".join(sorted({kind for law in chosen for kind in law.kinds}))
+        raise TargetError(f"nothing to check: these laws judge a {theirs}, and each spec is of a {' or '.join(kinds)}")
     return checks
 
 
@@ -193,17 +201,17 @@ def _load_file(where: str) -> ModuleType:
     return module
 
 
-def _listed(module: ModuleType, where: str) -> list[FunctionSpec]:
+def _listed(module: ModuleType, where: str) -> list[Spec]:
     """Return the specs that a module gives when it is asked for as a whole."""
-    if hasattr(module, "FUNCTIONS"):
-        return _checked(module.FUNCTIONS, f"{where}:FUNCTIONS")
-    found = list({id(v): v for v in vars(module).values() if isinstance(v, FunctionSpec)}.values())
+    if listed := [kind.listed for kind in KINDS if hasattr(module, kind.listed)]:
+        return [spec for name in listed for spec in _checked(getattr(module, name), f"{where}:{name}")]
+    found = list({id(v): v for v in vars(module).values() if isinstance(v, Spec)}.values())
     if not found:
-        raise TargetError(f"{where!r} holds no FunctionSpec: name a module that does, or add one (`gradspec list`)")
+        raise TargetError(f"{where!r} holds no spec: name a module that does, or add one (`gradspec list`)")
     return found
 
 
-def _named(module: ModuleType, where: str, name: str) -> list[FunctionSpec]:
+def _named(module: ModuleType, where: str, name: str) -> list[Spec]:
     if hasattr(module, name):
         return _checked(getattr(module, name), f"{where}:{name}")
     specs = _by_name(module)
@@ -215,29 +223,29 @@ def _named(module: ModuleType, where: str, name: str) -> list[FunctionSpec]:
     raise TargetError(f"{where!r} has no {name!r}: {close or has}")
 
 
-def _checked(value: Any, shown: str) -> list[FunctionSpec]:
+def _checked(value: Any, shown: str) -> list[Spec]:
     if not _is_specs(value):
-        raise TargetError(f"{shown!r} is {_kind(value)}: name a FunctionSpec, or a tuple of them")
-    return [value] if isinstance(value, FunctionSpec) else list(value)
+        raise TargetError(f"{shown!r} is {_kind(value)}: name a spec, or a tuple of them")
+    return [value] if isinstance(value, Spec) else list(value)
 
 
 def _is_specs(value: Any) -> bool:
     many = isinstance(value, list | tuple) and len(value) > 0
-    return isinstance(value, FunctionSpec) or (many and all(isinstance(item, FunctionSpec) for item in value))
+    return isinstance(value, Spec) or (many and all(isinstance(item, Spec) for item in value))
 
 
-def _by_name(module: ModuleType) -> dict[str, FunctionSpec]:
+def _by_name(module: ModuleType) -> dict[str, Spec]:
     values = [value for value in vars(module).values() if _is_specs(value)]
-    return {spec.name: spec for value in values for spec in ([value] if isinstance(value, FunctionSpec) else value)}
+    return {spec.name: spec for value in values for spec in ([value] if isinstance(value, Spec) else value)}
 
 
-def _path(module: ModuleType, where: str, name: str, spec: FunctionSpec) -> str:
+def _path(module: ModuleType, where: str, name: str, spec: Spec) -> str:
     names = [key for key, value in vars(module).items() if value is spec]
     own = name if name in names else next(iter(names), "") or (spec.name if _by_name(module).get(spec.name) else name)
     return f"{where}:{own}"
 
 
-def _refuse_twins(pairs: list[tuple[str, FunctionSpec]]) -> None:
+def _refuse_twins(pairs: list[tuple[str, Spec]]) -> None:
     seen: dict[str, str] = {}
     for path, spec in pairs:
         if spec.name in seen:

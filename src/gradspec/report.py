@@ -105,6 +105,16 @@ class Report:
             ) from None
 
 
+def kind_of_sheet(sheet: Mapping[str, Any]) -> str:
+    """Return the kind of a spec, from its sheet; a record that is older than the kinds holds functions."""
+    return str(sheet.get("kind", "function"))
+
+
+def judges(law: Mapping[str, Any], kind: str) -> bool:
+    """Return whether a law judges specs of a kind, from its sheet; before there were kinds all judged functions."""
+    return kind in law.get("kinds", ("function",))
+
+
 def read_record(path: Path) -> Report:
     """Return the report that a file holds.
 

@@ -9,29 +9,42 @@ from dataclasses import asdict
 from typing import Any
 
 from gradspec.law import Law
+from gradspec.module_spec import ModuleSpec
+from gradspec.promise import Spec
 from gradspec.spec import FunctionSpec
 
 
-def spec_sheet(spec: FunctionSpec, path: str = "") -> dict[str, Any]:
-    """Return the sheet of a spec.
-
-    Args:
-        spec: the spec.
-        path: where it stands, as `gradspec check` takes it, for example `gradspec.functions:GRAD_FACTOR`.
-    """
+def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
+    """Return what the sheet of every spec says; `path` is where it stands, as `gradspec check` takes it."""
     return {
+        "kind": spec.kind,
         "path": path,
         "version": spec.version,
         "summary": spec.summary,
         "documents": [qualified_name(document) for document in spec.documents],
-        "signature": call_signature(spec),
         "arguments": [asdict(argument) for argument in spec.arguments],
-        "wrt": list(spec.wrt),
-        "supports": asdict(spec.supports),
-        "effects": asdict(spec.effects),
-        "tex": formula_tex(spec) if spec.formula else {},
+        "supports": asdict(spec.supports) if spec.supports is not None else {},
         "references": [asdict(reference) for reference in spec.references],
         "differences": [asdict(difference) for difference in spec.differences],
+    }
+
+
+def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
+    """Return what the sheet of a function says beside that."""
+    return {
+        "signature": call_signature(spec),
+        "wrt": list(spec.wrt),
+        "effects": asdict(spec.effects),
+        "tex": formula_tex(spec) if spec.formula else {},
+    }
+
+
+def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
+    """Return what the sheet of a module says beside that."""
+    return {
+        "signature": _signature(inspect.signature(spec.module)) | {"returns": ""},
+        "wrt": list(spec.wrt),
+        "inputs": [asdict(argument) for argument in spec.inputs],
     }
 
 
@@ -43,6 +56,7 @@ def law_sheet(law: Law) -> dict[str, Any]:
         "doc": law.doc,
         "cost": law.cost,
         "over": law.over,
+        "kinds": list(law.kinds),
         "requires": list(law.requires),
         "specimens": list(law.specimens),
     }
@@ -57,6 +71,10 @@ def call_signature(spec: FunctionSpec) -> dict[str, Any]:
         # The combined form of forward takes ctx first, whatever it is called there.
         signature = inspect.signature(source.forward)
         skip = 0 if "setup_context" in vars(source) or _inherits_setup_context(source) else 1
+    return _signature(signature, skip)
+
+
+def _signature(signature: inspect.Signature, skip: int = 0) -> dict[str, Any]:
     parameters = [
         {
             "name": parameter.name,

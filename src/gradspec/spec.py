@@ -3,62 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
 
 if TYPE_CHECKING:
-    from torch import Tensor, dtype
+    from torch import Tensor
 
-
-class Make(Protocol):
-    """Draws the tensors of a case: seeded, on the device of the run, with numbers short enough to read."""
-
-    def __call__(self, *shape: int, dtype: dtype | None = None) -> Tensor:
-        """Return a new tensor of `shape` (float64 unless told)."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One representative call."""
-
-    #: Unique in its spec, in words: it is the name on the command line and in the tables.
-    name: str
-    #: The positional arguments, tensors included. A law works on copies.
-    args: tuple[Any, ...]
-    #: The keyword arguments.
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Misuse:
-    """A documented wrong call, and the error that it gets."""
-
-    #: The wrong call.
-    case: Case
-    #: The class of the error.
-    error: type[Exception]
-    #: A regular expression that the message matches.
-    match: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """What a page says of one argument."""
-
-    #: As in the call.
-    name: str
-    #: The type, as a reader writes it.
-    type: str
-    #: Shape in words or symbols; empty where there is none.
-    shape: str = ""
-    #: The dtypes that are accepted.
-    dtype: str = ""
-    #: Whether a gradient flows to it.
-    gradient: bool = False
-    #: One or two sentences, the unit among them where there is one.
-    text: str
+__all__ = [
+    "Argument",
+    "Attempt",
+    "Case",
+    "Difference",
+    "Effects",
+    "Formula",
+    "FunctionSpec",
+    "Make",
+    "Misuse",
+    "Reference",
+    "Spec",
+    "Supports",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,33 +69,7 @@ class Formula:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One way in which a published implementation behaves otherwise, with what shows it."""
-
-    #: The spec name of the published implementation, as in the record of the peers.
-    peer: str
-    #: What the published code does, in one sentence.
-    published: str
-    #: What ours does, and why.
-    ours: str
-    #: The law that the published code breaks.
-    law: str
-    #: The case that shows it.
-    case: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reference:
-    """Where a definition comes from."""
-
-    #: Authors, title, year, and the equation or section.
-    text: str
-    #: A stable address; empty where there is none.
-    url: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FunctionSpec:
+class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.
 
     Raises:
@@ -136,8 +77,8 @@ class FunctionSpec:
             of different parameters.
     """
 
-    #: Unique in a report.
-    name: str
+    kind: ClassVar[str] = "function"
+
     #: What is under test, called as users call it.
     function: Callable[..., Any]
     #: What forward computes, in plain differentiable torch.
@@ -146,33 +87,17 @@ class FunctionSpec:
     surrogate: Callable[..., Any]
     #: The arguments to which a gradient flows.
     wrt: tuple[str, ...]
-    #: A generator of representative calls.
-    cases: Callable[[Make], Iterator[Case]]
-    #: A generator of wrong calls and the error that each gets.
-    raises: Callable[[Make], Iterator[Misuse]] | None = None
-    #: One sentence that a user could search for.
-    summary: str = ""
-    #: The arguments of the call, for the page.
-    arguments: tuple[Argument, ...] = ()
     #: The `torch.autograd.Function` behind `function`; the laws that look inside need it.
     implementation: type | None = None
-    #: The objects whose docstrings carry the examples that the law `examples` runs.
-    documents: tuple[Any, ...] = ()
-    #: Moves when the promise changes.
-    version: int = 1
     supports: Supports = Supports()
     effects: Effects = Effects()
     #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
     formula: Formula | None = None
-    references: tuple[Reference, ...] = ()
-    differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
-        for role in ("function", "primal", "surrogate", "cases"):
-            if not callable(getattr(self, role)):
-                raise ValueError(f"spec {self.name!r}: {role} is {getattr(self, role)!r}, which cannot be called")
+        self._check_callable("function", "primal", "surrogate", "cases")
         names = self.parameters
         for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
             if name not in names:
@@ -191,6 +116,22 @@ class FunctionSpec:
     def parameters(self) -> tuple[str, ...]:
         """The argument names of the call, in order, read off `primal`."""
         return tuple(inspect.signature(self.primal).parameters)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module of `primal`, which imports the rest."""
+        # `__main__` for what was typed into an interpreter, which is in no module.
+        return (getattr(self.primal, "__module__", None) or "__main__",)
+
+    def attempt(self, case: Case) -> Attempt:
+        """Return the call of a case."""
+        name = getattr(self.function, "__qualname__", self.name)
+        given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
+        return Attempt(
+            written=((name, case.args, case.kwargs),),
+            call=lambda: self.function(*case.args, **case.kwargs),
+            values={f"argument {place}": value for place, value in given.items()},
+        )
 
     def for_(self, function: Callable[..., Any], *, name: str, implementation: type | None = None) -> FunctionSpec:
         """Hold another implementation to the same promise.

@@ -113,13 +113,16 @@ def test_that_show_says_what_check_said_and_where_it_was_measured(gradspec):
 def test_that_list_names_targets_that_check_takes_and_the_laws(gradspec):
     lines = [" ".join(line.split()) for line in gradspec("list", "tiny.py").stdout.splitlines()]
 
-    assert "honest tiny.py:HONEST Scales the gradient." in lines
-    assert "ignores_factor tiny.py:DISEASED Scales the gradient." in lines
+    assert "honest function tiny.py:HONEST Scales the gradient." in lines
+    assert "ignores_factor function tiny.py:DISEASED Scales the gradient." in lines
     assert any(line.startswith("vjp derivative ") for line in lines)
 
 
 def test_that_list_without_a_target_lists_ours(gradspec):
-    assert "gradspec.functions:GRAD_FACTOR" in gradspec("list").stdout
+    listed = gradspec("list").stdout
+
+    assert "gradspec.functions:GRAD_FACTOR" in listed
+    assert "gradspec.nn:SHAKE_RESNET" in listed
 
 
 def test_that_explain_prints_the_page_of_the_law(gradspec):

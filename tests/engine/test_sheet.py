@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gradspec.functions import GRAD_FACTOR
-from gradspec.sheet import call_signature, formula_tex, spec_sheet, sympy_formula
+from gradspec.kind import spec_sheet
+from gradspec.sheet import call_signature, formula_tex, sympy_formula
 from gradspec.spec import Formula
 from specimens.diseased import CombinedForward
 from specimens.honest import CUBE, SCALE

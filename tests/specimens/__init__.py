@@ -1,11 +1,13 @@
-"""Functions that are sound, and functions broken on purpose, each named after its disease."""
+"""What is sound, and what is broken on purpose and named after its disease: functions and modules."""
 
-from specimens.diseased import DISEASED, Disease
-from specimens.honest import HONEST as PLAIN
+from specimens import diseased, honest, modules
+from specimens.diseased import Disease
 from specimens.honest import SCALE
+from specimens.modules import NET
 from specimens.stateful import STATEFUL
 
-#: Sound functions: no law may break on them.
-HONEST = (*PLAIN, *STATEFUL)
+#: Sound functions and modules: no law may break on them.
+HONEST = (*honest.HONEST, *STATEFUL, *modules.HONEST)
+DISEASED = {**diseased.DISEASED, **modules.DISEASED}
 
-__all__ = ["DISEASED", "HONEST", "SCALE", "Disease"]
+__all__ = ["DISEASED", "HONEST", "NET", "SCALE", "Disease"]

@@ -6,7 +6,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gradspec.spec import Effects, Formula, FunctionSpec
+from gradspec.spec import Effects, Formula, FunctionSpec, Spec
 from specimens.honest import PRODUCT, SCALE, Product, Scale
 
 
@@ -14,7 +14,7 @@ from specimens.honest import PRODUCT, SCALE, Product, Scale
 class Disease:
     """A specimen, the laws that must break on it, and what their message says."""
 
-    spec: FunctionSpec
+    spec: Spec
     #: Law name to a regular expression of the message.
     caught_by: dict[str, str]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradspec.law import Law
-    from gradspec.spec import FunctionSpec
+    from gradspec.promise import Spec
 
 
 class Unusable(click.ClickException):
@@ -160,7 +160,7 @@ def show(record: Path, verbose: bool) -> None:
     sys.exit(1 if report.failures else 0)
 
 
-def _run(pairs: list[tuple[str, FunctionSpec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
+def _run(pairs: list[tuple[str, Spec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
     from gradspec._verify import verify
     from gradspec.cli import _tables
 

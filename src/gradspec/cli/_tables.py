@@ -16,10 +16,11 @@ from rich.text import Text
 
 from gradspec.law import Law, Status
 from gradspec.render import SIGNS, counts, failure_text, reason, summary_lines, words
+from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
+    from gradspec.promise import Spec
     from gradspec.report import Report
-    from gradspec.spec import FunctionSpec
 
 #: Wide enough for any table: a pipe has no width, and a name that is cut cannot be searched for.
 _NO_LIMIT = 10_000
@@ -70,11 +71,11 @@ def put(screen: Console, table: Table) -> None:
 def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
     """Print the table of specs and laws, every failure, and a line for each spec."""
     screen = console()
-    specs = list(dict.fromkeys(verdict.spec for verdict in report.verdicts))
-    # A row a line where that fits, as it always does in a pipe.
-    between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
-    for columns in _columns_that_fit(screen, report, specs, between):
-        put(screen, _verdicts(screen, report, columns, between))
+    for specs in _by_kind(report):
+        # A row a line where that fits, as it always does in a pipe.
+        between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
+        for columns in _columns_that_fit(screen, report, specs, between):
+            put(screen, _verdicts(screen, report, columns, between))
     if verbose:
         for verdict in report.verdicts:
             if verdict.finding.message and not verdict.status.is_failure:
@@ -89,32 +90,43 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
         click.echo(f"recorded: {_flat(report.provenance)}")
 
 
-def specs(pairs: Sequence[tuple[str, FunctionSpec]]) -> Table:
+def specs(pairs: Sequence[tuple[str, Spec]]) -> Table:
     """Return the table of specs."""
-    table = _table("spec", "target", title="Specs")
+    table = _table("spec", "kind", "target", title="Specs")
     table.add_column("what it is")
     for path, spec in pairs:
-        table.add_row(Text(spec.name, "bold"), Text(path), Text(spec.summary))
+        table.add_row(Text(spec.name, "bold"), Text(spec.kind), Text(path), Text(spec.summary))
     return table
 
 
 def laws(known: Sequence[Law]) -> Table:
     """Return the table of laws, in the order in which they run."""
-    table = _table("law", "family", title="Laws")
+    table = _table("law", "family", "judges", title="Laws")
     table.add_column("what it says")
     for law in known:
-        table.add_row(Text(law.name, "bold"), Text(law.family), Text(_plain(law.doc.strip().partition("\n\n")[0])))
+        judges = Text(", ".join(law.kinds))
+        table.add_row(
+            Text(law.name, "bold"), Text(law.family), judges, Text(_plain(law.doc.strip().partition("\n\n")[0]))
+        )
     return table
 
 
 def law_page(law: Law) -> str:
     """Return the page of a law as text."""
-    facts = [f"family: {law.family}", f"runs over: {law.over}", f"cost: {law.cost}"]
+    facts = [f"family: {law.family}", f"judges: {', '.join(law.kinds)}", f"runs over: {law.over}", f"cost: {law.cost}"]
     facts += [f"requires: {', '.join(law.requires)}"] if law.requires else []
-    facts += [f"promised by: Supports.{law.promise}"] if law.promise else []
+    facts += [f"promised by: supports.{law.promise}"] if law.promise else []
     facts += [f"broken on purpose by: {', '.join(law.specimens)}"] if law.specimens else []
     page = (click.style(law.name, bold=True), f"  {law.statement}", _roles(law.doc.strip()), "\n".join(facts))
     return "\n\n".join(page) + "\n"
+
+
+def _by_kind(report: Report) -> list[list[str]]:
+    """Return the specs, those of a kind together: each kind has laws of its own."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
+        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
+    return list(groups.values())
 
 
 def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:

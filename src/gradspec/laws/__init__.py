@@ -1,6 +1,10 @@
 """The laws, in the order in which they run."""
 
-from gradspec.laws.tensor import LAWS
+from gradspec.laws.module import LAWS as MODULE_LAWS
+from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor._reference import SpecFaultError
+
+#: Each judges the specs of its kinds.
+LAWS = (*TENSOR_LAWS, *MODULE_LAWS)
 
 __all__ = ["LAWS", "SpecFaultError"]

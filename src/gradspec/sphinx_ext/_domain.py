@@ -90,8 +90,9 @@ class GradspecDomain(Domain):
 
     @property
     def undocumented(self) -> list[str]:
-        """The functions of this build's records, and the laws once one law has a page, that have none."""
-        specs = [f"function {name!r}" for name in self.records.specs if name not in self.data["spec"]]
+        """The specs of this build's records, and the laws once one law has a page, that have none."""
+        records, known = self.records, self.data["spec"]
+        specs = [f"{records.kind_of(name)} {name!r}" for name in records.specs if name not in known]
         laws = [f"law {name!r}" for name in self.records.laws if self.data["law"] and name not in self.data["law"]]
         return specs + laws
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from docutils import nodes
 
-from gradspec.report import Report
+from gradspec.report import Report, judges
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, code, paragraph, table
 from gradspec.sphinx_ext._verdicts import badge, summary
@@ -42,6 +42,8 @@ def laws(view: View) -> Iterator[nodes.Node]:
     rows: list[list[Cell]] = []
     family = ""
     for name, law in view.record.report.laws.items():
+        if not judges(law, view.kind):
+            continue
         if law["family"] != family:
             family = law["family"]
             rows.append([_sentence(family)])

@@ -1,4 +1,4 @@
-"""The directive `gradspec-matrix`: every function of this build against every law."""
+"""The directive `gradspec-matrix`: every spec of this build against every law of its kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
+from gradspec.report import judges
 from gradspec.sphinx_ext._domain import records_for_page
 from gradspec.sphinx_ext._evidence import measured_line
 from gradspec.sphinx_ext._links import law_link, spec_link
@@ -17,7 +18,7 @@ from gradspec.sphinx_ext._verdicts import badge, overall
 
 
 class MatrixDirective(SphinxDirective):
-    """Render the matrix of functions and laws."""
+    """Render a matrix of specs and laws for each kind."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
@@ -25,18 +26,27 @@ class MatrixDirective(SphinxDirective):
         if not records.build:
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]
-        specs = list(records.specs)
-        head: list[Cell] = ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)]
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
         return [
-            table(head, _rows(records, specs), "gradspec-matrix"),
+            *(table(*matrix, "gradspec-matrix") for matrix in _matrices(records)),
             *(paragraph(line, classes=["gradspec-detail"]) for line in lines),
         ]
 
 
-def _rows(records: Records, specs: list[str]) -> Iterator[list[Cell]]:
+def _matrices(records: Records) -> Iterator[tuple[list[Cell], list[list[Cell]]]]:
+    """Yield the head and the rows of a table for each kind of spec: each kind has laws of its own."""
+    kinds: dict[str, list[str]] = {}
+    for spec in records.specs:
+        kinds.setdefault(records.kind_of(spec), []).append(spec)
+    for kind, specs in kinds.items():
+        yield ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)], list(_rows(records, kind, specs))
+
+
+def _rows(records: Records, kind: str, specs: list[str]) -> Iterator[list[Cell]]:
     family = ""
     for name, law in records.laws.items():
+        if not judges(law, kind):
+            continue
         if law["family"] != family:
             family = law["family"]
             yield [family[:1].upper() + family[1:]]

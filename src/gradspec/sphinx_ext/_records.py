@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradspec.report import RecordError, Report, Source, read_record
+from gradspec.report import RecordError, Report, Source, kind_of_sheet, read_record
 from gradspec.source import package_root
 from gradspec.sphinx_ext._staleness import changed_sources
 
@@ -47,6 +47,11 @@ class Records:
     def of_spec(self, name: str) -> Record | None:
         """Return the record of this build that holds a spec."""
         return next((record for record in self.build if name in record.report.sheets), None)
+
+    def kind_of(self, spec: str) -> str:
+        """Return the kind of a spec of this build."""
+        record = self.of_spec(spec)
+        return kind_of_sheet(record.report.sheets[spec] if record else {})
 
     def of_law(self, name: str) -> Mapping[str, Any] | None:
         """Return the sheet of a law, from the first record that holds it."""

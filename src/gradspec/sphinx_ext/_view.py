@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradspec.law import Verdict
+from gradspec.report import kind_of_sheet
 from gradspec.sphinx_ext._records import Record, Records
 
 
@@ -24,6 +25,11 @@ class View:
     def sheet(self) -> Mapping[str, Any]:
         """What the spec says of itself."""
         return self.record.report.sheets[self.name]
+
+    @property
+    def kind(self) -> str:
+        """What the spec is about: "function"."""
+        return kind_of_sheet(self.sheet)
 
     @property
     def target(self) -> str:

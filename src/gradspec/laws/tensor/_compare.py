@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Trial, broken
+from gradspec.law import HOLDS, AnyTrial, Finding, broken
 
 
-def compare(trial: Trial, what: str, got: Any, expected: Any, *, likely: str = "", said: str = "") -> Finding:
+def compare(trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str = "", said: str = "") -> Finding:
     """Return `holds` if two tensors agree in shape, dtype and every element.
 
     An element may be off by `rtol` of itself plus 8 units of rounding of the largest element; `rtol` is the
@@ -51,7 +51,7 @@ def compare(trial: Trial, what: str, got: Any, expected: Any, *, likely: str = "
     return _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
 
 
-def compare_all(trial: Trial, what: str, got: Mapping[str, Any], expected: Mapping[str, Any], **how: Any) -> Finding:
+def compare_all(trial: AnyTrial, what: str, got: Mapping[str, Any], expected: Mapping[str, Any], **how: Any) -> Finding:
     """Compare by name; return the first finding that does not hold."""
     for name in expected:
         finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
@@ -70,7 +70,7 @@ def describe(value: Any) -> str:
     return repr(value)
 
 
-def _elementwise(trial: Trial, what: str, got: Tensor, expected: Tensor, likely: str, said: str) -> Finding:
+def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, likely: str, said: str) -> Finding:
     if got.numel() == 0:
         return HOLDS
     if not (got.is_floating_point() or got.is_complex()):

@@ -14,7 +14,7 @@ import io
 import sys
 from typing import Any
 
-from gradspec.law import Finding, Law, Status, Trial, broken
+from gradspec.law import AnyTrial, Finding, Law, Status, broken
 from gradspec.sheet import qualified_name
 
 
@@ -42,7 +42,7 @@ class _Recorder(doctest.DocTestRunner):
         self._keep(example, f"{exc_info[0].__name__}: {exc_info[1]}\n")
 
 
-def _check(trial: Trial) -> Finding:
+def _check(trial: AnyTrial) -> Finding:
     document = next(d for d in trial.spec.documents if qualified_name(d) == trial.case.name)
     module = sys.modules[document.__module__]
     names = {document.__name__: document, **{d.__name__: d for d in trial.spec.documents}}
@@ -72,6 +72,7 @@ EXAMPLES = Law(
     statement=r"\text{printed} = \text{documented}",
     check=_check,
     doc=__doc__ or "",
+    kinds=("function", "module"),
     over="documents",
     specimens=("stale_example",),
 )

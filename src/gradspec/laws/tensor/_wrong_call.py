@@ -11,25 +11,25 @@ Remedy: check the arguments before anything else, and say in the error what to w
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.law import Finding, Law, Status, Trial, broken, shown
+from gradspec.law import AnyTrial, Finding, Law, Status, broken, shown
 from gradspec.laws.tensor._memory import first_change, snapshots
 
 
-def _check(trial: Trial) -> Finding:
-    misuse, args, kwargs = trial.misuse, trial.case.args, dict(trial.case.kwargs)
+def _check(trial: AnyTrial) -> Finding:
+    misuse, attempt = trial.misuse, trial.spec.attempt(trial.case)
     assert misuse is not None, "verify gives a misuse to a law that runs over misuses"
-    name = getattr(trial.spec.function, "__qualname__", trial.spec.name)
-    call = f"{name}({', '.join([*map(_source, args), *(f'{k}={_source(v)}' for k, v in kwargs.items())])})"
-    tensors = {str(k): t for k, t in enumerate([*args, *kwargs.values()]) if isinstance(t, Tensor)}
+    call = "".join(f"{name}({_written(args, kwargs)})" for name, args, kwargs in attempt.written)
+    tensors = {name: value for name, value in attempt.values.items() if isinstance(value, Tensor)}
     before = snapshots(tensors)
     expected = f"{misuse.error.__name__} that matches {misuse.match!r}"
     try:
-        trial.spec.function(*args, **kwargs)
+        attempt.call()
     except Exception as error:
         message = " ".join(str(error).split())
         got = shown(error)
@@ -40,11 +40,13 @@ def _check(trial: Trial) -> Finding:
     else:
         return broken("the wrong call is accepted", argument=call, got="no error", expected=expected)
     if changed := first_change(before, tensors):
-        return broken(
-            f"the wrong call was refused after argument {changed[0]} had changed: {changed[1]}", argument=call
-        )
+        return broken(f"the wrong call was refused after {changed[0]} had changed: {changed[1]}", argument=call)
     details = {"call": call, "error": misuse.error.__name__, "message": message}
     return Finding(status=Status.HOLDS, details=details)
+
+
+def _written(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    return ", ".join([*map(_source, args), *(f"{name}={_source(value)}" for name, value in kwargs.items())])
 
 
 def _source(value: Any) -> str:
@@ -67,6 +69,7 @@ WRONG_CALL = Law(
     statement=r"F(\text{misuse}) \Rightarrow \text{error}",
     check=_check,
     doc=__doc__ or "",
+    kinds=("function", "module"),
     over="misuses",
     specimens=("accepts_a_wrong_call",),
 )

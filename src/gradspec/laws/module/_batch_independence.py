@@ -1,0 +1,40 @@
+r"""In evaluation a row of a batch gives what it gives alone.
+
+Why it matters: a prediction that depends on who else was asked cannot be repeated.
+
+What breaks it: statistics of the batch used in evaluation, a normalisation over the wrong dimension, a reshape that
+mixes rows.
+
+Remedy: use running statistics in evaluation, and reduce over every dimension but the first.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
+from gradspec.laws.module._build import batch, inputs, rows, used
+from gradspec.laws.tensor._compare import compare
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    if trial.case.output is None:
+        return not_applicable("the case declares no output of a row for each input")
+    module, given = used(trial), inputs(trial)
+    together = module(*given)
+    for row in range(batch(given)):
+        one = slice(row, row + 1)
+        finding = compare(trial, f"row {row} alone", module(*rows(given, one)), together[one])
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+BATCH_INDEPENDENCE = Law(
+    name="batch_independence",
+    family="modules",
+    statement=r"F(x)_i = F(x_i)",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    requires=("batch_size",),
+    specimens=("batch_statistics_in_evaluation",),
+)

@@ -1,0 +1,50 @@
+r"""In evaluation a call and its gradient are the same each time, draw no random number and leave the state as it was.
+
+Why it matters: a saliency map or an adversarial gradient of a network that still draws noise is wrong, silently.
+
+What breaks it: noise that looks at a flag in forward and not in backward; a buffer that moves in evaluation.
+
+Remedy: draw and move only while `self.training`, and keep for backward what forward has drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken
+from gradspec.laws.module._build import evaluate, forward_backward, tensors, used
+from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._memory import first_change, snapshots
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    module = used(trial)
+    before = snapshots(tensors(module))
+    for what, run in (("forward", evaluate), ("backward", forward_backward)):
+        torch.manual_seed(trial.seed)
+        drawn = _generators()
+        run(trial, module)
+        if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(), strict=True)):
+            return broken(f"{what} draws random numbers in evaluation")
+        if changed := first_change(before, tensors(module)):
+            return broken(f"{what} writes to `{changed[0]}` in evaluation: {changed[1]}", argument=f"`{changed[0]}`")
+    first: dict[str, Any] = forward_backward(trial, module)
+    return compare_all(trial, "second evaluation", forward_backward(trial, module), first) or HOLDS
+
+
+def _generators() -> list[torch.Tensor]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return [torch.get_rng_state(), *cuda]
+
+
+EVALUATION_MODE = Law(
+    name="evaluation_mode",
+    family="modules",
+    statement=r"\text{evaluation} \Rightarrow F, \nabla F \text{ are functions}",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    specimens=("draws_in_backward_in_evaluation", "moves_in_evaluation"),
+)

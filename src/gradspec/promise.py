@@ -1,0 +1,139 @@
+"""What a spec of any kind says, as frozen data; the kinds add what only they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor, dtype
+
+
+class Make(Protocol):
+    """Draws the tensors of a case: seeded, on the device of the run, with numbers short enough to read."""
+
+    def __call__(self, *shape: int, dtype: dtype | None = None) -> Tensor:
+        """Return a new tensor of `shape` (float64 unless told)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One representative call."""
+
+    #: Unique in its spec, in words: it is the name on the command line and in the tables.
+    name: str
+    #: The positional arguments, tensors included. A law works on copies.
+    args: tuple[Any, ...]
+    #: The keyword arguments.
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Misuse:
+    """A documented wrong call, and the error that it gets."""
+
+    #: The wrong call.
+    case: Case
+    #: The class of the error.
+    error: type[Exception]
+    #: A regular expression that the message matches.
+    match: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """What a page says of one argument."""
+
+    #: As in the call.
+    name: str
+    #: The type, as a reader writes it.
+    type: str
+    #: Shape in words or symbols; empty where there is none.
+    shape: str = ""
+    #: The dtypes that are accepted.
+    dtype: str = ""
+    #: Whether a gradient flows to it.
+    gradient: bool = False
+    #: One or two sentences, the unit among them where there is one.
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One way in which a published implementation behaves otherwise, with what shows it."""
+
+    #: The spec name of the published implementation, as in the record of the peers.
+    peer: str
+    #: What the published code does, in one sentence.
+    published: str
+    #: What ours does, and why.
+    ours: str
+    #: The law that the published code breaks.
+    law: str
+    #: The case that shows it.
+    case: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Where a definition comes from."""
+
+    #: Authors, title, year, and the equation or section.
+    text: str
+    #: A stable address; empty where there is none.
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A call that is ready to be made, and how it is written."""
+
+    #: The calls in the order in which they are written, each with its arguments: `("Net", (4,), {}), ("", (x,), {})`.
+    written: tuple[tuple[str, tuple[Any, ...], Mapping[str, Any]], ...]
+    #: Makes the call.
+    call: Callable[[], Any]
+    #: What a refused call must leave as it is, by name; only tensors are looked at.
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What every spec says, whatever its kind. The kinds are listed in `gradspec.kind`."""
+
+    #: The kind of what is under test; a law names the kinds that it judges.
+    kind: ClassVar[str]
+
+    #: Unique in a report.
+    name: str
+    #: A generator of representative calls.
+    cases: Callable[[Make], Iterator[Case]]
+    #: A generator of wrong calls and the error that each gets.
+    raises: Callable[[Make], Iterator[Misuse]] | None = None
+    #: One sentence that a user could search for.
+    summary: str = ""
+    #: The arguments of the call, for the page.
+    arguments: tuple[Argument, ...] = ()
+    #: The objects whose docstrings carry the examples that the law `examples` runs.
+    documents: tuple[Any, ...] = ()
+    #: Moves when the promise changes.
+    version: int = 1
+    #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
+    supports: Any = None
+    references: tuple[Reference, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the Python modules that the promise stands on, its own first: their source is measured."""
+        raise NotImplementedError
+
+    def attempt(self, case: Case) -> Attempt:
+        """Return the call of a case, ready to be made as a user makes it."""
+        raise NotImplementedError
+
+    def _check_callable(self, *roles: str) -> None:
+        for role in roles:
+            if not callable(getattr(self, role)):
+                raise ValueError(f"spec {self.name!r}: {role} is {getattr(self, role)!r}, which cannot be called")

@@ -1,0 +1,143 @@
+"""Kinds: each spec meets the laws of its own kind alone, wherever it is asked for."""
+
+import sys
+import types
+from dataclasses import replace
+
+import pytest
+
+from gradspec import registry
+from gradspec._verify import plan, verify
+from gradspec.kind import KINDS, kind_of, spec_sheet
+from gradspec.law import HOLDS, Law, Status
+from gradspec.laws import LAWS
+from gradspec.module_spec import ModuleCase
+from gradspec.profile import Profile, load_profile
+from gradspec.report import Report, judges
+from specimens import NET, SCALE
+
+BY_NAME = {law.name: law for law in LAWS}
+
+
+def test_a_law_names_kinds_that_exist_and_each_kind_has_laws():
+    judged = {kind for law in LAWS for kind in law.kinds}
+
+    assert judged == {kind.name for kind in KINDS}
+
+
+def test_the_kind_of_a_spec_is_that_of_its_class():
+    assert [kind.spec.kind for kind in KINDS] == [kind.name for kind in KINDS]
+    with pytest.raises(ValueError, match=r"no kind 'text': the kinds are function, module"):
+        kind_of("text")
+
+
+def test_a_spec_meets_the_laws_of_its_kind_and_no_other():
+    checks = plan([SCALE, NET])
+
+    for spec in (SCALE, NET):
+        met = {check.law.name for check in checks if check.spec is spec}
+        assert met == {law.name for law in LAWS if spec.kind in law.kinds}
+
+
+def test_a_record_holds_the_laws_of_the_kinds_that_it_is_about():
+    report = verify([NET], profile=Profile(name="mine", laws=("batch_size",)))
+    again = Report.from_json(report.to_json())
+
+    assert set(report.laws) == {law.name for law in LAWS if "module" in law.kinds}
+    assert all(judges(law, "module") for law in again.laws.values())
+    assert again.sheets["net"]["kind"] == "module"
+    assert [v.status for v in again.verdicts] == [Status.HOLDS]
+
+
+def test_a_sheet_from_before_the_kinds_is_that_of_a_function():
+    assert judges({"family": "values"}, "function")
+    assert not judges({"family": "values"}, "module")
+
+
+def test_one_law_may_judge_several_kinds():
+    law = Law(
+        name="named",
+        family="mine",
+        statement="",
+        check=lambda trial: HOLDS,
+        doc="It has a name.",
+        kinds=("function", "module"),
+    )
+
+    assert {v.spec for v in verify([SCALE, NET], [law]).verdicts} == {"scale", "net"}
+
+
+def test_a_module_that_lists_both_kinds_gives_both(monkeypatch):
+    both = types.ModuleType("both")
+    both.FUNCTIONS, both.MODULES = (SCALE,), (NET,)
+    monkeypatch.setitem(sys.modules, "both", both)
+
+    assert [spec.name for _, spec in registry.resolve("both")] == ["scale", "net"]
+
+
+def test_a_law_that_judges_none_of_the_specs_is_said():
+    quick = load_profile("quick")
+
+    with pytest.raises(registry.TargetError, match="these laws judge a function, and each spec is of a module"):
+        registry.select_checks([("specimens:NET", NET)], [BY_NAME["vjp"]], quick)
+
+
+def test_a_module_spec_without_cases_is_refused_though_functions_have_some():
+    empty = replace(NET, name="empty", cases=lambda make: iter(()))
+
+    with pytest.raises(registry.TargetError, match="spec 'empty' has no case"):
+        registry.select_checks([("a", SCALE), ("b", empty)], LAWS, load_profile("quick"))
+
+
+def test_the_sheet_of_a_module_says_what_it_is_called_with():
+    sheet = spec_sheet(NET, "specimens:NET")
+
+    assert (sheet["kind"], sheet["path"], sheet["wrt"]) == ("module", "specimens:NET", ["x"])
+    assert [p["name"] for p in sheet["signature"]["parameters"]] == ["classes"]
+    assert sheet["documents"] == ["specimens.modules.Net"]
+
+
+def test_another_class_is_held_to_the_promise_without_our_examples():
+    held = NET.for_(lambda classes: NET.module(classes), name="theirs")
+
+    assert (held.name, held.documents, held.differences) == ("theirs", (), ())
+    assert {v.status for v in verify([held], [BY_NAME["batch_size"]]).verdicts} == {Status.HOLDS}
+
+
+def test_the_wrong_call_of_a_module_is_written_as_a_user_writes_it():
+    call, construction = (
+        next(v.finding.details["call"] for v in verify([NET], [BY_NAME["wrong_call"]], case=name).verdicts)
+        for name in ("no batch", "text")
+    )
+
+    assert call == "Net(3)(torch.ones(3, 8, 8, dtype=torch.float64))"
+    assert construction == "Net('3')"
+
+
+def test_a_refused_call_that_moves_the_state_is_caught():
+    class Moves(NET.module):
+        def features(self, x):
+            self.bn.running_mean += 1
+            return super().features(x)
+
+    (verdict,) = verify([NET.for_(Moves, name="moves")], [BY_NAME["wrong_call"]], case="no batch").verdicts
+
+    assert verdict.status is Status.BROKEN
+    assert "after `bn.running_mean` had changed" in verdict.finding.message
+
+
+def test_the_source_of_a_module_is_that_of_its_promise_and_of_its_class():
+    from gradspec.nn import SHAKE_BLOCK, Shortcut
+
+    source = verify([SHAKE_BLOCK], [BY_NAME["batch_size"]]).sources["spec shake_block"]
+    borrowed = verify([SHAKE_BLOCK.for_(NET.module, name="theirs")], [BY_NAME["batch_size"]]).sources["spec theirs"]
+
+    assert {"nn/_shake_block.py", "nn/_shake_block_promise.py", "functions/_shake_shake.py"} <= set(source.files)
+    assert borrowed.files == source.files
+    assert Shortcut.__module__ == "gradspec.nn._shortcut"
+
+
+def test_a_construction_that_is_never_called_is_no_case_of_a_batch():
+    never = replace(NET, cases=lambda make: iter([ModuleCase(name="never called", args=(3,))]))
+
+    assert {v.status for v in verify([never], [BY_NAME["batch_size"]]).verdicts} == {Status.NOT_APPLICABLE}
