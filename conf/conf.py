@@ -31,6 +31,8 @@ gradspec_inventories = {
 }
 
 nitpicky = True
+# Type variables, which have no page.
+nitpick_ignore = [("py:class", "gradspec.law.AnySpec"), ("py:class", "gradspec.law.AnyCase")]
 exclude_patterns = ["records", "examples", "images"]
 suppress_warnings: list[str] = []
 default_role = "code"

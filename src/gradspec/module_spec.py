@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradspec.promise import Argument, Attempt, Case, Spec
+from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -68,6 +68,10 @@ class ModuleSpec(Spec):
 
     #: The class, or what makes a module when it is called.
     module: Callable[..., nn.Module]
+    #: A generator of representative uses.
+    cases: Callable[[Make], Iterator[ModuleCase]]
+    #: A generator of wrong constructions and calls, and the error that each gets.
+    raises: Callable[[Make], Iterator[Misuse]] | None = None
     #: The keys of a state, from the arguments of the constructor.
     state: Callable[..., StateContract] | None = None
     #: The arguments of the call to which a gradient flows; `arguments` are those of the constructor.
@@ -77,6 +81,9 @@ class ModuleSpec(Spec):
     #: The parameters to which no gradient flows, in any mode.
     frozen: tuple[str, ...] = ()
     supports: ModuleSupports = ModuleSupports()
+    references: tuple[Reference, ...] = ()
+    #: How the published class behaves otherwise.
+    differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_callable("module", "cases", *(["state"] if self.state is not None else []))

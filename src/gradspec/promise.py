@@ -126,7 +126,7 @@ class Spec:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The names of the Python modules that the promise stands on, its own first: their source is measured."""
+        """Return the names of the Python modules whose source the promise is measured for, its own before others."""
         raise NotImplementedError
 
     def attempt(self, case: Case) -> Attempt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -81,6 +81,8 @@ class FunctionSpec(Spec):
 
     #: What is under test, called as users call it.
     function: Callable[..., Any]
+    #: A generator of representative calls.
+    cases: Callable[[Make], Iterator[Case]]
     #: What forward computes, in plain differentiable torch.
     primal: Callable[..., Any]
     #: The map whose true derivative backward applies: the primal itself, if the gradient is honest.

@@ -12,15 +12,14 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
-from gradspec.laws.module._build import build, inputs, rows
+from gradspec.laws.module._build import batch, build, inputs, rows
 
 
 def _check(trial: ModuleTrial) -> Finding:
     if trial.case.output is None:
         return not_applicable("the case declares no output of a row for each input")
     module, given = build(trial, training=False), inputs(trial)
-    size = next(value.shape[0] for value in given if isinstance(value, Tensor) and value.ndim)
-    for count in range(1, size + 1):
+    for count in range(1, batch(given) + 1):
         y = module(*rows(given, slice(count)))
         expected = (count, *trial.case.output)
         if not isinstance(y, Tensor) or tuple(y.shape) != expected:

@@ -1,4 +1,4 @@
-"""How a law makes the module of a case: its weights from the seed, its dtype and device from the inputs."""
+"""How a law makes the module of a case and runs it: weights from the seed, dtype and device from the inputs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def build(trial: ModuleTrial, *, training: bool, seed: int = 0) -> nn.Module:
 def used(trial: ModuleTrial, *, seed: int = 0) -> nn.Module:
     """Return a module in evaluation that has trained: its buffers are no longer what they start as."""
     module = build(trial, training=True, seed=seed)
-    for _ in range(2):
-        y = [t for t in outputs(module(*inputs(trial))) if t.requires_grad]
-        if y:
-            torch.autograd.backward(y, like(tuple(y), trial.seed))
+    if trial.case.inputs is not None:
+        for _ in range(2):
+            y = tuple(t for t in outputs(module(*inputs(trial))) if t.requires_grad)
+            if y:
+                torch.autograd.backward(y, like(y, trial.seed))
     module.zero_grad()
     return module.eval()
 
@@ -44,13 +45,51 @@ def inputs(trial: ModuleTrial) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def batch(values: tuple[Any, ...]) -> int:
+    """Return the number of rows of a batch."""
+    return next(value.shape[0] for value in values if isinstance(value, Tensor) and value.ndim)
+
+
 def rows(values: tuple[Any, ...], which: slice) -> tuple[Any, ...]:
     """Return some rows of a batch."""
     return tuple(value[which] if isinstance(value, Tensor) and value.ndim else value for value in values)
 
 
-def one_tensor(y: Any) -> Tensor:
-    """Return the output as the laws compare it: the first tensor of it."""
-    first = outputs(y)[0]
-    assert isinstance(first, Tensor)
-    return first
+def evaluate(trial: ModuleTrial, module: nn.Module) -> dict[str, Tensor]:
+    """Return the outputs of a call, by name."""
+    with torch.no_grad():
+        return _named(module(*inputs(trial)))
+
+
+def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None) -> dict[str, Any]:
+    """Return the outputs of a call and the gradients of parameters and inputs for a fixed cotangent, by name.
+
+    Args:
+        trial: the law's view of the case.
+        module: whose parameters are differentiated.
+        call: what is called in its place, a compiled form of it.
+    """
+    given = inputs(trial)
+    leaves: dict[str, Tensor] = {f"gradient of `{name}`": p for name, p in module.named_parameters() if p.requires_grad}
+    leaves |= {
+        f"gradient of argument {place}": value
+        for place, value in enumerate(given)
+        if isinstance(value, Tensor) and value.requires_grad
+    }
+    torch.manual_seed(trial.seed)
+    y = outputs((call or module)(*given))
+    tracked = tuple(t for t in y if t.requires_grad)
+    got: dict[str, Any] = dict(_named(y))
+    if tracked and leaves:
+        found = torch.autograd.grad(tracked, list(leaves.values()), like(tracked, trial.seed), allow_unused=True)
+        got |= dict(zip(leaves, found, strict=True))
+    return got
+
+
+def tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters and buffers of a module, those outside its state among them, by name."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _named(y: Any) -> dict[str, Tensor]:
+    return {f"output {place}": t.detach() for place, t in enumerate(outputs(y)) if isinstance(t, Tensor)}
