@@ -1,5 +1,18 @@
-"""Language models for text autodiff: any callable is one."""
+"""Language models for text autodiff: any callable is one; clients with cache, budget and retries; an offline one."""
 
+from gradspec.text.lm._budget import Budget
+from gradspec.text.lm._cache import Cache
+from gradspec.text.lm._client import Client
+from gradspec.text.lm._errors import (
+    BudgetError,
+    CacheMissError,
+    ModelConnectionError,
+    ModelError,
+    ModelTimeoutError,
+    ReplyError,
+    SchemaError,
+    StatusError,
+)
 from gradspec.text.lm._model import (
     ROLES,
     Completion,
@@ -13,13 +26,30 @@ from gradspec.text.lm._model import (
     complete,
     is_async,
 )
+from gradspec.text.lm._openai import OpenAIModel
+from gradspec.text.lm._retry import Retry
+from gradspec.text.lm._rules import RuleModel
 
 __all__ = [
     "ROLES",
+    "Budget",
+    "BudgetError",
+    "Cache",
+    "CacheMissError",
+    "Client",
     "Completion",
     "Message",
     "Messages",
     "Model",
+    "ModelConnectionError",
+    "ModelError",
+    "ModelTimeoutError",
+    "OpenAIModel",
+    "ReplyError",
+    "Retry",
+    "RuleModel",
+    "SchemaError",
+    "StatusError",
     "Usage",
     "acomplete",
     "as_completion",

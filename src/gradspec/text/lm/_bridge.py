@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from gradspec.text.lm._deadline import seconds_left
+from gradspec.text.lm._errors import ModelTimeoutError
+
 T = TypeVar("T")
 
 #: The threads that wait for plain models; asyncio's own pool has as few as five on a small machine.
@@ -22,7 +25,7 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 
 def wait_for(awaitable: Awaitable[T]) -> T:
     """Run an awaitable on the background loop and wait for what it returns; an interrupt cancels it."""
-    future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), _loop())
+    future = asyncio.run_coroutine_threadsafe(in_time(awaitable), _loop())
     try:
         return future.result()
     except BaseException:
@@ -36,8 +39,18 @@ async def in_thread(call: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: context.run(call))
 
 
-async def _awaited(awaitable: Awaitable[T]) -> T:
-    return await awaitable
+async def in_time(awaitable: Awaitable[T]) -> T:
+    """Await what must be done before the deadline of the call in hand; without one, simply await it."""
+    left = seconds_left()
+    if left is None:
+        return await awaitable
+    try:
+        async with asyncio.timeout(left) as limit:
+            return await awaitable
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    raise ModelTimeoutError("the model did not answer before the deadline")
 
 
 def _loop() -> asyncio.AbstractEventLoop:

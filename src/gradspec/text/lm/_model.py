@@ -121,12 +121,12 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
     said = as_messages(messages)
     acall = getattr(model, "acall", None)
     if acall is not None:
-        return as_completion(await acall(said, **options))
+        return as_completion(await _bridge.in_time(acall(said, **options)))
     if is_async(model):
         reply = model(said, **options)
     else:
-        reply = await _bridge.in_thread(lambda: model(said, **options))
-    return as_completion(await reply if inspect.isawaitable(reply) else reply)
+        reply = await _bridge.in_time(_bridge.in_thread(lambda: model(said, **options)))
+    return as_completion(await _bridge.in_time(reply) if inspect.isawaitable(reply) else reply)
 
 
 def is_async(model: Model) -> bool:

@@ -1,0 +1,208 @@
+"""Replies kept in SQLite, under the whole request."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from gradspec.text.lm._errors import CacheMissError, ModelTimeoutError
+from gradspec.text.lm._flights import Flights
+from gradspec.text.lm._model import Completion, Usage
+from gradspec.text.lm._request import Request, key_of
+from gradspec.text.lm._steps import Join, Sleep, Steps
+
+FORMAT = 1
+#: Seconds between two looks for the reply that another process is getting.
+LOOK_AGAIN = 0.02
+
+_flights: weakref.WeakValueDictionary[tuple[int, str], Flights] = weakref.WeakValueDictionary()
+_flights_lock = threading.Lock()
+
+
+class Cache:
+    """Keep every reply in one SQLite file, and pay for no request twice.
+
+    A reply is kept under its whole request: who was asked, every message, every option, the schema, the sample, in
+    canonical JSON; never a key. It is there as soon as it was received, so a run that is killed and started again pays
+    for the rest alone. Of equal requests under way at once, in threads, tasks or processes, one is made.
+
+    Args:
+        path: The file, made if it is not there; `":memory:"` for a cache that ends with the process.
+        mode: `read_write`; `replay`, where nothing is called and a request without a reply raises `CacheMissError`; or
+            `refresh`, where every request is made and its reply replaces the old one.
+
+    Examples:
+        >>> from gradspec.text.lm import Budget, Client, RuleModel
+        >>> client = Client(RuleModel({"Paris": "France"}), cache=Cache(":memory:"), budget=Budget(calls=1))
+        >>> client("Where is Paris?").cached, client("Where is Paris?").cached
+        (False, True)
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, mode: Literal["read_write", "replay", "refresh"] = "read_write"
+    ) -> None:
+        if mode not in ("read_write", "replay", "refresh"):
+            raise ValueError(f"mode is read_write, replay or refresh, not {mode!r}")
+        self.path = path if path == ":memory:" else os.path.realpath(path)
+        self.mode = mode
+        if mode == "replay" and not Path(self.path).is_file():
+            raise FileNotFoundError(f"there is no cache at {self.path} to replay; record one in the mode read_write")
+        self._lock = threading.Lock()
+        self._open: dict[int, tuple[sqlite3.Connection, Flights]] = {}
+        self._here()
+
+    def __repr__(self) -> str:
+        return f"Cache({self.path!r}, mode={self.mode!r})"
+
+    def __len__(self) -> int:
+        """The number of replies."""
+        connection, _ = self._here()
+        with self._lock:
+            return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file; the cache opens it again when it is next used."""
+        opened = self._open.pop(os.getpid(), None)
+        if opened is not None:
+            with self._lock:
+                opened[0].close()
+
+    def get(self, request: str) -> Completion | None:
+        """Return the reply kept under a canonical request, or None."""
+        connection, _ = self._here()
+        with self._lock:
+            row = connection.execute("SELECT reply FROM replies WHERE key = ?", (key_of(request),)).fetchone()
+        return None if row is None else _from_json(row[0])
+
+    def put(self, request: str, reply: Completion) -> None:
+        """Keep a reply under a canonical request."""
+        connection, _ = self._here()
+        row = (key_of(request), request, _to_json(reply))
+        with self._lock:
+            connection.execute("INSERT OR REPLACE INTO replies (key, request, reply) VALUES (?, ?, ?)", row)
+
+    def through(self, request: Request, pay: Steps[Completion], until: float | None) -> Steps[Completion]:
+        """Return the reply kept, or the one that another is getting, or run `pay` for it and keep that."""
+        asked = request.canonical
+        key = key_of(asked)
+        look = self.mode != "refresh"
+        found = self.get(asked) if look else None
+        if found is not None:
+            return found
+        if self.mode == "replay":
+            last = request.messages[-1].content
+            raise CacheMissError(
+                f"{self.path} has no reply to this request, and in the mode replay none is made; it ends with "
+                f"{last[:200]!r} (key {key[:12]}). Record it in the mode read_write."
+            )
+        _, flights = self._here()
+        while True:
+            future, leads = flights.join(key)
+            if leads:
+                return (yield from self._lead(flights, asked, look, pay, until))
+            reply: Completion | None = yield Join(future=future, until=until)
+            if reply is not None:
+                return replace(reply, cached=True)
+
+    def _lead(
+        self, flights: Flights, asked: str, look: bool, pay: Steps[Completion], until: float | None
+    ) -> Steps[Completion]:
+        key, locked = key_of(asked), False
+        landed: Completion | Exception | None = None
+        try:
+            while not (locked := flights.lock(key)):
+                if until is not None and time.monotonic() >= until:
+                    raise ModelTimeoutError("another process did not get the reply to this request before the deadline")
+                yield Sleep(seconds=LOOK_AGAIN)
+            # Whoever had the lock before has kept its reply by now.
+            found = self.get(asked) if look else None
+            if found is None:
+                found = yield from pay
+                self.put(asked, found)
+            landed = found
+            return found
+        except Exception as error:
+            landed = error
+            raise
+        finally:
+            if locked:
+                flights.unlock(key)
+            flights.land(key, landed)
+
+    def _here(self) -> tuple[sqlite3.Connection, Flights]:
+        """Return what this process works with; a fork must share neither a connection nor a future."""
+        opened = self._open.get(os.getpid())
+        if opened is None:
+            with self._lock:
+                opened = self._open.get(os.getpid())
+                if opened is None:
+                    opened = self._open[os.getpid()] = (_connect(self.path, self.mode == "replay"), _shared(self.path))
+        return opened
+
+
+def _shared(path: str) -> Flights:
+    """Return the flights of a file: one for all caches of this process, since its file locks are the process's."""
+    if path == ":memory:":
+        return Flights(None)
+    with _flights_lock:
+        flights = _flights.get((os.getpid(), path))
+        if flights is None:
+            flights = _flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
+        return flights
+
+
+def _connect(path: str, read_only: bool) -> sqlite3.Connection:
+    if read_only:
+        connection = _connect_read_only(path)
+    else:
+        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, FORMAT):
+            raise ValueError(f"{path} is a cache of format {version}; this version reads format {FORMAT}")
+        if not read_only:
+            _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_read_only(path: str) -> sqlite3.Connection:
+    for query in ("mode=ro", "immutable=1"):  # the second where the folder cannot be written either
+        connection = sqlite3.connect(
+            f"{Path(path).as_uri()}?{query}", uri=True, timeout=60.0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("SELECT 1 FROM replies LIMIT 1")
+        except sqlite3.OperationalError as error:
+            connection.close()
+            problem = error
+        else:
+            return connection
+    raise ValueError(f"{path} cannot be read as a cache: {problem}")
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for a writer
+    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives the process, at no fsync a reply
+    connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, request TEXT, reply TEXT) STRICT")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _to_json(reply: Completion) -> str:
+    usage = None if reply.usage is None else [reply.usage.prompt_tokens, reply.usage.completion_tokens]
+    return json.dumps({"text": reply.text, "usage": usage, "finish_reason": reply.finish_reason})
+
+
+def _from_json(text: str) -> Completion:
+    data = json.loads(text)
+    usage = data["usage"] and Usage(prompt_tokens=data["usage"][0], completion_tokens=data["usage"][1])
+    return Completion(text=data["text"], usage=usage, finish_reason=data["finish_reason"], cached=True)

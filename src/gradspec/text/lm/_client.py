@@ -1,0 +1,180 @@
+"""One client around any model: schema, cache, retries and budget, in this order from outside in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from gradspec.text.lm._budget import Budget
+from gradspec.text.lm._cache import Cache
+from gradspec.text.lm._deadline import deadline
+from gradspec.text.lm._errors import SchemaError, StatusError
+from gradspec.text.lm._model import Completion, Message, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._request import Request
+from gradspec.text.lm._retry import Retry
+from gradspec.text.lm._schema import check_schema, parse
+from gradspec.text.lm._steps import Ask, Sleep, Steps, adrive, drive
+
+NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
+
+
+class Client:
+    """Call any model with retries, a cache, a hard budget and replies checked against a schema; itself a model.
+
+    Args:
+        model: Any callable, plain or async; it is given the messages, the options, and `schema` where one is asked for.
+        name: What the model is to the cache. A model with an `identity`, such as `OpenAIModel`, needs none.
+        cache: Where replies are kept; None, the default, keeps nothing.
+        budget: The limit on calls and tokens; several clients may share one.
+        retry: How failed calls are repeated.
+        schema_attempts: How often a reply of the wrong schema is asked for, the first included. The model is told what
+            was wrong, so each attempt is a request of its own.
+        options: Options of every call, such as `{"temperature": 0}`; those of a call take precedence.
+
+    Examples:
+        >>> from gradspec.text.lm import RuleModel
+        >>> client = Client(RuleModel({"score": '{"score": 7}'}))
+        >>> client("Give a score.", schema={"required": ["score"]}).value
+        {'score': 7}
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        name: str | None = None,
+        cache: Cache | None = None,
+        budget: Budget | None = None,
+        retry: Retry | None = None,
+        schema_attempts: int = 2,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if schema_attempts < 1:
+            raise ValueError(f"schema_attempts counts the first too, so it is at least 1, not {schema_attempts}")
+        identity = getattr(model, "identity", None) if name is None else {"name": name}
+        if cache is not None and identity is None:
+            raise ValueError('a cache must know who answered: pass Client(..., name="my-model-v1")')
+        self._model = model
+        self._identity: Mapping[str, Any] = identity or {}
+        self._cache = cache
+        self._budget = budget or Budget()
+        self._retry = retry or Retry()
+        self._schema_attempts = schema_attempts
+        self._options = dict(options or {})
+
+    def __repr__(self) -> str:
+        return f"Client({self._model!r}, cache={self._cache!r}, budget={self._budget!r}, retry={self._retry!r})"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the model is to a cache."""
+        return self._identity
+
+    def __call__(
+        self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
+    ) -> Completion:
+        """Return the completion of messages.
+
+        Args:
+            messages: A string, or a list of `Message` or mappings with `role` and `content`.
+            schema: The JSON schema that the reply must satisfy; its data is the completion's `value`.
+            sample: Which of several replies to the same request, where a cache would give the first again.
+            **options: What goes to the model beside the messages: temperature, max_tokens...
+
+        Raises:
+            ModelError: And its kinds: what failed, and whether a later call may work.
+        """
+        request, until = self._request(messages, schema, sample, options), self._until()
+
+        def ask(request: Request) -> Completion:
+            with deadline(until):
+                return complete(self._model, request.messages, **_arguments(request))
+
+        return drive(self._checked(request, until), ask)
+
+    async def acall(
+        self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
+    ) -> Completion:
+        """Return the completion of messages, from an event loop; the same arguments, results and errors."""
+        request, until = self._request(messages, schema, sample, options), self._until()
+
+        async def ask(request: Request) -> Completion:
+            with deadline(until):
+                return await acomplete(self._model, request.messages, **_arguments(request))
+
+        return await adrive(self._checked(request, until), ask)
+
+    def _request(
+        self, messages: Messages, schema: Mapping[str, Any] | None, sample: int, options: Mapping[str, Any]
+    ) -> Request:
+        if schema is not None:
+            check_schema(schema)
+        return Request(
+            identity=self._identity,
+            messages=as_messages(messages),
+            options={**self._options, **options},
+            schema=schema,
+            sample=sample,
+        )
+
+    def _until(self) -> float | None:
+        return None if self._retry.deadline is None else time.monotonic() + self._retry.deadline
+
+    def _checked(self, request: Request, until: float | None) -> Steps[Completion]:
+        """Ask until the reply satisfies the schema."""
+        for attempt in range(1, self._schema_attempts + 1):
+            completion = yield from self._kept(request, until)
+            if request.schema is None:
+                return completion
+            value, problems = parse(completion.text, request.schema)
+            if not problems:
+                return Completion(**{**vars(completion), "value": value})
+            if attempt < self._schema_attempts:
+                request = request.continued(*_correction(completion.text, problems))
+        cut = " It was cut at max_tokens." if completion.finish_reason == "length" else ""
+        raise SchemaError(
+            f"the reply does not satisfy the schema, in {attempt} of {attempt} attempts: {'; '.join(problems[:5])}."
+            f"{cut} It begins with {completion.text[:200]!r}",
+            text=completion.text,
+            problems=tuple(problems),
+        )
+
+    def _kept(self, request: Request, until: float | None) -> Steps[Completion]:
+        """Ask the cache first."""
+        paid = self._paid(request, until)
+        return (yield from paid if self._cache is None else self._cache.through(request, paid, until))
+
+    def _paid(self, request: Request, until: float | None) -> Steps[Completion]:
+        """Make the call, and again while it fails for a passing reason; each attempt reserves from the budget."""
+        started, attempt = time.monotonic(), 0
+        while True:
+            attempt += 1
+            reservation = self._budget.reserve(request)
+            try:
+                completion: Completion = yield Ask(request=request)
+            except BaseException as error:
+                # A refused call cost nothing; of any other it is not known.
+                self._budget.settle(reservation, NOTHING if isinstance(error, StatusError) else None)
+                delay = self._retry.wait(attempt, error) if isinstance(error, Exception) else None
+                if delay is None or (until is not None and time.monotonic() + delay >= until):
+                    if attempt > 1 or delay is not None:
+                        took = time.monotonic() - started
+                        error.add_note(f"given up after {attempt} calls in {took:.1f} s ({self._retry})")
+                    raise
+            else:
+                self._budget.settle(reservation, completion.usage)
+                return completion
+            yield Sleep(seconds=delay)
+
+
+def _arguments(request: Request) -> dict[str, Any]:
+    return {**request.options, **({} if request.schema is None else {"schema": request.schema})}
+
+
+def _correction(text: str, problems: list[str]) -> tuple[Message, Message]:
+    wrong = "\n".join(f"- {problem}" for problem in problems[:20])
+    return (
+        Message(role="assistant", content=text),
+        Message(role="user", content=f"This reply cannot be used:\n{wrong}\nAnswer again, with the JSON alone."),
+    )
