@@ -41,11 +41,12 @@ class Project:
     def build(self, *options: str) -> Built:
         """Build as a user does, with warnings as errors; a second call is incremental."""
         out = self.source.parent / "html"
+        path = [str(self.source), *filter(None, [os.environ.get("PYTHONPATH")])]
         done = subprocess.run(
             [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, "-d", f"{out}.doctrees", self.source, out],
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(self.source), "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"},
             timeout=120,
             check=False,
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
@@ -24,10 +25,14 @@ ROWS = 6
 
 
 class CurvesDirective(SphinxDirective):
-    """Render a figure: the path of the record, relative to the page, then the name; the content is the caption."""
+    """Render a figure: the path of the record, relative to the page, then the name; the content is the caption.
+
+    The option `log` makes the vertical axis logarithmic.
+    """
 
     required_arguments = 2
     has_content = True
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"log": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the figure, its table and its provenance, or that nothing was measured."""
@@ -36,7 +41,7 @@ class CurvesDirective(SphinxDirective):
         self.env.note_dependency(path)
         try:
             record = read_experiment(path)
-            figure = figure_of(record, name)
+            figure = figure_of(record, name, log="log" in self.options)
             sources = sources_of(record, path.parent)
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"figure {name!r}: {error}")

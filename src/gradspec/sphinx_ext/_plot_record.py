@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,13 @@ def read_experiment(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def figure_of(record: Mapping[str, Any], name: str) -> Figure:
+def figure_of(record: Mapping[str, Any], name: str, *, log: bool = False) -> Figure:
     """Return a figure of a record.
+
+    Args:
+        record: what `read_experiment` returned.
+        name: of the figure.
+        log: make the vertical axis logarithmic, whatever the record says.
 
     Raises:
         KeyError: the record holds no such figure; the message says which it holds.
@@ -89,7 +94,7 @@ def figure_of(record: Mapping[str, Any], name: str) -> Figure:
     if name not in figures:
         raise KeyError(f"it holds no figure {name!r} (it holds: {', '.join(figures) or 'none'})")
     try:
-        figure = _figure(figures[name])
+        figure = _figure(figures[name], log=log)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"the figure {name!r} cannot be drawn ({type(error).__name__}: {error})") from None
     return figure
@@ -125,8 +130,9 @@ def sources_of(record: Mapping[str, Any], folder: Path) -> tuple[Source, ...]:
     )
 
 
-def _figure(data: Mapping[str, Any]) -> Figure:
+def _figure(data: Mapping[str, Any], *, log: bool) -> Figure:
     x, y = dict(data["x"]), Axis(**data["y"])
+    y = replace(y, scale="log") if log else y
     shared = x.pop("values", None)
     horizontal = Axis(**x)
     for axis in (horizontal, y):

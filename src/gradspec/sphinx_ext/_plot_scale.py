@@ -64,7 +64,7 @@ def _linear_ticks(low: float, high: float) -> tuple[float, ...]:
 def _log_ticks(low: float, high: float) -> tuple[float, ...]:
     """Return powers of ten, and 2 and 5 times them where there are few, from at most `low` to at least `high`."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    factors = (1, 2, 5) if last - first <= 2 else (1,)
+    factors = (1, 2, 5) if math.log10(high / low) <= 2 else (1,)
     stride = max(1, round((last - first) / TICKS))
     last += -(last - first) % stride
     candidates = [factor * 10.0**power for power in range(first, last + 1, stride) for factor in factors]

@@ -1,0 +1,3 @@
+"""The script that made the record."""
+
+SEEDS = 2
