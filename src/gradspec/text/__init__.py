@@ -1,3 +1,29 @@
-"""Text autodiff: gradients that are feedback in words. Imports no torch."""
+"""Reverse-mode differentiation of text: Variables, Functions, and the engine that carries feedback back."""
 
-__all__: list[str] = []
+from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
+from gradspec.text._function import Function
+from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from gradspec.text._later import later
+from gradspec.text._merge import Part
+from gradspec.text._node import GradientEdge, Node
+from gradspec.text._overlap import concurrency, max_concurrency
+from gradspec.text._variable import Variable
+
+__all__ = [
+    "Function",
+    "GradientEdge",
+    "Node",
+    "Part",
+    "Variable",
+    "backward",
+    "backward_async",
+    "concurrency",
+    "enable_grad",
+    "get_gradient_edge",
+    "grad",
+    "is_grad_enabled",
+    "later",
+    "max_concurrency",
+    "no_grad",
+    "set_grad_enabled",
+]

@@ -1,0 +1,198 @@
+"""The backward pass: each node once, when all its gradients are there, the latest call first.
+
+`run` is the whole of it; `_concurrent.run` is the same with several nodes at work. Nothing outside the pass changes
+before `commit`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from itertools import repeat
+from operator import itemgetter
+from typing import Any
+
+from gradspec.text._context import NARROWED, FunctionNode
+from gradspec.text._grad_mode import ENABLED
+from gradspec.text._hooks import Hooks
+from gradspec.text._node import AccumulateGrad, Edge, Node
+from gradspec.text._variable import Variable, merge, merged
+
+#: The rank of what a pass begins with: it comes before what any node sends.
+FIRST = float("-inf")
+
+
+def run(current: Pass) -> None:
+    """Run the nodes of a pass, one after the other."""
+    with current.running():
+        for node, gradients in current.ready_nodes():
+            given = node._before(gradients)
+            current.deliver(node, node._after(node._function.backward(node, *given), given))
+
+
+class Pass:
+    """What one backward pass knows: which gradients have arrived where, and which nodes are ready.
+
+    Args:
+        seeds: The gradients that the pass begins with, and where they go.
+        wanted: The edges whose gradients are asked for, and are `captured`; None accumulates into every leaf.
+    """
+
+    def __init__(self, seeds: Sequence[tuple[tuple[Node, int], Variable]], wanted: Set[Edge] | None = None) -> None:
+        self._wanted = wanted
+        #: The gradients of the wanted edges, as far as any arrived.
+        self.captured: dict[Edge, Variable] = {}
+        self._ran: list[FunctionNode] = []
+        self._grads: list[tuple[Variable, Variable]] = []
+        self._ready: list[tuple[int, FunctionNode]] = []
+        # For each node, with each gradient: the rank of the node that sent it, and the output that it is for.
+        self._arrived: dict[Node, list[tuple[float, int, Variable]]] = {}
+        self._reached: set[Edge] = set()
+        nodes = _reachable(edge for edge, _ in seeds)
+        self._runs = set(nodes) if wanted is None else _leading_to(wanted, nodes)
+        #: Whether a backward among them has to be awaited.
+        self.is_async = False
+        for node in self._runs:
+            if isinstance(node, FunctionNode):
+                node._check()  # before the first call is made and paid for
+                self.is_async |= node._function._is_async
+        self._waiting = self._count(seeds)
+        for (node, output_nr), gradient in seeds:
+            self._send(node, output_nr, FIRST, gradient)
+
+    def wants(self, edge: Edge) -> bool:
+        """Return whether the gradient that goes along an edge is of use to this pass."""
+        return edge[0] in self._runs or (self._wanted is not None and edge in self._wanted)
+
+    def reaches(self, edge: Edge) -> bool:
+        """Return whether any path leads from the seeds to an edge."""
+        return edge in self._reached
+
+    def ready_nodes(self) -> Iterator[tuple[FunctionNode, list[Variable | None]]]:
+        """Yield each node that is ready, the latest call first, with the gradients of its outputs."""
+        while self._ready:
+            _, node = heappop(self._ready)
+            gradients = self._gradients(node, node._outputs)
+            if not any(gradient is not None for gradient in gradients):
+                self.deliver(node, repeat(None))  # nothing was said of it, so nothing below it is asked
+            elif node in self._runs:
+                self._ran.append(node)
+                yield node, gradients
+
+    def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
+        """Send what a node's backward returned along its edges."""
+        rank = -node._sequence_nr
+        for (target, output_nr), gradient in zip(node._edges, gradients, strict=False):
+            if target is not None:
+                self._send(target, output_nr, rank, gradient)
+
+    def commit(self, *, retain_graph: bool) -> None:
+        """Write the gradients into `.grad`, and free what the nodes saved: all of it, or none if anything fails."""
+        before = [(variable, variable._grad) for variable, _ in self._grads]
+        try:
+            for variable, gradient in self._grads:
+                old = variable._grad
+                variable._grad = merged([gradient]) if old is None else merge([old, gradient])
+            for variable, _ in self._grads:
+                for hook in tuple((variable._grad_hooks or {}).values()):
+                    hook(variable)
+        except BaseException:
+            for variable, grad in before:
+                variable._grad = grad
+            raise
+        if not retain_graph:
+            for node in self._ran:
+                node._free()
+
+    def accumulate(self, variable: Variable, gradient: Variable) -> None:
+        """Have a gradient added to a Variable's `.grad` when the pass is committed."""
+        self._grads.append((variable, gradient))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Turn grad mode off, and let `needs_input_grad` say what this pass needs."""
+        narrowed = NARROWED.set(None if self._wanted is None else self)
+        enabled = ENABLED.set(False)
+        try:
+            yield
+        finally:
+            ENABLED.reset(enabled)
+            NARROWED.reset(narrowed)
+
+    def _count(self, seeds: Iterable[tuple[Edge, Variable]]) -> dict[Node, int]:
+        edges: list[Edge] = [edge for edge, _ in seeds]
+        for node in self._runs:
+            edges += node._edges
+        if self._wanted is not None:
+            edges = [edge for edge in edges if self.wants(edge)]
+            self._reached = {edge for edge in edges if edge in self._wanted}
+        return Counter([target for target, _ in edges if target is not None])
+
+    def _send(self, node: Node, output_nr: int, rank: float, gradient: Variable | None) -> None:
+        if self._wanted is not None and not self.wants((node, output_nr)):
+            return
+        if gradient is not None:
+            self._arrived.setdefault(node, []).append((rank, output_nr, gradient))
+        self._waiting[node] -= 1
+        if self._waiting[node]:
+            return
+        if isinstance(node, FunctionNode):
+            heappush(self._ready, (-node._sequence_nr, node))
+            return
+        (total,) = self._gradients(node, 1)
+        if isinstance(node, AccumulateGrad) and total is not None and self._wanted is None:
+            self.accumulate(node.variable, total)
+
+    def _gradients(self, node: Node, outputs: int) -> list[Variable | None]:
+        """Merge what arrived at a node, in an order that does not depend on who finished first."""
+        arrived = self._arrived.pop(node, [])
+        if len(arrived) > 1:
+            arrived.sort(key=itemgetter(0))
+        gradients: list[Variable | None] = [
+            merge(found) if (found := [g for _, output, g in arrived if output == place]) else None
+            for place in range(outputs)
+        ]
+        for place, gradient in enumerate(gradients):
+            if gradient is None:
+                continue
+            if node._variable_hooks is not None and place in node._variable_hooks:
+                gradient = gradients[place] = _hooked(node._variable_hooks[place], gradient)
+            if node._retained is not None and place in node._retained:
+                variable = node._retained[place]()
+                if variable is not None:
+                    self.accumulate(variable, gradient)
+            if self._wanted is not None and (node, place) in self._wanted:
+                self.captured[node, place] = gradient
+        return gradients
+
+
+def _reachable(roots: Iterable[Edge]) -> list[Node]:
+    found = dict.fromkeys(node for node, _ in roots if node is not None)
+    stack = list(found)
+    while stack:
+        for node, _ in stack.pop()._edges:
+            if node is not None and node not in found:
+                found[node] = None
+                stack.append(node)
+    return list(found)
+
+
+def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
+    """Return the nodes whose backward must run to reach a wanted edge; a node comes after all that it leads to."""
+    runs: set[Node] = set()
+    for node in sorted((n for n in nodes if isinstance(n, FunctionNode)), key=lambda n: n._sequence_nr):
+        if any(edge in wanted or edge[0] in runs for edge in node._edges):
+            runs.add(node)
+    return runs
+
+
+def _hooked(hooks: Hooks, gradient: Variable) -> Variable:
+    for hook in tuple(hooks.values()):
+        replaced: Any = hook(gradient)
+        if replaced is not None:
+            if not isinstance(replaced, Variable):
+                raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
+            gradient = replaced
+    return gradient

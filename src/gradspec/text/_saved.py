@@ -1,0 +1,89 @@
+"""What `save_for_backward` keeps: values as they are, and Variables with the version that they had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradspec.text._merge import Data
+from gradspec.text._variable import Variable
+
+if TYPE_CHECKING:
+    from gradspec.text._context import FunctionNode
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved variables after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "variables after calling backward."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedInput:
+    """A Variable that is no output of the node that saves it."""
+
+    variable: Variable
+    version: int
+    #: A copy of list data: to write into the list that `.data` gives moves no version.
+    items: list[Any] | None
+
+    def unpack(self, node: FunctionNode) -> Variable:
+        """Return the Variable, unless its data is no longer what was saved."""
+        variable = self.variable
+        if variable._version != self.version or (self.items is not None and variable._data != self.items):
+            raise changed(f"{variable!r} is at version {variable._version}; expected version {self.version}", node)
+        return variable
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOutput:
+    """An output, by number: to hold it would make a cycle, for it holds the node."""
+
+    output_nr: int
+    data: Data
+    role: str
+
+    def unpack(self, node: FunctionNode) -> Variable:
+        """Return a Variable like the output, at the same place of the graph."""
+        if self.output_nr in node._changed_outputs:
+            raise changed(f"output {self.output_nr} (role {self.role!r}) was assigned", node)
+        return Variable._tracked(self.data, self.role, node, self.output_nr)
+
+
+def pack(value: Any, node: FunctionNode) -> Any:
+    """Return what a node keeps of a value, containers rebuilt so that Variables inside them are kept likewise."""
+    if isinstance(value, Variable):
+        data = value.data
+        if value._grad_fn is node:
+            return SavedOutput(value._output_nr, list(data) if isinstance(data, list) else data, value.role)  # type: ignore[arg-type]
+        return SavedInput(value, value._version, list(data) if isinstance(data, list) else None)
+    if type(value) in (list, tuple):
+        return type(value)(pack(item, node) for item in value)
+    if type(value) is dict:
+        return {key: pack(item, node) for key, item in value.items()}
+    return value
+
+
+def unpack(value: Any, node: FunctionNode) -> Any:
+    """Return the value that was packed.
+
+    Raises:
+        RuntimeError: a Variable in it was changed since.
+    """
+    kind = type(value)
+    if kind is SavedInput or kind is SavedOutput:
+        return value.unpack(node)
+    if kind is list or kind is tuple:
+        return kind([unpack(item, node) for item in value])
+    if kind is dict:
+        return {key: unpack(item, node) for key, item in value.items()}
+    return value
+
+
+def changed(what: str, node: FunctionNode) -> RuntimeError:
+    """Return the error for a saved Variable whose data moved after forward."""
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} "
+        f"instead. {node.name()} saved it in forward. Make a new Variable for the new data, or run backward first."
+    )
