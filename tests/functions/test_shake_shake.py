@@ -7,7 +7,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from gradspec.functions import ShakeShake, mix_branches, shake_shake
+from gradspec.functions import ShakeShake, _shake_shake_mix, mix_branches, shake_shake
 
 FORWARD = ("even", "shake")
 BACKWARD = ("even", "shake", "keep")
@@ -316,3 +316,55 @@ def test_evaluation_ignores_given_weights():
     y, x1_bar = noise(lambda x1, x2: ShakeShake.apply(x1, x2, False, 0.25, 0.75), 4, 3)
 
     assert (y.unique().tolist(), x1_bar.unique().tolist()) == ([0.5], [0.5])
+
+
+def allocated(function):
+    """Return the bytes that a call allocates, those freed again before its end included."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+        function()
+    return sum(max(0, event.self_cpu_memory_usage) for event in profile.events())
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.5, (), (1, 1, 1), (7, 1, 1), (7, 3, 4)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "expanded"])
+def test_values_are_those_of_the_formula_bit_for_bit(weight, dtype, large, layout, monkeypatch):
+    if large:
+        monkeypatch.setattr(_shake_shake_mix, "LARGE_BYTES", 0)
+    torch.manual_seed(0)
+    x1, x2 = torch.randn(2, 7, 3, 4, dtype=dtype)
+    if layout == "transposed":
+        x2 = x2.mT.contiguous().mT
+    if layout == "expanded":
+        x1, x2 = x1[:1].expand_as(x1), x2[:, :1].expand_as(x2)
+    if isinstance(weight, tuple):
+        weight = torch.rand(weight, dtype=dtype)
+
+    assert torch.equal(mix_branches(x1, x2, weight, 0.5), weight * x1 + (1 - weight) * x2)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4, 5])
+def test_a_large_batch_of_any_length_is_mixed_whole(batch, monkeypatch):
+    monkeypatch.setattr(_shake_shake_mix, "LARGE_BYTES", 0)
+    alpha, beta = noise(ShakeShake.apply, batch, 3)
+
+    torch.manual_seed(0)
+    assert torch.equal(alpha, torch.rand(batch, 1, dtype=torch.float64).expand(batch, 3))
+    assert alpha.shape == beta.shape
+
+
+def test_a_large_forward_pass_allocates_its_output_and_a_slice():
+    x1, x2 = branches(64, _shake_shake_mix.LARGE_BYTES // 256, dtype=torch.float32)
+
+    assert allocated(lambda: ShakeShake.apply(x1, x2)) < 1.3 * x1.nbytes
+
+
+@pytest.mark.parametrize("needed", [1, 2])
+def test_a_backward_pass_allocates_the_gradients_that_are_needed(needed):
+    x1, x2 = branches(64, 1024, dtype=torch.float32)
+    y, wrt = ShakeShake.apply(x1, x2.requires_grad_(needed == 2)), (x1, x2)[:needed]
+    cotangent = torch.ones_like(y)
+
+    assert needed <= allocated(lambda: torch.autograd.grad(y, wrt, cotangent)) / x1.nbytes < needed + 0.1

@@ -10,7 +10,9 @@ from torch.autograd.function import FunctionCtx
 
 from gradspec.functions import _gradient_scaling as scaling
 from gradspec.functions import _gradient_scaling_promise as promise
-from gradspec.functions._gradient_scaling import REQUIRED, Factor
+from gradspec.functions._coefficient import Coefficient as Factor
+from gradspec.functions._coefficient import save_coefficient
+from gradspec.functions._gradient_scaling import REQUIRED
 from gradspec.functions._torch import allow_in_graph
 from gradspec.spec import Difference, Formula, FunctionSpec
 
@@ -70,7 +72,7 @@ class GradMultiply(Function):
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, Factor], output: Tensor) -> None:
         """Keep `scale` for the backward pass and for forward mode."""
-        scaling.save_factor(ctx, inputs[1])
+        save_coefficient(ctx, inputs[1])
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:

@@ -11,16 +11,15 @@ and everything that computes stands here, once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._torch import allow_in_graph, apply_function, broadcasts_to, carries_tangent
-
-Factor = float | Tensor
+from gradspec.functions._coefficient import Coefficient as Factor
+from gradspec.functions._coefficient import checked_coefficient, save_coefficient, saved_coefficient
+from gradspec.functions._torch import allow_in_graph, apply_function, carries_tangent
 
 
 class _Required:
@@ -74,29 +73,7 @@ def checked_factor(x: Tensor, factor: Factor, *, call: str, name: str) -> Factor
         raise TypeError(f"{call}: x is a {type(x).__name__}, expected a tensor. Write {call}(x, {name})")
     if factor is REQUIRED:
         raise TypeError(f"{call} takes two arguments, and {name} is missing. Write {call}(x, {name})")
-    if isinstance(factor, Tensor):
-        return _checked_tensor(x, factor, call, name)
-    if isinstance(factor, complex):
-        raise TypeError(f"{call}: {name} is the complex {factor}, expected a real number")
-    if isinstance(factor, torch.SymFloat | torch.SymInt):
-        return factor  # a float that a dynamic compilation keeps open; float() would close it
-    if not isinstance(factor, Real):
-        raise TypeError(f"{call}: {name} is a {type(factor).__name__}, expected a float or a tensor")
-    return float(factor)
-
-
-def _checked_tensor(x: Tensor, factor: Tensor, call: str, name: str) -> Tensor:
-    if factor.is_complex():
-        raise TypeError(f"{call}: {name} has dtype {factor.dtype}, expected a real one")
-    if carries_tangent(factor):
-        raise ValueError(f"{call}: {name} carries a tangent, and {name} is not differentiated. Give {name}.detach()")
-    if factor.requires_grad:
-        raise ValueError(f"{call}: {name} requires grad, and no gradient flows to it. Give {name}.detach()")
-    if not broadcasts_to(factor, x.shape):
-        raise ValueError(
-            f"{call}: {name} has shape {tuple(factor.shape)}, which does not broadcast to x's shape {tuple(x.shape)}"
-        )
-    return factor.to(dtype=x.dtype) if x.is_floating_point() else factor
+    return checked_coefficient(x, factor, call=call, name=name)
 
 
 def identity(x: Tensor) -> Tensor:
@@ -112,18 +89,9 @@ def stop_gradient_form(x: Tensor, factor: Factor) -> Tensor:
     return x.detach() + factor * (x - x.detach())
 
 
-def save_factor(ctx: Any, factor: Factor) -> None:
-    """Keep the factor for backward and forward mode: a tensor where torch tracks it, a float on ctx."""
-    ctx.factor = None if isinstance(factor, Tensor) else factor
-    if isinstance(factor, Tensor):
-        ctx.save_for_backward(factor)
-        ctx.save_for_forward(factor)
-
-
 def scaled(ctx: Any, vector: Tensor) -> Tensor:
     """Return `factor * vector`: the backward pass of a cotangent, and forward mode of a tangent."""
-    factor: Factor = ctx.saved_tensors[0] if ctx.factor is None else ctx.factor
-    return factor * vector
+    return saved_coefficient(ctx) * vector
 
 
 @allow_in_graph
@@ -144,7 +112,7 @@ class ScaledCopy(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Factor], output: Tensor) -> None:
         """Keep the factor."""
-        save_factor(ctx, inputs[1])
+        save_coefficient(ctx, inputs[1])
 
     @staticmethod
     def backward(ctx: Any, y_bar: Tensor) -> tuple[Tensor, None]:

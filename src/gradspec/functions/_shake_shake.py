@@ -10,7 +10,10 @@ from torch.autograd import Function
 
 from gradspec.functions import _shake_shake_noise as noise
 from gradspec.functions import _shake_shake_promise as promise
-from gradspec.functions._shake_shake_noise import EVEN, EVENS, Weight
+from gradspec.functions._coefficient import Coefficient as Weight
+from gradspec.functions._coefficient import save_coefficient, saved_coefficient
+from gradspec.functions._shake_shake_mix import mix, mix_in_place, stop_gradient_form
+from gradspec.functions._shake_shake_noise import EVEN, EVENS
 from gradspec.functions._torch import allow_in_graph
 from gradspec.spec import Formula, FunctionSpec
 
@@ -80,28 +83,24 @@ class ShakeShake(Function):
             noise.check_branches(x1, x2, call="ShakeShake.apply", level="image")
             alpha, beta = noise.weights(x1, forward="shake", backward="shake", level="image") if training else EVENS
         if torch.compiler.is_exporting():
-            return noise.stop_gradient_form(x1, x2, alpha, beta)
+            return stop_gradient_form(x1, x2, alpha, beta)
         return cast(Tensor, super().apply(x1, x2, training, alpha, beta))  # type: ignore[no-untyped-call]
 
     @staticmethod
     def forward(x1: Tensor, x2: Tensor, training: bool = True, alpha: Weight = EVEN, beta: Weight = EVEN) -> Tensor:
         """Return `alpha * x1 + (1 - alpha) * x2`, or the mean in evaluation; torch calls it, users call `apply`."""
-        return noise.mix(x1, x2, alpha if training else EVEN)
+        return mix_in_place(x1, x2, alpha if training else EVEN)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, bool, Weight, Weight], output: Tensor) -> None:
         """Keep `beta` for the backward pass and for forward mode: a tensor where torch tracks it, a float on ctx."""
         _, _, training, _, beta = inputs
-        beta = beta if training else EVEN
-        ctx.beta = None if isinstance(beta, Tensor) else beta
-        if isinstance(beta, Tensor):
-            ctx.save_for_backward(beta)
-            ctx.save_for_forward(beta)
+        save_coefficient(ctx, beta if training else EVEN)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         """Return `beta * grad_output` for `x1` and the rest for `x2`, where they are needed."""
-        beta = _beta(ctx)
+        beta = saved_coefficient(ctx)
         grad_x1 = beta * grad_output if ctx.needs_input_grad[0] else None
         grad_x2 = (1 - beta) * grad_output if ctx.needs_input_grad[1] else None
         return grad_x1, grad_x2, None, None, None
@@ -109,18 +108,12 @@ class ShakeShake(Function):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Tensor:
         """Return `beta * x1_dot + (1 - beta) * x2_dot`, the derivative of the surrogate."""
-        beta, (x1_dot, x2_dot, *_) = _beta(ctx), grad_inputs
+        beta, (x1_dot, x2_dot, *_) = saved_coefficient(ctx), grad_inputs
         if x2_dot is None:
             return cast(Tensor, beta * x1_dot)
         if x1_dot is None:
             return cast(Tensor, (1 - beta) * x2_dot)
-        return noise.mix(x1_dot, x2_dot, beta)
-
-
-def _beta(ctx: Any) -> Weight:
-    """Return the weight that `setup_context` kept."""
-    beta: Weight = ctx.saved_tensors[0] if ctx.beta is None else ctx.beta
-    return beta
+        return mix(x1_dot, x2_dot, beta)
 
 
 def mix_branches(x1: Tensor, x2: Tensor, alpha: Weight, beta: Weight) -> Tensor:

@@ -1,8 +1,4 @@
-r"""What Shake-Shake computes and draws, apart from how torch calls it.
-
-.. math::
-
-    y = \alpha x_1 + (1 - \alpha) x_2
+"""The weights of Shake-Shake: what may be asked for, what is drawn, and what is refused.
 
 A weight is a float, or a tensor that broadcasts to the branches: one number an image, or one a batch.
 """
@@ -14,9 +10,8 @@ from typing import Final
 import torch
 from torch import Generator, Tensor
 
-from gradspec.functions._torch import broadcasts_to, carries_tangent
-
-Weight = float | Tensor
+from gradspec.functions._coefficient import Coefficient as Weight
+from gradspec.functions._coefficient import checked_coefficient
 
 #: The weight of an even mixture, drawn from nothing.
 EVEN: Final = 0.5
@@ -30,22 +25,6 @@ OPTIONS: Final = {
     "level": ("batch", "image"),
 }
 HALF_TYPES: Final = (torch.float16, torch.bfloat16)
-
-
-def mix(x1: Tensor, x2: Tensor, weight: Weight) -> Tensor:
-    """Return `weight * x1 + (1 - weight) * x2`; `torch.lerp` would make NaN of an infinity."""
-    return weight * x1 + (1 - weight) * x2
-
-
-def stop_gradient_form(x1: Tensor, x2: Tensor, alpha: Weight, beta: Weight) -> Tensor:
-    """Return the same function without a Function: the form that `torch.export` does not strip of its gradient.
-
-    NaN where a branch is infinite, and twice the time, so it is for exporting only.
-    """
-    if alpha is beta:
-        return mix(x1, x2, alpha)  # the gradient is that of forward
-    surrogate = mix(x1, x2, beta)
-    return mix(x1.detach(), x2.detach(), alpha) + (surrogate - surrogate.detach())
 
 
 def draw(x: Tensor, *, level: str = "image", generator: Generator | None = None) -> Tensor:
@@ -123,24 +102,5 @@ def checked_weights(x: Tensor, given: tuple[Weight, ...], *, call: str) -> tuple
     if len(given) != 2:
         raise TypeError(f"{call} takes two weights, alpha and beta, got {len(given)}")
     alpha, beta = given
-    checked = _checked_weight(x, alpha, call, "alpha")
-    return checked, checked if beta is alpha else _checked_weight(x, beta, call, "beta")
-
-
-def _checked_weight(x: Tensor, weight: Weight, call: str, name: str) -> Weight:
-    if isinstance(weight, torch.SymFloat | torch.SymInt):
-        return weight  # a float that a dynamic compilation keeps open; float() would close it
-    if isinstance(weight, bool) or not isinstance(weight, Tensor | float | int):
-        raise TypeError(f"{call}: {name} is a {type(weight).__name__}, expected a float or a tensor")
-    if not isinstance(weight, Tensor):
-        return float(weight)
-    if weight.is_complex():
-        raise TypeError(f"{call}: {name} has dtype {weight.dtype}, expected a real one")
-    if weight.requires_grad or carries_tangent(weight):
-        raise ValueError(f"{call}: {name} is differentiated, and no gradient flows to it. Give {name}.detach()")
-    if not broadcasts_to(weight, x.shape):
-        raise ValueError(
-            f"{call}: {name} has shape {tuple(weight.shape)}, which does not broadcast to the branches' shape "
-            f"{tuple(x.shape)}"
-        )
-    return weight.to(x.dtype)
+    checked = checked_coefficient(x, alpha, call=call, name="alpha")
+    return checked, checked if beta is alpha else checked_coefficient(x, beta, call=call, name="beta")

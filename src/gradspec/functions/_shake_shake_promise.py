@@ -53,7 +53,7 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("branches of two dtypes", x1, make(3, 4, dtype=torch.float32), one, one, match="float64 and .*float32")
     yield wrong("integer branches", *[make(3, dtype=torch.int64)] * 2, 0.5, 0.5, error=TypeError, match="floating")
     yield wrong("branch is no tensor", x1, [1.0], one, one, error=TypeError, match="x2 is a list, expected a tensor")
-    yield wrong("alpha requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha is differentiated")
+    yield wrong("alpha requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha requires grad")
     yield wrong("beta does not broadcast", x1, x2, one, make(2, 1), match="does not broadcast")
     yield wrong("alpha is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
     yield wrong("complex beta", x1, x2, one, make(dtype=torch.complex128), error=TypeError, match="expected a real one")

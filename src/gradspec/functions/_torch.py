@@ -32,7 +32,6 @@ def carries_tangent(tensor: Tensor) -> bool:
     return forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
 
 
-def broadcasts_to(tensor: Tensor, shape: torch.Size) -> bool:
-    """Whether a tensor broadcasts to exactly this shape."""
-    padded = (1,) * (len(shape) - tensor.ndim) + tuple(tensor.shape)
-    return len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True))
+def transforms_active() -> bool:
+    """Whether a transform of `torch.func` is at work, `torch.vmap` among them; `Function.apply` asks the same."""
+    return torch._C._are_functorch_transforms_active()
