@@ -2,21 +2,31 @@
 
 from gradspec.functions._grad_factor import GRAD_FACTOR, GradFactor, grad_factor
 from gradspec.functions._grad_multiply import GRAD_MULTIPLY, GradMultiply, grad_multiply
+from gradspec.functions._instance_discrimination import (
+    INSTANCE_DISCRIMINATION_LOSS,
+    InstanceDiscriminationLoss,
+    instance_discrimination_loss,
+)
+from gradspec.functions._log_sum_exp import merge_by_log_sum_exp
 from gradspec.functions._shake_shake import SHAKE_SHAKE, ShakeShake, mix_branches, shake_shake
 
 #: The specs, in the order of the site.
-FUNCTIONS = (GRAD_FACTOR, GRAD_MULTIPLY, SHAKE_SHAKE)
+FUNCTIONS = (GRAD_FACTOR, GRAD_MULTIPLY, SHAKE_SHAKE, INSTANCE_DISCRIMINATION_LOSS)
 
 __all__ = [
     "FUNCTIONS",
     "GRAD_FACTOR",
     "GRAD_MULTIPLY",
+    "INSTANCE_DISCRIMINATION_LOSS",
     "SHAKE_SHAKE",
     "GradFactor",
     "GradMultiply",
+    "InstanceDiscriminationLoss",
     "ShakeShake",
     "grad_factor",
     "grad_multiply",
+    "instance_discrimination_loss",
+    "merge_by_log_sum_exp",
     "mix_branches",
     "shake_shake",
 ]

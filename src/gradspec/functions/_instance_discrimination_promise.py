@@ -1,0 +1,106 @@
+"""What the instance-discrimination loss promises: its cases, its wrong calls, its arguments and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from gradspec.spec import Argument, Case, Make, Misuse, Reference
+
+
+def cases(make: Make) -> Iterator[Case]:
+    """Yield the representative calls. A bank of more than 512 rows is read by flash attention."""
+
+    def case(name: str, batch: int, size: int, features: int, temperature: Any = 0.5, **how: Any) -> Case:
+        y = make(batch, dtype=torch.int64).abs() % size
+        x, memory = make(batch, features, **how) / 9, make(size, features, **how) / 9
+        return Case(name=name, args=(x, y, memory, temperature))
+
+    yield case("small bank", 3, 5, 4)
+    yield case("large bank", 2, 600, 3)
+    yield case("large bank, one feature", 3, 520, 1)
+    yield case("temperature 0.07", 3, 5, 4, 0.07)
+    yield case("0-d tensor temperature", 3, 5, 4, make().abs() / 9 + 0.5)
+    yield case("0-d tensor temperature, large bank", 2, 530, 3, make().abs() / 9 + 0.5)
+    yield case("one embedding", 1, 7, 4)
+    yield case("one row", 3, 1, 4)
+    yield case("one feature", 3, 5, 1)
+    x, memory = make(4, 3) / 9, make(5, 3) / 9
+    yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 2], device=x.device), memory, 0.5))
+    yield Case(name="large logits", args=(make(3, 4), make(3, dtype=torch.int64).abs() % 5, make(5, 4), 0.1))
+    yield Case(
+        name="transposed embeddings and bank",
+        args=(make(4, 3).T / 9, make(3, dtype=torch.int64).abs() % 5, make(4, 5).T / 9, 0.5),
+    )
+    yield Case(
+        name="transposed large bank",
+        args=(make(3, 2).T / 9, make(2, dtype=torch.int64).abs() % 540, make(3, 540).T / 9, 0.5),
+    )
+    # So hot that float32 has digits left, whatever a law draws: the softmax of large logits loses them.
+    yield case("float32", 3, 5, 4, 100.0, dtype=torch.float32)
+    yield case("empty batch", 0, 5, 4)
+
+
+def misuses(make: Make) -> Iterator[Misuse]:
+    """Yield the wrong calls, and the error that each gets."""
+
+    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str) -> Misuse:
+        return Misuse(case=Case(name=name, args=args), error=error, match=match)
+
+    x, memory = make(2, 3), make(4, 3)
+    y = torch.tensor([1, 3], device=x.device)
+    yield wrong("instance too large", x, y + 1, memory, 0.5, error=IndexError, match="y holds 4, .* rows 0 to 3")
+    yield wrong("negative instance", x, y - 2, memory, 0.5, error=IndexError, match="y holds -1")
+    yield wrong("instances of int32", x, y.int(), memory, 0.5, error=TypeError, match=r"int32.* Write y\.long\(\)")
+    yield wrong("one instance too few", x, y[:1], memory, 0.5, match=r"\(2, 3\) and y \(1,\)")
+    yield wrong("other number of features", x, y, make(4, 2), 0.5, match="3 features and the bank 2")
+    yield wrong("one embedding without a batch", x[0], y[:1], memory, 0.5, match=r"expected \(B, D\) and \(N, D\)")
+    yield wrong("bank of another dtype", x, y, memory.float(), 0.5, error=TypeError, match="expected one dtype")
+    yield wrong("integer embeddings", x.long(), y, memory, 0.5, error=TypeError, match="expected a floating one")
+    yield wrong("bank is no tensor", x, y, [[1.0]], 0.5, error=TypeError, match="memory is a list, expected a tensor")
+    yield wrong("empty bank", x, y, memory[:0], 0.5, match="the bank has no row")
+    yield wrong("bank requires grad", x, y, make(4, 3).requires_grad_(), 0.5, match=r"memory is differentiated")
+    yield wrong("temperature 0", x, y, memory, 0.0, match="temperature is 0.0, expected a finite number above 0")
+    yield wrong("negative temperature", x, y, memory, -0.07, match="temperature is -0.07")
+    yield wrong("temperature is not a number", x, y, memory, float("nan"), match="temperature is nan")
+    yield wrong("temperature is text", x, y, memory, "0.07", error=TypeError, match="temperature is a str")
+    yield wrong("a temperature for each row", x, y, memory, make(2), match=r"expected one number, shape \(\)")
+    yield wrong("temperature requires grad", x, y, memory, make().requires_grad_(), match="temperature is diff")
+
+
+ARGUMENTS = (
+    Argument(
+        name="x",
+        type="Tensor",
+        shape="`(B, D)`",
+        dtype="floating",
+        gradient=True,
+        text="The embeddings, used as they are given, not normalised.",
+    ),
+    Argument(
+        name="y",
+        type="Tensor",
+        shape="`(B,)`",
+        dtype="int64",
+        text="The row of the bank that each embedding is an instance of, from 0 to N - 1.",
+    ),
+    Argument(name="memory", type="Tensor", shape="`(N, D)`", dtype="that of `x`", text="The bank, of one row or more."),
+    Argument(
+        name="temperature",
+        type="float | Tensor",
+        shape="`()`",
+        dtype="real",
+        text="What the logits are divided by: above 0. That of a tensor is not checked.",
+    ),
+)
+WU_2018 = Reference(
+    text="Wu, Xiong, Yu, Lin: Unsupervised Feature Learning via Non-Parametric Instance Discrimination, 2018, "
+    "equations 2 and 3",
+    url="https://arxiv.org/abs/1805.01978",
+)
+FLASH_2022 = Reference(
+    text="Dao, Fu, Ermon, Rudra, Ré: FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness, 2022",
+    url="https://arxiv.org/abs/2205.14135",
+)

@@ -1,0 +1,65 @@
+r"""Merge attention over slices of the keys: the one formula that chunks, split keys and shards share.
+
+.. math::
+
+    \ell = \log \sum_s e^{\ell_s}, \qquad o = \sum_s e^{\ell_s - \ell}\, o_s
+
+where slice :math:`s` gave the output :math:`o_s`, a softmax-weighted mean of its values, and the log-sum-exp
+:math:`\ell_s` of its logits.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Merge softmax-weighted means over slices of the keys into the mean over all keys.
+
+    .. math::
+
+        \ell = \log \sum_s e^{\ell_s}, \qquad o = \sum_s e^{\ell_s - \ell}\, o_s
+
+    The result is that of one softmax over all keys, up to rounding, in whatever order and sizes they are sliced: by
+    chunk, by processor, or by rank, where each holds a shard of a memory bank. Differentiable, and merges in turn.
+
+    Args:
+        outputs: shape (S, ..., D), floating: for each of S slices, the mean of its values under the softmax of its
+            logits.
+        log_sum_exps: shape (S, ...), floating: the log-sum-exp of the logits of each slice. A slice without a key
+            has `-inf`, and whatever its output holds counts for nothing.
+
+    Returns:
+        The merged mean, shape (..., D), and its log-sum-exp, shape (...). Where every slice is without a key, zeros
+        and `-inf`.
+
+    Raises:
+        ValueError: the shapes do not belong together, or there is no slice.
+
+    Example:
+        >>> import torch
+        >>> logits, values = torch.randn(2, 5), torch.randn(5, 3)
+        >>> slices = [(0, 2), (2, 5)]
+        >>> outputs = torch.stack([logits[:, a:b].softmax(1) @ values[a:b] for a, b in slices])
+        >>> log_sum_exps = torch.stack([logits[:, a:b].logsumexp(1) for a, b in slices])
+        >>> output, log_sum_exp = merge_by_log_sum_exp(outputs, log_sum_exps)
+        >>> torch.testing.assert_close(output, logits.softmax(1) @ values)
+        >>> torch.testing.assert_close(log_sum_exp, logits.logsumexp(1))
+
+    References:
+        `Online normalizer calculation for softmax <https://arxiv.org/abs/1805.02867>`_, Milakov and Gimelshein, 2018,
+        section 3.1.
+    """
+    if outputs.shape[:-1] != log_sum_exps.shape or log_sum_exps.ndim == 0:
+        raise ValueError(
+            f"merge_by_log_sum_exp: outputs have shape {tuple(outputs.shape)} and log_sum_exps "
+            f"{tuple(log_sum_exps.shape)}, expected (S, ..., D) and (S, ...): stack the slices in dimension 0"
+        )
+    if log_sum_exps.shape[0] == 0:
+        raise ValueError("merge_by_log_sum_exp: there is no slice to merge, expected one at least")
+    empty = log_sum_exps == -torch.inf
+    total = torch.logsumexp(log_sum_exps, dim=0)
+    # -inf - -inf would be NaN where every slice is empty.
+    weights = (log_sum_exps - total.masked_fill(total == -torch.inf, 0)).exp().unsqueeze(-1)
+    return (weights * outputs.masked_fill(empty.unsqueeze(-1), 0)).sum(0), total
