@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions"]
-PEERS = ["torchlogix==0.2.2", "espnet==202511"]
+PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1"]
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 

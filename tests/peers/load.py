@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,8 +28,10 @@ def cut(path: Path, name: str) -> type:
     if name not in classes:
         raise LookupError(f"{path} has no class {name!r}; it has {', '.join(classes) or 'none'}")
     alone = ast.Module(body=[classes[name]], type_ignores=[])
-    scope = {"__name__": path.stem, "torch": torch, "nn": torch.nn, "Tensor": torch.Tensor}
-    scope["Function"] = torch.autograd.Function
+    module = ModuleType(f"cut_out_of_{path.stem}")
+    sys.modules[module.__name__] = module  # torch.compile imports the module of what it traces
+    scope = vars(module)
+    scope |= {"torch": torch, "nn": torch.nn, "Tensor": torch.Tensor, "Function": torch.autograd.Function}
     exec(compile(alone, str(path), "exec"), scope)  # the file's own name and lines, so that a traceback points there
     loaded = scope[name]
     assert isinstance(loaded, type)

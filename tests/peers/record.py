@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from load import cut
 
 from gradspec._verify import verify
-from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY
+from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP
 from gradspec.profile import load_profile
 from gradspec.report import Report, write_record
 
@@ -53,6 +53,13 @@ PEERS = (
     # The only call of this one in espnet, in `TransformerEncoder.extract_features`, gives both arguments in a tuple.
     Peer(
         package="espnet", path="espnet2.asr.encoder.beats_encoder.GradMultiply", spec=GRAD_MULTIPLY, call=_apply_tuple
+    ),
+    # The page prints an older name of this folder, `FoundationClassifier`; the file is that of lemniscate.pytorch.
+    Peer(
+        package="brails",
+        path="brails.processors.foundation_classifier.npid.npid_lib.LinearAverage.LinearAverageOp",
+        spec=LINEAR_AVERAGE_OP,
+        call=_apply,
     ),
 )
 

@@ -48,3 +48,12 @@ def test_traceback_points_into_the_file(module: Path) -> None:
 def test_unknown_class_lists_those_of_the_file(module: Path) -> None:
     with pytest.raises(LookupError, match=r"no class 'Thrice'; it has Twice"):
         cut(module, "Thrice")
+
+
+def test_a_compiler_traces_into_the_class(module: Path) -> None:
+    module.write_text(MODULE.replace('raise ValueError("line 13")', "return 2 * grad"))
+    function = cut(module, "Twice").apply
+    compiled = torch.compile(lambda x: function(x), fullgraph=True, backend="eager")
+    x = torch.tensor(3.0, requires_grad=True)
+    compiled(x).backward()
+    assert x.grad == 2.0

@@ -7,21 +7,24 @@ from gradspec.functions._instance_discrimination import (
     InstanceDiscriminationLoss,
     instance_discrimination_loss,
 )
+from gradspec.functions._linear_average import LINEAR_AVERAGE_OP, LinearAverageOp
 from gradspec.functions._log_sum_exp import merge_by_log_sum_exp
 from gradspec.functions._shake_shake import SHAKE_SHAKE, ShakeShake, mix_branches, shake_shake
 
 #: The specs, in the order of the site.
-FUNCTIONS = (GRAD_FACTOR, GRAD_MULTIPLY, SHAKE_SHAKE, INSTANCE_DISCRIMINATION_LOSS)
+FUNCTIONS = (GRAD_FACTOR, GRAD_MULTIPLY, SHAKE_SHAKE, LINEAR_AVERAGE_OP, INSTANCE_DISCRIMINATION_LOSS)
 
 __all__ = [
     "FUNCTIONS",
     "GRAD_FACTOR",
     "GRAD_MULTIPLY",
     "INSTANCE_DISCRIMINATION_LOSS",
+    "LINEAR_AVERAGE_OP",
     "SHAKE_SHAKE",
     "GradFactor",
     "GradMultiply",
     "InstanceDiscriminationLoss",
+    "LinearAverageOp",
     "ShakeShake",
     "grad_factor",
     "grad_multiply",

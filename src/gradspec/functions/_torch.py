@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -35,3 +36,8 @@ def carries_tangent(tensor: Tensor) -> bool:
 def transforms_active() -> bool:
     """Whether a transform of `torch.func` is at work, `torch.vmap` among them; `Function.apply` asks the same."""
     return torch._C._are_functorch_transforms_active()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Run a function at the end of the backward pass that is running; not at all if the pass fails."""
+    torch.autograd.Variable._execution_engine.queue_callback(callback)

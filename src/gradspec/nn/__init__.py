@@ -1,5 +1,6 @@
 """The documented networks and the modules that they are made of, under their published names."""
 
+from gradspec.nn._linear_average import LinearAverage
 from gradspec.nn._shake_block import ShakeBlock
 from gradspec.nn._shake_block_promise import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHORTCUT
 from gradspec.nn._shake_bottle_neck import ShakeBottleNeck
@@ -18,6 +19,7 @@ __all__ = [
     "SHAKE_RESNET",
     "SHAKE_RESNEXT",
     "SHORTCUT",
+    "LinearAverage",
     "ShakeBlock",
     "ShakeBottleNeck",
     "ShakeResNeXt",
