@@ -11,8 +11,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradspec._verify import Check
-    from gradspec.law import Status
+    from gradspec._plan import Check
+    from gradspec._session import Session
+    from gradspec.law import Verdict
     from gradspec.profile import Profile
 
 
@@ -73,13 +74,25 @@ class SpecCollector(pytest.Collector):
         super().__init__(**rest)
         self.checks = checks
         self.profile = profile
-        #: What was said so far on each case: a law that requires another looks here.
-        self.said: dict[str, dict[str, Status]] = {}
+        self.session_of_checks: Session | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each law and case."""
         for check in self.checks:
             yield LawItem.from_parent(self, name=f"{check.law.name}[{check.case}]", check=check)
+
+    def run(self, check: Check) -> Verdict:
+        """Return the verdict of a check; one child process serves all items of the spec."""
+        from gradspec._session import Session
+
+        if self.session_of_checks is None:
+            self.session_of_checks = Session(self.checks, self.profile)
+        return self.session_of_checks.run(check)
+
+    def teardown(self) -> None:
+        """End the child process after the last item."""
+        if self.session_of_checks is not None:
+            self.session_of_checks.close()
 
 
 class LawItem(pytest.Item):
@@ -93,16 +106,13 @@ class LawItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        from gradspec._verify import run_check
         from gradspec.law import Status
         from gradspec.render import failure_text, reason
 
-        said = self.parent.said.setdefault(self.check.case, {})
         with pytest.MonkeyPatch.context() as patch:
             # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
             patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
-            verdict = run_check(self.check, self.parent.profile, prior=said)
-        said[verdict.law] = verdict.status
+            verdict = self.parent.run(self.check)
         if verdict.status.is_failure:
             pytest.fail(failure_text(verdict), pytrace=False)
         if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):

@@ -6,13 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradspec._audit import Audit, audit
     from gradspec._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.module_spec import ModuleCase, ModuleSpec
+    from gradspec.promise import Waiver
     from gradspec.report import Report
-    from gradspec.spec import Case, Effects, FunctionSpec
+    from gradspec.spec import Case, Effects, FunctionSpec, Supports
 
 __all__ = [
+    "Audit",
     "Case",
     "Effects",
     "Finding",
@@ -22,13 +25,17 @@ __all__ = [
     "ModuleSpec",
     "Report",
     "Status",
+    "Supports",
     "Verdict",
+    "Waiver",
+    "audit",
     "verify",
 ]
 __version__ = "0.1.0"
 
 # Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
 _HOME = {
+    "Audit": "_audit",
     "Case": "spec",
     "Effects": "spec",
     "Finding": "law",
@@ -38,7 +45,10 @@ _HOME = {
     "ModuleSpec": "module_spec",
     "Report": "report",
     "Status": "law",
+    "Supports": "spec",
     "Verdict": "law",
+    "Waiver": "promise",
+    "audit": "_audit",
     "verify": "_verify",
 }
 

@@ -15,6 +15,8 @@ from gradspec.spec import FunctionSpec
 if TYPE_CHECKING:
     from gradspec.profile import Profile
 
+#: What a law runs over: the calls of the spec, its wrong calls, or its documented objects.
+Over: TypeAlias = Literal["cases", "misuses", "documents"]
 AnySpec = TypeVar("AnySpec", bound=Spec, covariant=True)
 AnyCase = TypeVar("AnyCase", bound=Case, covariant=True)
 
@@ -129,12 +131,14 @@ class Law:
     kinds: tuple[str, ...] = ("function",)
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
-    #: What it runs over: the calls of the spec, its wrong calls, or its documented objects.
-    over: Literal["cases", "misuses", "documents"] = "cases"
+    #: What it runs over.
+    over: Over = "cases"
     #: Laws that must hold on a case before this one can be judged there.
     requires: tuple[str, ...] = ()
     #: The field of the spec's `supports` that promises what this law checks.
     promise: str | None = None
+    #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.
+    needs_spec: bool = False
     #: The diseased functions and modules of tests/specimens that must break it.
     specimens: tuple[str, ...] = ()
 

@@ -27,6 +27,8 @@ class Profile:
     directions: int = 2
     #: Relative tolerance of an exact comparison in float64, per term summed.
     rtol: float = 1e-12
+    #: How long one check may take, in seconds, before it counts as hanging.
+    seconds: float = 60.0
 
 
 def available() -> tuple[str, ...]:
@@ -54,14 +56,15 @@ def load_profile(name: str) -> Profile:
         if key not in defaults:
             raise ProfileError(f"profile {name!r} has the unknown key {key!r}: the keys are {', '.join(defaults)}")
         kind = list if key == "laws" else type(defaults[key])
-        if not isinstance(value, kind) or isinstance(value, bool):
+        given = float(value) if kind is float and type(value) is int else value
+        if not isinstance(given, kind) or isinstance(value, bool):
             raise ProfileError(f"profile {name!r}: {key} is {value!r}, expected {kind.__name__}")
     if "laws" in table:
         if not all(isinstance(law, str) for law in table["laws"]):
             raise ProfileError(f"profile {name!r}: laws is {table['laws']!r}, expected a list of names")
         table["laws"] = tuple(table["laws"])
-    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0:
-        raise ProfileError(f"profile {name!r}: directions must be at least 1 and rtol at least 0")
+    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or table.get("seconds", 1.0) <= 0:
+        raise ProfileError(f"profile {name!r}: directions must be at least 1, rtol at least 0 and seconds above 0")
     return Profile(name=path.stem, **table)
 
 

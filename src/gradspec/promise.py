@@ -87,6 +87,18 @@ class Reference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """A law that is not expected to hold on a case. Where it holds all the same, the waiver is an error."""
+
+    #: The law's name.
+    law: str
+    #: The case on which it does not hold.
+    case: str
+    #: Why it does not hold, and why that is accepted: one sentence.
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempt:
     """A call that is ready to be made, and how it is written."""
 
@@ -121,6 +133,7 @@ class Spec:
     version: int = 1
     #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
     supports: Any = None
+    waivers: tuple[Waiver, ...] = ()
     references: tuple[Reference, ...] = ()
     differences: tuple[Difference, ...] = ()
 

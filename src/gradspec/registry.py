@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-    from gradspec._verify import Check
+    from gradspec._plan import Check
 
 
 class TargetError(ValueError):
@@ -114,7 +114,7 @@ def select_checks(
         ProfileError: the profile names a device that is not there.
         TargetError: two cases of one name, or a spec without cases: its empty column would read as "all holds".
     """
-    from gradspec._verify import plan
+    from gradspec._plan import plan
 
     try:
         checks = plan([s for _, s in pairs], chosen, profile, seed=seed, paths={s.name: path for path, s in pairs})

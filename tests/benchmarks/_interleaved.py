@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradspec._verify import provenance
+from gradspec._provenance import provenance
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:

@@ -76,18 +76,18 @@ def test_that_targets_of_the_ini_file_join_a_whole_run_but_not_that_of_one_file(
 def test_that_a_law_sees_what_was_said_of_the_laws_it_requires(run_pytest, folder):
     # The plugin must hand on the statuses by case, as `verify` does: the second law runs only after the first.
     (folder / "conftest.py").write_text(
-        "import gradspec._verify\n"
-        "run_check = gradspec._verify.run_check\n"
+        "import gradspec._session\n"
+        "run_check = gradspec._session.run_check\n"
         "def spy(check, profile, *, seed=0, prior):\n"
-        "    print(check.case, check.law.name, 'after', dict(prior))\n"
+        "    print(check.case, check.law.name, 'after', dict(prior), flush=True)\n"
         "    return run_check(check, profile, seed=seed, prior=prior)\n"
-        "gradspec._verify.run_check = spy\n"
+        "gradspec._session.run_check = spy\n"
     )
     run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-law", "primal", "--gradspec-law", "vjp", "-s")
 
-    assert "factor 0.1 primal after {}" in run.stdout
-    assert "factor 1 primal after {}" in run.stdout
-    assert "factor 0.1 vjp after {'primal': <Status.HOLDS: 'holds'>}" in run.stdout
+    assert "factor 0.1 primal after {}" in run.stderr  # the child's
+    assert "factor 1 primal after {}" in run.stderr  # the child's
+    assert "factor 0.1 vjp after {'primal': <Status.HOLDS: 'holds'>}" in run.stderr  # the child's
 
 
 def test_that_a_case_that_raises_fails(run_pytest):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gradspec import registry
-from gradspec._verify import plan, verify
+from gradspec._plan import plan
+from gradspec._verify import verify
 from gradspec.kind import KINDS, kind_of, spec_sheet
 from gradspec.law import HOLDS, Law, Status
 from gradspec.laws import LAWS

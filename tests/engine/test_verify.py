@@ -1,17 +1,25 @@
 """The engine: what it does with a promise of no support, with faults of a spec, with a seed."""
 
+import os
 import re
+import signal
+import sys
+import time
 from dataclasses import replace
 
 import pytest
 import torch
 
-from gradspec._verify import plan, verify
+from gradspec._isolation import available
+from gradspec._plan import plan
+from gradspec._session import Session
+from gradspec._verify import verify
 from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
+from gradspec.promise import Waiver
 from gradspec.spec import Case, Effects, FunctionSpec, Supports
 from specimens import DISEASED, SCALE
 
@@ -173,3 +181,104 @@ def test_another_implementation_is_held_to_the_promise_without_our_examples():
 def test_a_profile_for_a_device_that_is_not_there_is_refused_at_once():
     with pytest.raises(ProfileError, match="needs a CUDA device, and torch finds none"):
         plan([SCALE], profile=load_profile("cuda"))
+
+
+def waiving(spec, law):
+    return replace(spec, waivers=(Waiver(law=law, case="matrix", reason="it is known, and accepted"),))
+
+
+def test_a_broken_law_that_is_waived_says_why():
+    spec = waiving(DISEASED["off_by_a_millionth"].spec, "vjp")
+    report = verify([spec], [BY_NAME["vjp"]], case="matrix")
+
+    assert [v.status for v in report.verdicts] == [Status.WAIVED]
+    assert report.verdicts[0].finding.message == "it is known, and accepted"
+    assert "differs" in report.verdicts[0].finding.details["waived"]
+    assert report.failures == ()
+
+
+def test_a_waiver_that_nothing_needs_is_an_error():
+    (verdict,) = verify([waiving(SCALE, "vjp")], [BY_NAME["vjp"]], case="matrix").verdicts
+
+    assert verdict.status is Status.ERROR
+    assert "the law holds, and the spec waives it (it is known, and accepted)" in verdict.finding.message
+
+
+def test_a_waiver_of_one_case_leaves_the_others():
+    spec = waiving(DISEASED["off_by_a_millionth"].spec, "vjp")
+
+    assert Status.BROKEN in {v.status for v in verify([spec], [BY_NAME["vjp"]]).verdicts}
+
+
+@pytest.mark.parametrize(
+    ("waiver", "message"),
+    [
+        (Waiver(law="vpj", case="matrix", reason="typing"), "waives the unknown law 'vpj'"),
+        (Waiver(law="vjp", case="matrix", reason=" "), "waives 'vjp' without a reason"),
+        (Waiver(law="vjp", case="matrx", reason="typing"), "waives 'vjp' on the unknown case 'matrx'"),
+    ],
+)
+def test_a_waiver_of_nothing_or_without_a_reason_is_refused(waiver, message):
+    with pytest.raises(ValueError, match=message):
+        verify([replace(SCALE, waivers=(waiver,))])
+
+
+def killing(x, factor):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hanging(x, factor):
+    time.sleep(60)
+
+
+def exiting(x, factor):
+    os._exit(3)
+
+
+def leaving(x, factor):
+    sys.exit("out")
+
+
+@pytest.mark.skipif(not available(), reason="no fork on this machine")
+@pytest.mark.parametrize(
+    ("function", "status", "message"),
+    [
+        (killing, Status.BROKEN, "the interpreter died of SIGSEGV"),
+        (hanging, Status.ERROR, "no answer within 2 s"),
+        (exiting, Status.BROKEN, "the function ended the interpreter, with exit code 3"),
+        (leaving, Status.BROKEN, "raised SystemExit: out"),
+    ],
+)
+def test_a_function_that_takes_the_interpreter_with_it_is_a_verdict_and_the_run_goes_on(function, status, message):
+    profile = replace(load_profile("quick"), seconds=2.0)
+    bad = replace(SCALE, name="bad", function=function, implementation=None)
+    report = verify([bad, SCALE], [BY_NAME["global_state"]], profile, case="matrix")
+
+    assert [(v.spec, v.status) for v in report.verdicts] == [("bad", status), (SCALE.name, Status.HOLDS)]
+    assert report.verdicts[0].finding.message == message
+
+
+def test_what_a_function_does_to_the_process_is_undone_without_a_child_too():
+    relu, dtype = torch.nn.functional.relu, torch.get_default_dtype()
+    specs = [DISEASED["patches_torch"].spec, DISEASED["changes_the_default_dtype"].spec]
+    verify(specs, [BY_NAME["vjp"]], isolate=False)
+
+    assert torch.nn.functional.relu is relu
+    assert torch.get_default_dtype() is dtype
+
+
+def test_the_report_is_the_same_with_and_without_a_child():
+    laws = [BY_NAME[name] for name in ("primal", "vjp", "vmap", "cotangent_layout")]
+    specs = [SCALE, DISEASED["sign_flipped"].spec]
+    inside, outside = (verify(specs, laws, isolate=isolate).verdicts for isolate in (False, True))
+
+    assert [(v.spec, v.law, v.case, v.finding) for v in inside] == [(v.spec, v.law, v.case, v.finding) for v in outside]
+
+
+def test_a_law_is_judged_alike_in_any_order():
+    # As a distributed test run asks for it: without the laws before it.
+    spec = replace(SCALE, function=raising, implementation=None)
+    profile = load_profile("quick")
+    checks = plan([spec], [BY_NAME["primal"], BY_NAME["vjp"]], profile, case="matrix")
+    with Session(checks, profile) as session:
+        assert session.run(checks[1]).status is Status.NOT_MEASURED

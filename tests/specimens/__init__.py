@@ -1,6 +1,6 @@
 """What is sound, and what is broken on purpose and named after its disease: functions and modules."""
 
-from specimens import diseased, honest, modules
+from specimens import diseased, honest, intruders, modules
 from specimens.diseased import Disease
 from specimens.honest import SCALE
 from specimens.modules import NET
@@ -8,6 +8,6 @@ from specimens.stateful import STATEFUL
 
 #: Sound functions and modules: no law may break on them.
 HONEST = (*honest.HONEST, *STATEFUL, *modules.HONEST)
-DISEASED = {**diseased.DISEASED, **modules.DISEASED}
+DISEASED = {**diseased.DISEASED, **intruders.DISEASED, **modules.DISEASED}
 
 __all__ = ["DISEASED", "HONEST", "NET", "SCALE", "Disease"]

@@ -3,8 +3,9 @@
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor._reference import SpecFaultError
+from gradspec.laws.tensor._surroundings import Surroundings
 
 #: Each judges the specs of its kinds.
 LAWS = (*TENSOR_LAWS, *MODULE_LAWS)
 
-__all__ = ["LAWS", "SpecFaultError"]
+__all__ = ["LAWS", "SpecFaultError", "Surroundings"]

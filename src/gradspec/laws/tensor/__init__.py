@@ -2,6 +2,7 @@
 
 from gradspec.laws.tensor._adjoint import ADJOINT
 from gradspec.laws.tensor._aliasing import ALIASING
+from gradspec.laws.tensor._batched_cotangent import BATCHED_COTANGENT
 from gradspec.laws.tensor._checkpoint import CHECKPOINT
 from gradspec.laws.tensor._compile import COMPILE
 from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
@@ -16,6 +17,7 @@ from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._formula import FORMULA
 from gradspec.laws.tensor._freed import FREED
 from gradspec.laws.tensor._func_grad import FUNC_GRAD
+from gradspec.laws.tensor._global_state import GLOBAL_STATE
 from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
 from gradspec.laws.tensor._jvp import JVP
 from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
@@ -52,6 +54,7 @@ LAWS = (
     COMPILE_GRAD,
     EXPORT,
     CHECKPOINT,
+    BATCHED_COTANGENT,
     COTANGENT_LAYOUT,
     NEEDS_INPUT_GRAD,
     RETAINED_GRAPH,
@@ -62,6 +65,7 @@ LAWS = (
     DECLARED_WRITES,
     STATE_TRANSITION,
     ALIASING,
+    GLOBAL_STATE,
     CTX_CLEAN,
     FREED,
     LAYOUT,
@@ -72,6 +76,7 @@ LAWS = (
 __all__ = [
     "ADJOINT",
     "ALIASING",
+    "BATCHED_COTANGENT",
     "CHECKPOINT",
     "COMPILE",
     "COMPILE_GRAD",
@@ -86,6 +91,7 @@ __all__ = [
     "FORMULA",
     "FREED",
     "FUNC_GRAD",
+    "GLOBAL_STATE",
     "INPUTS_UNTOUCHED",
     "JVP",
     "KEYWORD_CALL",

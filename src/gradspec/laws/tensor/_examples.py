@@ -72,6 +72,7 @@ EXAMPLES = Law(
     statement=r"\text{printed} = \text{documented}",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     kinds=("function", "module"),
     over="documents",
     specimens=("stale_example",),

@@ -55,5 +55,6 @@ FORMULA = Law(
     statement=r"p(x) = \text{formula}_p(x), \quad s(x) = \text{formula}_s(x)",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     specimens=("formula_of_another_function",),
 )

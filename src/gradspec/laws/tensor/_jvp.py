@@ -62,6 +62,7 @@ JVP = Law(
     statement=r"\dot{y} = Ds(x)\,\dot{x}",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     requires=("primal",),
     promise="forward_mode",
     specimens=("jvp_of_the_primal", "view_refuses_dual_tensors"),

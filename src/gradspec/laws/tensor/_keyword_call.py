@@ -37,6 +37,7 @@ KEYWORD_CALL = Law(
     statement=r"F(x{=}x, \dots) = F(x, \dots)",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     requires=("primal",),
     specimens=("positional_only",),
 )

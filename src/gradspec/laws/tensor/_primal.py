@@ -37,5 +37,6 @@ PRIMAL = Law(
     statement=r"F(x) = p(x)",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     specimens=("wrong_value",),
 )

@@ -64,6 +64,7 @@ SECOND_ORDER = Law(
     statement=r"D_x \langle w, \bar{x}(x, v) \rangle = D_x \langle w, Ds(x)^{\top} v \rangle",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     requires=("primal",),
     promise="double_backward",
     specimens=("data_in_backward", "penalty_dropped"),

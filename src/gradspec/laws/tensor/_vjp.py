@@ -37,6 +37,7 @@ VJP = Law(
     statement=r"\bar{x} = Ds(x)^{\top}\,\bar{y}",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     requires=("primal",),
     specimens=("factor_forgotten", "sign_flipped", "off_by_a_millionth", "tuple_argument"),
 )

@@ -69,6 +69,7 @@ WRONG_CALL = Law(
     statement=r"F(\text{misuse}) \Rightarrow \text{error}",
     check=_check,
     doc=__doc__ or "",
+    needs_spec=True,
     kinds=("function", "module"),
     over="misuses",
     specimens=("accepts_a_wrong_call",),

@@ -1,0 +1,163 @@
+"""Judge a function of which nothing is known but a few calls: every law that needs no spec, and a spec to paste.
+
+What the function does in plain eager mode stands in for what it promises. A transform, a layout or a second backward
+pass that gives something else is a finding; whether the eager gradient is the one that its author meant is not known.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradspec._isolation import Child
+from gradspec._measure import Measured, measure, signature_of
+from gradspec._proposal import proposed
+from gradspec._verify import Progress, verify
+from gradspec.law import Finding, Law
+from gradspec.laws import LAWS
+from gradspec.profile import Profile, load_profile
+from gradspec.spec import Case, Effects, FunctionSpec
+
+if TYPE_CHECKING:
+    from gradspec.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What an audit found."""
+
+    #: The verdicts of the laws that need no spec.
+    report: Report
+    #: A spec of the function, as Python text, to be completed and pasted.
+    proposal: str
+    #: What was measured beside the laws, a sentence each.
+    remarks: tuple[str, ...]
+
+
+def audit(
+    function: Callable[..., Any],
+    cases: Sequence[Case | tuple[Any, ...]],
+    *,
+    name: str = "",
+    path: str = "",
+    laws: Sequence[Law] | None = None,
+    profile: Profile | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Audit:
+    """Hold a function without a spec to every law that needs none.
+
+    Args:
+        function: a `torch.autograd.Function` class (its `apply` is called), or anything that is called with tensors.
+        cases: representative calls: tuples of positional arguments, or `Case`s. Floating tensors in float64 show
+            most; a gradient is asked for of every floating tensor.
+        name: the function's name in the report; its own unless given.
+        path: its import path, `package.module:Name`, for the text of the proposal.
+        laws: the laws to choose from, ours unless told.
+        profile: how hard; `quick` unless told.
+        seed: of all random numbers.
+        progress: called before each check, and once at the end.
+
+    Returns:
+        The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
+
+    Raises:
+        TypeError: `function` cannot be called.
+        ValueError: there is no case, or there are two of one name.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import audit
+        >>> class Sign(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.sign()
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad
+        >>> found = audit(Sign, [(torch.tensor([0.5, -2.0], dtype=torch.float64),)])
+        >>> "func_grad" in {verdict.law for verdict in found.report.failures}
+        True
+    """
+    call, implementation = _called(function)
+    named = tuple(_case(case, number) for number, case in enumerate(cases, 1))
+    if not named:
+        raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
+    profile = profile or load_profile("quick")
+    name = name or getattr(implementation or function, "__name__", type(function).__name__)
+    signature = signature_of(call, implementation, named[0])
+    measured = _measured(call, signature, named, seed, profile)
+    spec = _stand_in(name, call, implementation, signature, named, measured, seed)
+    chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
+    if measured.random:
+        chosen = [law for law in chosen if law.cost != "compile" and law.promise is None]
+    report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
+    return Audit(report=report, proposal=proposed(spec, report, path), remarks=tuple(measured.remarks()))
+
+
+def _called(function: Callable[..., Any]) -> tuple[Callable[..., Any], type | None]:
+    """Return what is called, and the Function behind it."""
+    if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+        return function.apply, function
+    if not callable(function):
+        raise TypeError(f"an audit takes a Function or a callable, got {function!r}")
+    owner = getattr(function, "__self__", None)
+    is_apply = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
+    return function, owner if is_apply else None
+
+
+def _case(case: Case | tuple[Any, ...], number: int) -> Case:
+    if isinstance(case, Case):
+        return case
+    return Case(name=f"call {number}", args=case if isinstance(case, tuple) else (case,))
+
+
+def _measured(
+    call: Callable[..., Any], signature: inspect.Signature, cases: tuple[Case, ...], seed: int, profile: Profile
+) -> Measured:
+    def run(_: int) -> Measured:
+        torch.manual_seed(seed)
+        return measure(call, signature, cases, seed)
+
+    with Child(run, seconds=profile.seconds) as child:
+        found = child.ask(0)
+    return Measured(raised=found.message) if isinstance(found, Finding) else found
+
+
+def _stand_in(
+    name: str,
+    call: Callable[..., Any],
+    implementation: type | None,
+    signature: inspect.Signature,
+    cases: tuple[Case, ...],
+    measured: Measured,
+    seed: int,
+) -> FunctionSpec:
+    """Return a spec that promises what the function itself does in eager mode."""
+
+    def seeded(*args: Any) -> Any:
+        torch.manual_seed(seed)
+        return call(*args)
+
+    function = seeded if measured.random else call
+
+    def itself(*args: Any) -> Any:
+        return function(*args)
+
+    itself.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    itself.__module__ = getattr(implementation or call, "__module__", None) or "__main__"
+    return FunctionSpec(
+        name=name,
+        function=function,
+        primal=itself,
+        surrogate=itself,
+        wrt=measured.wrt,
+        cases=lambda make: iter(cases),
+        implementation=implementation,
+        effects=Effects(view_of=measured.view_of),
+    )

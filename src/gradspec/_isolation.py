@@ -1,0 +1,144 @@
+"""A child process that runs checks one after another: a crash or a hang ends the child, and nothing else.
+
+The child is forked, so that specs made of lambdas need not be pickled; only verdicts travel. It computes on one thread:
+torch's pool of threads does not survive a fork.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+
+from gradspec.law import Finding, Status, broken
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+def available() -> bool:
+    """Whether checks can run in a child here: a fork is at hand, and no accelerator holds it back."""
+    import torch
+
+    return sys.platform.startswith("linux") and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
+
+
+class Child(Generic[Question, Answer]):
+    """Runs a function in a child process, call by call, and survives what it does there.
+
+    Args:
+        run: what the child does with a question; questions and answers travel as pickles.
+        seconds: how long one answer may take.
+    """
+
+    def __init__(self, run: Callable[[Question], Answer], *, seconds: float) -> None:
+        self._run = run
+        self._seconds = seconds
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        #: Where Python writes the stack of a crash.
+        self._stack: IO[bytes] | None = None
+
+    def ask(self, question: Question) -> Answer | Finding:
+        """Return the answer of `run(question)`, or the finding that the child died or did not answer in time."""
+        if self._process is None or not self._process.is_alive():
+            self._start()
+        assert self._pipe is not None
+        try:
+            self._pipe.send(question)
+            if not self._pipe.poll(self._seconds):
+                self.close()
+                return Finding(
+                    status=Status.ERROR,
+                    message=f"no answer within {self._seconds:g} s",
+                    likely="the function hangs; or the machine is slow, then raise `seconds` in the profile",
+                )
+            answer: Answer = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            return self._obituary()
+        return answer
+
+    def close(self) -> None:
+        """End the child, if there is one; the next question starts another."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._bury()
+
+    def __enter__(self) -> Child[Question, Answer]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        self.close()
+        fork = multiprocessing.get_context("fork")
+        self._pipe, theirs = fork.Pipe()
+        self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+        # daemon=False: a compiler in the child may want children of its own.
+        self._process = fork.Process(target=_serve, args=(theirs, self._pipe, self._stack, self._run), daemon=False)
+        with warnings.catch_warnings():
+            # Python warns of a fork beside threads; the child takes none of their locks: see `_serve`.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        theirs.close()
+
+    def _bury(self) -> tuple[int, str]:
+        """Let go of a child that is dead or dying; return its exit code and the stack that it left."""
+        process, pipe, stack = self._process, self._pipe, self._stack
+        assert pipe is not None
+        assert stack is not None
+        self._process, self._pipe, self._stack = None, None, None
+        process.join()
+        code = int(process.exitcode)
+        process.close()
+        pipe.close()
+        with stack:
+            stack.seek(0)
+            return code, _innermost(stack.read().decode(errors="replace"))
+
+    def _obituary(self) -> Finding:
+        code, stack = self._bury()
+        if code < 0:
+            return broken(
+                f"the interpreter died of {signal.Signals(-code).name}",
+                likely="an operation on memory that is not there: look for .data, data_ptr() and custom kernels",
+                details={"stack": stack},
+            )
+        return broken(f"the function ended the interpreter, with exit code {code}", likely="os._exit() or sys.exit()")
+
+
+def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], run: Callable[[Any], Any]) -> None:
+    import torch
+
+    parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
+    torch.set_num_threads(1)
+    faulthandler.enable(stack)
+    # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
+    sys.stdout = sys.stderr = open(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)  # noqa: PTH123, SIM115 - a descriptor, and for as long as the child lives
+    try:
+        while True:
+            pipe.send(run(pipe.recv()))
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        os._exit(0)  # without the handlers of the parent, which would run twice
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _innermost(text: str) -> str:
+    """Return where a crash was: the innermost three calls of a stack of faulthandler, files without their folders."""
+    frames = re.findall(r'File ".*?([^/"]+)", line (\d+) in (\S+)', text)
+    return "\n".join(f"{name}, {file}:{line}" for file, line, name in frames[:3])

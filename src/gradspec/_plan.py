@@ -1,0 +1,94 @@
+"""What a run checks: each law on each case of each spec of its kind, in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import torch
+
+from gradspec.law import Law, Over
+from gradspec.laws import LAWS
+from gradspec.make import Maker
+from gradspec.profile import Profile, ProfileError, load_profile
+from gradspec.promise import Misuse, Spec
+from gradspec.sheet import qualified_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One law on one case of one spec."""
+
+    spec: Spec
+    #: Where the spec stands, as the command line takes it.
+    path: str
+    law: Law
+    case: str
+
+
+def plan(
+    specs: Sequence[Spec],
+    laws: Sequence[Law] | None = None,
+    profile: Profile | None = None,
+    *,
+    seed: int = 0,
+    case: str | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of a run, in the order of specs, laws, cases. Arguments as for `verify`."""
+    laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
+    names = [spec.name for spec in specs]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+    if profile.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
+    if unknown := set(profile.laws) - {law.name for law in laws}:
+        raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
+    checks = []
+    for spec in specs:
+        mine = [law for law in laws if spec.kind in law.kinds]
+        subjects = {over: _subjects(spec, over, profile, seed) for over in {law.over for law in mine}}
+        if spec.waivers:
+            _check_waivers(spec, laws, {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed)})
+        checks += [
+            Check(spec=spec, path=(paths or {}).get(spec.name, ""), law=law, case=name)
+            for law in mine
+            if not profile.laws or law.name in profile.laws
+            for name in subjects[law.over]
+            if case in (None, name)
+        ]
+    return checks
+
+
+def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
+    known = {law.name for law in (*LAWS, *laws)}
+    for waiver in spec.waivers:
+        if waiver.law not in known:
+            raise ValueError(f"spec {spec.name!r} waives the unknown law {waiver.law!r}")
+        if not waiver.reason.strip():
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
+        if waiver.case not in subjects:
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
+
+
+def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
+    make = Maker(seed, profile.device)
+    names: list[str] = []
+    try:
+        if over == "documents":
+            names += [qualified_name(document) for document in spec.documents]
+        elif over == "misuses":
+            names += [misuse.case.name for misuse in misuses(spec, make)]
+        else:
+            names += [case.name for case in spec.cases(make)]
+    except Exception:
+        names.append("(making the cases)")  # running it raises again, and gives the verdict its message
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")
+    return names
+
+
+def misuses(spec: Spec, make: Maker) -> Iterator[Misuse]:
+    """Return the wrong calls of a spec, none where it names none."""
+    return spec.raises(make) if spec.raises else iter(())

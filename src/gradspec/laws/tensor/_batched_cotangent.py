@@ -1,0 +1,51 @@
+r"""A batch of cotangents in one backward pass gives what the passes one by one give.
+
+Why it matters: `torch.autograd.functional.jacobian(vectorize=True)` and per-sample penalties use
+`torch.autograd.grad(..., is_grads_batched=True)`; a backward that reaches around autograd kills the interpreter there.
+
+What breaks it: `.data`, `data_ptr()` or numpy on the cotangent: inside the batch there is no memory behind it. Hence
+this law runs in a child process.
+
+Remedy: compute with torch operations on the cotangent as it is given.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs, gradients, like, outputs, vjp
+from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._reference import reference
+
+BATCH = 3
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    leaves = inputs.leaves()
+    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    rows = [like(y, trial.seed + k) for k in range(BATCH)]
+    batch = tuple(torch.stack(column) for column in zip(*rows, strict=True))
+    got = gradients(y, leaves, batch, is_grads_batched=True)
+    for k, v in enumerate(rows):
+        row = {name: None if gradient is None else gradient[k] for name, gradient in got.items()}
+        expected = vjp(reference(trial.spec), inputs, v)
+        finding = compare_all(trial, f"gradient {k} of a batch of cotangents", row, expected)
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+BATCHED_COTANGENT = Law(
+    name="batched_cotangent",
+    family="transforms",
+    statement=r"B(V)_i = B(V_i)",
+    check=_check,
+    doc=__doc__ or "",
+    cost="process",
+    requires=("primal",),
+    specimens=("reaches_under_the_cotangent",),
+)

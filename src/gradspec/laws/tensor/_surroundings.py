@@ -1,0 +1,99 @@
+"""What stands around a call and must be as before after it: defaults, generators, streams, and torch itself."""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy
+import torch
+
+#: Where a patch of torch would be seen by everybody.
+_PATCHABLE: tuple[Any, ...] = (torch, torch.Tensor, torch.autograd, torch.autograd.Function, torch.nn.functional)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One switch of the process: how it is read, and how it is put back."""
+
+    name: str
+    read: Any
+    write: Any
+
+
+_SETTINGS = (
+    _Setting("the default dtype", torch.get_default_dtype, torch.set_default_dtype),
+    _Setting("the default device", lambda: torch.get_default_device().type, torch.set_default_device),
+    _Setting("grad mode", torch.is_grad_enabled, torch.set_grad_enabled),
+    _Setting(
+        "deterministic algorithms",
+        torch.are_deterministic_algorithms_enabled,
+        torch.use_deterministic_algorithms,
+    ),
+    _Setting("anomaly detection", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    _Setting("the number of threads", torch.get_num_threads, torch.set_num_threads),
+)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The state of the process at one moment."""
+
+    settings: tuple[Any, ...]
+    python: Any
+    numpy: Any
+    torch: Mapping[int, Mapping[str, Any]]
+
+    @classmethod
+    def now(cls) -> Surroundings:
+        """Look around."""
+        return cls(
+            settings=tuple(setting.read() for setting in _SETTINGS),
+            python=random.getstate(),
+            numpy=numpy.random.get_state(legacy=False),
+            torch={id(home): _names(home) for home in _PATCHABLE},
+        )
+
+    def restore(self) -> list[str]:
+        """Put everything back; return what had moved, in words. Of the generators the law `declared_draws` speaks."""
+        moved = []
+        for setting, before in zip(_SETTINGS, self.settings, strict=True):
+            if (after := setting.read()) != before:
+                moved.append(f"{setting.name} is {after}, was {before}")
+                setting.write(before)
+        random.setstate(self.python)
+        numpy.random.set_state(self.numpy)
+        for home in _PATCHABLE:
+            moved += _unpatch(home, self.torch[id(home)])
+        return moved
+
+
+@contextmanager
+def listening() -> Iterator[io.StringIO]:
+    """Catch what Python code prints to stdout and stderr."""
+    heard, streams = io.StringIO(), (sys.stdout, sys.stderr)
+    sys.stdout = sys.stderr = heard
+    try:
+        yield heard
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _names(home: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(home).items() if not isinstance(value, ModuleType)}
+
+
+def _unpatch(home: Any, before: Mapping[str, Any]) -> list[str]:
+    where = getattr(home, "__qualname__", home.__name__)
+    moved = []
+    for name, value in before.items():
+        if vars(home).get(name) is not value:
+            moved.append(f"{where}.{name} has been replaced")
+            setattr(home, name, value)
+    return moved

@@ -1,0 +1,140 @@
+"""A call written as text, `(randn(2, 3), 0.5)`, read without `eval`: literals, and tensors by recipe."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gradspec.spec import Case
+
+#: Tensors by shape. `seed=` chooses other numbers, `dtype=` another type; both are keywords of every recipe.
+_BY_SHAPE: dict[str, Callable[..., torch.Tensor]] = {
+    "randn": torch.randn,
+    "rand": torch.rand,
+    "zeros": torch.zeros,
+    "ones": torch.ones,
+}
+_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in ("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "int64", "int32", "bool")
+}
+_RECIPES = (*_BY_SHAPE, "full", "arange", "randint", "tensor")
+
+
+class RecipeError(ValueError):
+    """A text that is no call; the message is one line for the user."""
+
+
+def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
+    """Return the call that a text writes down.
+
+    Args:
+        text: the arguments in parentheses, as in a call: `(randn(2, 3), 0.5, training=False)`. An argument is a
+            number, a string, True, False, None, a list or tuple of arguments, or a tensor by recipe: `randn(2, 3)`,
+            `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`, `randint(0, 10, (4,))`,
+            `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for `arange` and
+            `randint`), `seed=1`.
+        name: the case's name; the text itself unless given.
+        seed: of the random recipes that name none; each draws numbers of its own.
+
+    Raises:
+        RecipeError: anything else stands in the text.
+
+    Example:
+        >>> case = read_case("(ones(2), 0.5)")
+        >>> case.args
+        (tensor([1., 1.], dtype=torch.float64), 0.5)
+    """
+    written = text.strip()
+    call = written if written.startswith("(") else f"({written})"
+    try:
+        node = ast.parse(f"_{call}", mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise RecipeError(f"{text!r} is no call: write the arguments as in (randn(2, 3), 0.5)") from None
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_"):
+        raise RecipeError(f"{text!r} is more than one call: write the arguments as in (randn(2, 3), 0.5)")
+    reader = _Reader(text, seed)
+    args = tuple(reader.value(argument) for argument in node.args)
+    kwargs = {reader.keyword(keyword): reader.value(keyword.value) for keyword in node.keywords}
+    return Case(name=name or " ".join(written.split()), args=args, kwargs=kwargs)
+
+
+class _Reader:
+    def __init__(self, text: str, seed: int) -> None:
+        self._text = text
+        self._seed = seed
+        self._drawn = 0
+
+    def keyword(self, keyword: ast.keyword) -> str:
+        if keyword.arg is None:
+            raise self._refused("**", "name each argument")
+        return keyword.arg
+
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | float() | complex() | str() | None):
+                return node.value
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._number(operand)
+            case ast.Tuple(elts=elements):
+                return tuple(map(self.value, elements))
+            case ast.List(elts=elements):
+                return [self.value(element) for element in elements]
+            case ast.Name(id="inf" | "nan" as number):
+                return float(number)
+            case ast.Call(func=ast.Name(id=recipe), args=args, keywords=keywords) if recipe in _RECIPES:
+                return self._tensor(recipe, args, {self.keyword(k): k.value for k in keywords})
+        known = f"an argument is a literal or one of {', '.join(_RECIPES)}"
+        raise self._refused(ast.unparse(node), known)
+
+    def _number(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        if isinstance(value, bool) or not isinstance(value, int | float | complex):
+            raise self._refused(f"-{ast.unparse(node)}", "only a number has a sign")
+        return value
+
+    def _tensor(self, recipe: str, args: list[ast.expr], options: dict[str, ast.expr]) -> torch.Tensor:
+        dtype, seed = self._dtype(options.pop("dtype", None)), options.pop("seed", None)
+        if options:
+            raise self._refused(f"{next(iter(options))}=", f"the keywords of {recipe} are dtype and seed")
+        given = [self.value(arg) for arg in args]
+        self._drawn += 1  # two recipes without a seed are two different tensors
+        chosen = self._seed + self._drawn if seed is None else int(self._number(seed))
+        generator = torch.Generator().manual_seed(chosen)
+        try:
+            return _made(recipe, given, dtype, generator)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            why = " ".join(str(error).split())[:120]
+            raise self._refused(f"{recipe}({', '.join(map(ast.unparse, args))})", f"torch says: {why}") from None
+
+    def _dtype(self, node: ast.expr | None) -> torch.dtype | None:
+        if node is None:
+            return None
+        name = ast.unparse(node).removeprefix("torch.")
+        if name not in _DTYPES:
+            raise self._refused(f"dtype={name}", f"the dtypes are {', '.join(_DTYPES)}")
+        return _DTYPES[name]
+
+    def _refused(self, part: str, remedy: str) -> RecipeError:
+        return RecipeError(f"{part!r} cannot stand in the case {self._text!r}: {remedy}")
+
+
+def _made(recipe: str, given: list[Any], dtype: torch.dtype | None, generator: torch.Generator) -> torch.Tensor:
+    if recipe == "tensor":
+        (data,) = given
+        found = torch.tensor(data, dtype=dtype)
+        return found.double() if dtype is None and found.is_floating_point() else found
+    if recipe == "arange":
+        return torch.arange(*given, dtype=dtype)
+    if recipe == "randint":
+        return torch.randint(*given, generator=generator, dtype=dtype or torch.int64)
+    if recipe == "full":
+        return torch.full(*given, dtype=dtype or torch.float64)
+    if recipe in ("randn", "rand"):
+        # Drawn in float64 and rounded: a case in another dtype has the same numbers.
+        drawn = _BY_SHAPE[recipe](*given, generator=generator, dtype=torch.float64)
+        return drawn.to(dtype or torch.float64)
+    return _BY_SHAPE[recipe](*given, dtype=dtype or torch.float64)

@@ -1,0 +1,1 @@
+"""The engine held against functions that are broken on purpose."""

@@ -1,0 +1,78 @@
+"""The child process: what a check does to it is an answer, and the next check finds a new child."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+
+from gradspec._isolation import Child, available
+from gradspec.law import Finding, Status
+
+pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
+
+
+def misbehave(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if number == 2:
+        time.sleep(60)
+    if number == 3:
+        os._exit(7)
+    return number
+
+
+@pytest.fixture
+def child():
+    with Child(misbehave, seconds=2) as child:
+        yield child
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (1, Status.BROKEN, "the interpreter died of SIGSEGV"),
+        (2, Status.ERROR, "no answer within 2 s"),
+        (3, Status.BROKEN, "the function ended the interpreter, with exit code 7"),
+    ],
+)
+def test_what_ends_the_child_is_a_finding_and_the_next_answer_comes(child, number, status, message):
+    assert child.ask(0) == 0
+    finding = child.ask(number)
+    assert isinstance(finding, Finding)
+    assert (finding.status, finding.message) == (status, message)
+    if number == 1:
+        assert "misbehave, test_isolation.py:" in finding.details["stack"]
+    assert child.ask(4) == 4
+
+
+def test_one_child_answers_many_questions():
+    with Child(lambda _: os.getpid(), seconds=20) as child:
+        first, second = child.ask(0), child.ask(1)
+
+    assert first == second != os.getpid()
+
+
+def test_the_child_computes_after_the_parent_has_started_torchs_threads():
+    large = torch.ones(600, 600)
+    assert (large @ large).sum() > 0
+    with Child(lambda _: float((large @ large).sum()), seconds=20) as child:
+        assert child.ask(0) == float((large @ large).sum())
+
+
+def test_what_the_child_changes_stays_with_it():
+    def change(_):
+        torch.set_default_dtype(torch.float64)
+        return str(torch.get_default_dtype())
+
+    with Child(change, seconds=20) as child:
+        assert child.ask(0) == "torch.float64"
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_no_child_outlives_its_questions():
+    with Child(lambda _: os.getpid(), seconds=20) as child:
+        pid = child.ask(0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

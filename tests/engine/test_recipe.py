@@ -1,0 +1,73 @@
+"""A call written as text: what it makes, and that nothing else is ever run."""
+
+import pytest
+import torch
+
+from gradspec.recipe import RecipeError, read_case
+
+
+def test_literals_and_keywords_are_what_they_say():
+    case = read_case("(1, -2.5, 'text', True, None, [1, (2, 3)], inf, -nan, level='batch')")
+
+    assert case.args[:6] == (1, -2.5, "text", True, None, [1, (2, 3)])
+    assert case.args[6] == float("inf")
+    assert case.args[7] != case.args[7]
+    assert case.kwargs == {"level": "batch"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "dtype"),
+    [
+        ("randn(2, 3)", [2, 3], torch.float64),
+        ("rand(2, dtype=float32)", [2], torch.float32),
+        ("zeros(0, 4, dtype=torch.bfloat16)", [0, 4], torch.bfloat16),
+        ("full((2, 3), 0.5)", [2, 3], torch.float64),
+        ("arange(4)", [4], torch.int64),
+        ("randint(0, 10, (5,))", [5], torch.int64),
+        ("tensor([[1.0, 2.0]])", [1, 2], torch.float64),
+        ("tensor([True])", [1], torch.bool),
+        ("ones(())", [], torch.float64),
+    ],
+)
+def test_a_tensor_by_recipe(text, shape, dtype):
+    (tensor,) = read_case(text).args
+
+    assert (list(tensor.shape), tensor.dtype) == (shape, dtype)
+
+
+def test_random_recipes_differ_in_a_case_and_agree_between_runs():
+    first, second = read_case("(randn(3), randn(3))").args
+    again, _ = read_case("(randn(3), randn(3))").args
+    other, _ = read_case("(randn(3), randn(3))", seed=1).args
+    seeded, twin = read_case("(randn(3, seed=5), randn(3, seed=5))").args
+
+    assert not torch.equal(first, second)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(seeded, twin)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(x,", "is no call: write the arguments as in (randn(2, 3), 0.5)"),
+        ("(1)(2)", "is more than one call"),
+        ("(__import__('os').system('true'),)", "\"__import__('os').system('true')\" cannot stand in the case"),
+        ("(ones(2).numpy(),)", "'ones(2).numpy()' cannot stand in the case"),
+        ("(10**12,)", "'10 ** 12' cannot stand in the case"),
+        ("(x,)", "'x' cannot stand in the case '(x,)': an argument is a literal or one of randn"),
+        ("([i for i in arange(3)],)", "cannot stand in the case"),
+        ("(lambda: 0,)", "cannot stand in the case"),
+        ("(-'a',)", "only a number has a sign"),
+        ("(**1)", "name each argument"),
+        ("(*[1],)", "cannot stand in the case"),
+        ("(randn(2, dtype=float33),)", "the dtypes are float64, float32"),
+        ("(randn(2, device='cuda'),)", "the keywords of randn are dtype and seed"),
+        ("(randn('a'),)", "torch says: randn() received an invalid combination"),
+    ],
+)
+def test_anything_else_is_refused_in_one_line(text, message):
+    with pytest.raises(RecipeError) as refused:
+        read_case(text)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,39 @@
+"""Functions that reach beyond their call: into the process, or under the memory of the cotangent."""
+
+import torch
+
+from specimens.diseased import DISEASED, diseased
+from specimens.honest import Scale
+
+__all__ = ["DISEASED"]  # where the decorator enters them
+
+
+@diseased(global_state=r"forward: the default dtype is torch\.float64, was torch\.float32")
+class ChangesTheDefaultDtype(Scale):
+    @staticmethod
+    def forward(x, factor):
+        torch.set_default_dtype(torch.float64)
+        return x.clone()
+
+
+@diseased(global_state=r"it prints 'backward of Scale'")
+class Prints(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        print("backward of Scale")
+        return ctx.factor * y_bar, None
+
+
+@diseased(global_state=r"backward: torch\.nn\.functional\.relu has been replaced")
+class PatchesTorch(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        torch.nn.functional.relu = torch.sigmoid
+        return ctx.factor * y_bar, None
+
+
+@diseased(batched_cotangent=r"the interpreter died of SIGSEGV|raised")
+class ReachesUnderTheCotangent(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar.data, None
