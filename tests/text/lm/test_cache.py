@@ -95,6 +95,13 @@ REQUESTS = [
 ]
 
 
+def test_the_order_in_which_options_are_written_is_no_difference(path):
+    model = Counted()
+    client = client_of(model, Cache(path))
+    client("hi", a={"x": 1, "y": (1, 2)}, b=2)
+    assert client("hi", b=2, a={"y": [1, 2], "x": 1}).cached
+
+
 @pytest.mark.parametrize("server", ["counted", "other"])
 def test_requests_that_differ_anywhere_share_nothing(path, server):
     client = Client(lambda messages, **_: json.dumps(messages[-1].content), name="counted", cache=Cache(path))

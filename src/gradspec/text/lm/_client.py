@@ -68,7 +68,7 @@ class Client:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What the model is to a cache."""
+        """The plain data by which a cache knows the model."""
         return self._identity
 
     def __call__(

@@ -85,7 +85,7 @@ class OpenAIModel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the model is to a cache: the protocol, the address and the name, never the key."""
+        """The protocol, the address and the name by which a cache knows the model; never the key."""
         return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model}
 
     def __call__(self, messages: Messages, *, schema: Mapping[str, Any] | None = None, **options: Any) -> Completion:

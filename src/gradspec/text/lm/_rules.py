@@ -38,7 +38,7 @@ class RuleModel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the model is to a cache: its rules, where they are texts."""
+        """The rules, by which a cache knows the model, where they are texts."""
         if any(callable(answer) for _, answer in self._rules):
             raise TypeError("a RuleModel whose answers are functions needs Client(..., name=...) to be cached")
         return {"rules": [[pattern.pattern, answer] for pattern, answer in self._rules], "default": self._default}
