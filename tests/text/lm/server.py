@@ -66,6 +66,7 @@ class Server:
 
     @property
     def url(self) -> str:
+        """The address; it stays readable after the end, when nothing listens there."""
         return f"http://127.0.0.1:{self.http.server_address[1]}/v1"
 
     def next_fault(self) -> Fault | None:
