@@ -90,17 +90,27 @@ def test_no_log_has_them_at_any_level(caplog):
     assert_clean(caplog.text + "".join(str(vars(record)) for record in caplog.records))
 
 
+@pytest.mark.parametrize("custom", ["", f"X-Mine: {HEADER}\nAuthorization: Bearer {KEY}"], ids=["", "custom headers"])
 @pytest.mark.parametrize("call", [OpenAIModel.__call__, lambda *a: asyncio.run(OpenAIModel.acall(*a))])
-def test_openais_key_is_not_sent_to_another_server(call, monkeypatch):
+def test_openais_key_is_not_sent_to_another_server(call, custom, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
     monkeypatch.setenv("OPENAI_ORG_ID", HEADER)
     monkeypatch.setenv("OPENAI_PROJECT_ID", HEADER)
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Mine: {HEADER}\nAuthorization: Bearer {KEY}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
     with Server() as server:
         call(OpenAIModel("echo", base_url=server.url), "hi")
     assert_clean(str(server.headers))
     assert not {"authorization", "openai-organization", "openai-project", "x-mine"} & set(server.headers[0])
+
+
+def test_a_key_that_is_given_prevails_over_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
+    with Server() as server:
+        OpenAIModel("echo", base_url=server.url, api_key="mine")("hi")
+        OpenAIModel("echo", base_url=server.url, headers={"AUTHORIZATION": "Basic mine"})("hi")
+    assert [headers["authorization"] for headers in server.headers] == ["Bearer mine", "Basic mine"]
 
 
 def test_both_variables_together_name_a_server_and_its_key(monkeypatch):

@@ -148,19 +148,22 @@ class OpenAIModel:
         }
 
     @property
-    def _headers(self) -> dict[str, Any]:  # made for each call, so that no attribute but the secrets holds a secret
-        given = {name.lower() for name in self._secrets.headers}
-        omitted = [name for name in self._not_sent() if name.lower() not in given]
-        return {**dict.fromkeys(omitted, _wire.sdk().Omit()), **self._secrets.headers}
+    def _headers(self) -> dict[str, Any]:
+        """Return the headers of a call: what is left out first, so that what was given prevails.
 
-    def _not_sent(self) -> list[str]:
-        """Return the headers that the library would add from the environment, and this server must not see."""
-        names = [] if self._secrets.key else ["Authorization"]
-        if self._given_address:
-            custom = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
-            names += ["OpenAI-Organization", "OpenAI-Project"]
-            names += [line.partition(":")[0].strip() for line in custom if ":" in line]
-        return names
+        Made for each call, so that no attribute but the secrets holds a secret.
+        """
+        names = {"authorization", *(name for name in self._from_environment if self._given_address)}
+        given = {name.lower(): value for name, value in self._secrets.headers.items()}
+        key = {} if self._secrets.key is None else {"authorization": f"Bearer {self._secrets.key}"}
+        return {**dict.fromkeys(names, _wire.sdk().Omit()), **key, **given}
+
+    @property
+    def _from_environment(self) -> set[str]:
+        """The headers that the library adds from the environment, and a server other than OpenAI's must not see."""
+        custom = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+        names = {line.partition(":")[0].strip().lower() for line in custom if ":" in line}
+        return names | {"openai-organization", "openai-project"}
 
     @cached_property
     def _client(self) -> OpenAI:
