@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import threading
 import time
 
 import pytest
@@ -228,7 +229,8 @@ def test_the_calls_of_one_loop_are_in_flight_together():
     async def all_at_once(model):
         return await asyncio.gather(*(model.acall(f"{i}") for i in range(8)))
 
-    with Server(delay=0.5) as server:
+    together = threading.Barrier(8, timeout=60)
+    with Server(delay=lambda: 0.0 * together.wait()) as server:
         asyncio.run(all_at_once(model_of(server)))
         assert server.peak == 8
 
