@@ -200,17 +200,25 @@ def test_func_grad_has_one_beta_a_sample(way):
 
 
 def test_forward_mode_takes_beta():
-    torch.manual_seed(0)
-    x1, x2 = torch.ones(4, 3), torch.zeros(4, 3)
-    alpha, beta = torch.func.jvp(ShakeShake.apply, (x1, x2), (x1, x2))
-    with forward_ad.dual_level():
+    alpha, beta = noise(ShakeShake.apply, 4, 3)
+    x1, x2 = (x.detach() for x in branches(4, 3))
+    for tangents, expected in (((x1, x2), beta), ((x2, x1), 1 - beta)):
         torch.manual_seed(0)
-        dual = forward_ad.unpack_dual(ShakeShake.apply(forward_ad.make_dual(x1, x1), x2))
+        value, tangent = torch.func.jvp(ShakeShake.apply, (x1, x2), tangents)
+        assert torch.equal(value, alpha)
+        assert torch.equal(tangent, expected)
 
-    assert (alpha.unique().numel(), beta.unique().numel()) == (4, 4)
-    assert not torch.equal(alpha, beta)
-    assert torch.equal(dual.primal, alpha)
-    assert torch.equal(dual.tangent, beta)
+
+def test_forward_mode_takes_beta_where_one_branch_has_a_tangent():
+    alpha, beta = noise(ShakeShake.apply, 4, 3)
+    x1, x2 = (x.detach() for x in branches(4, 3))
+    for first, expected in ((True, beta), (False, 1 - beta)):
+        torch.manual_seed(0)
+        with forward_ad.dual_level():
+            one = forward_ad.make_dual(x1 if first else x2, x1)
+            dual = forward_ad.unpack_dual(ShakeShake.apply(one, x2) if first else ShakeShake.apply(x1, one))
+        assert torch.equal(dual.primal, alpha)
+        assert torch.equal(dual.tangent, expected)
 
 
 @pytest.mark.parametrize("strict", [True, False])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from gradspec.functions import shake_shake
 from gradspec.nn._checks import check_positive, check_stride
+from gradspec.nn._fused import FusedBlock
 from gradspec.nn._shortcut import Shortcut
 
 #: What a published checkpoint holds, for each block of equal widths, of a shortcut that is never called.
@@ -79,6 +80,31 @@ class ShakeBlock(nn.Module):
         mix = shake_shake(self.branch1(h), self.branch2(h), self.training)
         y: Tensor = mix + (x if self.shortcut is None else self.shortcut(x))
         return y
+
+    def fuse_for_inference(self) -> nn.Module:
+        """Return a new module with the output of this one in evaluation, in fewer convolutions.
+
+        Batch norm is folded into the convolutions, and the two branches are stacked into one of twice the width: the
+        same numbers to about 1e-5 in float32, in less time. The copy shares no memory with this module and does not
+        follow it: call again after training or loading a state. Its `state_dict` has keys of its own.
+
+        Returns:
+            A module in evaluation, with frozen parameters; a gradient still flows to its input.
+
+        Raises:
+            TypeError: a convolution is followed by something else than a batch norm with running statistics.
+            RuntimeError: later, when `train()` is called on what is returned.
+
+        Example:
+            >>> import torch
+            >>> from gradspec.nn import ShakeBlock
+            >>> network = ShakeBlock(4, 6).eval()
+            >>> x = torch.ones(2, 4, 8, 8)
+            >>> bool(torch.allclose(network.fuse_for_inference()(x), network(x), rtol=1e-5, atol=1e-5))
+            True
+        """
+        shortcut = None if self.shortcut is None else self.shortcut.fuse_for_inference()
+        return FusedBlock(self.branch1, self.branch2, shortcut, opens_with_relu=True)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         if self.shortcut is None:

@@ -6,6 +6,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
 from gradspec.nn._checks import blocks_per_layer, check_images, check_positive
+from gradspec.nn._fused import FusedNetwork
 from gradspec.nn._initialise import initialise
 from gradspec.nn._shake_block import ShakeBlock
 
@@ -70,6 +71,30 @@ class ShakeResNet(nn.Module):
         h = self.layer3(self.layer2(self.layer1(self.c_in(x))))
         logits: Tensor = self.fc_out(F.relu(h).mean(dim=(2, 3)))
         return logits
+
+    def fuse_for_inference(self) -> nn.Module:
+        """Return a new module with the output of this one in evaluation, in fewer convolutions.
+
+        Batch norm is folded into the convolutions, and the two branches are stacked into one of twice the width: the
+        same numbers to about 1e-5 in float32, in less time. The copy shares no memory with this module and does not
+        follow it: call again after training or loading a state. Its `state_dict` has keys of its own.
+
+        Returns:
+            A module in evaluation, with frozen parameters; a gradient still flows to its input.
+
+        Raises:
+            TypeError: a convolution is followed by something else than a batch norm with running statistics.
+            RuntimeError: later, when `train()` is called on what is returned.
+
+        Example:
+            >>> import torch
+            >>> from gradspec.nn import ShakeResNet
+            >>> network = ShakeResNet(8, 4, 10).eval()
+            >>> x = torch.ones(2, 3, 8, 8)
+            >>> bool(torch.allclose(network.fuse_for_inference()(x), network(x), rtol=1e-5, atol=1e-5))
+            True
+        """
+        return FusedNetwork("ShakeResNet", self.c_in, (self.layer1, self.layer2, self.layer3), self.fc_out)
 
 
 def _layer(blocks: int, in_ch: int, out_ch: int, stride: int) -> nn.Sequential:

@@ -7,6 +7,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
 from gradspec.nn._checks import check_positive
+from gradspec.nn._fused import FusedShortcut
 
 
 class Shortcut(nn.Module):
@@ -59,3 +60,23 @@ class Shortcut(nn.Module):
         one_down_one_right = F.pad(h, (-1, 1, -1, 1))
         y: Tensor = self.bn(torch.cat((self.conv1(h), self.conv2(one_down_one_right)), dim=1))
         return y
+
+    def fuse_for_inference(self) -> nn.Module:
+        """Return a new module with the output of this one in evaluation, its batch norm folded into the convolutions.
+
+        Returns:
+            A module in evaluation, with frozen parameters, that shares no memory with this one.
+
+        Raises:
+            TypeError: `bn` was replaced by something else than a batch norm with running statistics.
+            RuntimeError: later, when `train()` is called on what is returned.
+
+        Example:
+            >>> import torch
+            >>> from gradspec.nn import Shortcut
+            >>> shortcut = Shortcut(4, 6, stride=2).eval()
+            >>> x = torch.ones(2, 4, 8, 8)
+            >>> bool(torch.allclose(shortcut.fuse_for_inference()(x), shortcut(x), rtol=1e-5, atol=1e-5))
+            True
+        """
+        return FusedShortcut(self.conv1, self.conv2, self.bn)
