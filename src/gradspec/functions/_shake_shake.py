@@ -108,12 +108,8 @@ class ShakeShake(Function):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Tensor:
         """Return `beta * x1_dot + (1 - beta) * x2_dot`, the derivative of the surrogate."""
-        beta, (x1_dot, x2_dot, *_) = saved_coefficient(ctx), grad_inputs
-        if x2_dot is None:
-            return cast(Tensor, beta * x1_dot)
-        if x1_dot is None:
-            return cast(Tensor, (1 - beta) * x2_dot)
-        return mix(x1_dot, x2_dot, beta)
+        x1_dot, x2_dot, *_ = grad_inputs
+        return mix(x1_dot, x2_dot, saved_coefficient(ctx))
 
 
 def mix_branches(x1: Tensor, x2: Tensor, alpha: Weight, beta: Weight) -> Tensor:
