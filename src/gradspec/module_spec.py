@@ -78,6 +78,8 @@ class ModuleSpec(Spec):
     wrt: tuple[str, ...]
     #: The arguments of the call, for the page.
     inputs: tuple[Argument, ...] = ()
+    #: One sentence on the output, with its shape, for the page.
+    returns: str = ""
     #: The parameters to which no gradient flows, in any mode.
     frozen: tuple[str, ...] = ()
     supports: ModuleSupports = ModuleSupports()

@@ -45,6 +45,8 @@ def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
         "signature": _signature(inspect.signature(spec.module)) | {"returns": ""},
         "wrt": list(spec.wrt),
         "inputs": [asdict(argument) for argument in spec.inputs],
+        "returns": spec.returns,
+        "frozen": list(spec.frozen),
     }
 
 

@@ -37,6 +37,7 @@ class Net(nn.Module):
 
 def _cases(make: Make) -> Iterator[ModuleCase]:
     yield ModuleCase(name="images", args=(3,), inputs=(make(4, 3, 8, 8),), output=(3,))
+    yield ModuleCase(name="odd images", args=(2,), inputs=(make(3, 3, 5, 7),), output=(2,), training=True)
 
 
 def _misuses(make: Make) -> Iterator[Misuse]:
@@ -69,7 +70,171 @@ def diseased(**caught_by: str):
     return enter
 
 
+# the batch
+
+
 @diseased(batch_size=r"a batch of 1 gives an output of another shape")
 class HardWiredHead(Net):
     def forward(self, x):
-        return self.out(nn.functional.avg_pool2d(self.features(x), 4).view(-1, 4))
+        return self.out(nn.functional.avg_pool2d(self.features(x), 4).permute(0, 2, 3, 1).reshape(-1, 4))
+
+
+@diseased(batch_independence=r"row 0 alone differs")
+class BatchStatisticsInEvaluation(Net):
+    def forward(self, x):
+        h = self.features(x)
+        return self.out((h - h.mean(0)).mean((2, 3)))
+
+
+# evaluation
+
+
+class _RandomBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h):
+        return h.clone()
+
+    @staticmethod
+    def backward(ctx, h_bar):
+        return h_bar * torch.rand_like(h_bar)
+
+
+@diseased(evaluation_mode=r"backward draws random numbers in evaluation")
+class DrawsInBackwardInEvaluation(Net):
+    def features(self, x):
+        return _RandomBackward.apply(super().features(x))
+
+
+@diseased(evaluation_mode=r"forward writes to `bn\.running_mean` in evaluation: its values have changed")
+class MovesInEvaluation(Net):
+    def features(self, x):
+        h = super().features(x)
+        if not self.training:
+            self.bn.running_mean += 1e-6
+        return h
+
+
+# state and copies
+
+
+@diseased(state_dict=r"the same state gives another evaluation")
+class StateOutsideTheState(Net):
+    def __init__(self, classes):
+        super().__init__(classes)
+        self.register_buffer("shift", torch.randn(4, 1, 1), persistent=False)
+
+    def features(self, x):
+        return super().features(x) + self.shift
+
+
+@diseased(state_dict=r"the state has no `conv\.weight`")
+class RenamedParameter(Net):
+    def __init__(self, classes):
+        super().__init__(classes)
+        self.convolution = self.conv
+        del self.conv
+
+    def features(self, x):
+        return torch.relu(self.bn(self.convolution(x)))
+
+
+@diseased(state_dict=r"loads the unknown key `no_such_key` with strict=True")
+class SwallowsAnyKey(Net):
+    def load_state_dict(self, state_dict, strict=True):
+        return super().load_state_dict({k: v for k, v in state_dict.items() if k in self.state_dict()}, strict)
+
+
+@diseased(state_dict=r"`bn\.running_mean` is not what was loaded")
+class NeverLoadsItsNorm(Net):
+    def load_state_dict(self, state_dict, strict=True):
+        return super().load_state_dict({**state_dict, "bn.running_mean": torch.zeros(4)}, strict)
+
+
+@diseased(copies=r"copy\.deepcopy: `conv\.weight` of the copy is the memory of the original")
+class CopySharesATensor(Net):
+    def __deepcopy__(self, memo):
+        twin = type(self)(self.out.out_features).to(self.out.weight.dtype).eval()
+        twin.load_state_dict(self.state_dict())
+        twin.conv = self.conv
+        return twin
+
+
+@diseased(copies=r"pickle raised")
+class LambdaAsAttribute(Net):
+    def __init__(self, classes):
+        super().__init__(classes)
+        self.activation = lambda h: h
+
+    def features(self, x):
+        return self.activation(super().features(x))
+
+
+# gradients
+
+
+@diseased(gradient_flow=r"no gradient reaches `unused\.weight`")
+class DeadBranch(Net):
+    def __init__(self, classes):
+        super().__init__(classes)
+        self.unused = nn.Linear(2, 2)
+
+
+@diseased(gradient_flow=r"no gradient reaches `conv\.weight`")
+class DetachedFeatures(Net):
+    def features(self, x):
+        return super().features(x).detach()
+
+
+class _Uphill(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return -y_bar
+
+
+@diseased(gradient_flow=r"no step against the gradient lowers the loss")
+class UphillGradient(Net):
+    def forward(self, x):
+        return _Uphill.apply(super().forward(x))
+
+
+# transforms and numbers
+
+
+@diseased(functional_call=r"gradient of row 0 by torch\.vmap of `conv\.weight` differs")
+class ReadsAParameterElsewhere(Net):
+    def __init__(self, classes):
+        super().__init__(classes)
+        self.weights = [self.conv.weight]  # in a list, where functional_call does not see it
+
+    def features(self, x):
+        return torch.relu(self.bn(nn.functional.conv2d(x, self.weights[0], padding=1)))
+
+
+@diseased(module_compile=r"raised \w+", module_export=r"raised \w+")
+class DecidesByAValue(Net):
+    def features(self, x):
+        h = super().features(x)
+        return h if h.sum().item() > 0 else -h
+
+
+@diseased(module_precision=r"another dtype|raised RuntimeError")
+class ConstantInDouble(Net):
+    def features(self, x):
+        return super().features(x) + torch.ones(4, 1, 1, dtype=torch.float64)
+
+
+@diseased(module_precision=r"off by more than half of the digits")
+class AddsAndSubtractsALargeNumber(Net):
+    def forward(self, x):
+        return super().forward(x) + 1000 - 1000
+
+
+@diseased(channels_last=r"raised RuntimeError")
+class ViewsItsFeatures(Net):
+    def forward(self, x):
+        h = self.features(x)
+        return self.out(h.view(h.shape[0], -1).unflatten(1, (4, -1)).mean(2))

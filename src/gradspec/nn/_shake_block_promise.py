@@ -18,6 +18,8 @@ RESNEXT_2017 = Reference(
     url="https://arxiv.org/abs/1611.05431",
 )
 
+BLOCK_OUTPUT = "The output has the shape (B, out_ch, ceil(H / stride), ceil(W / stride))."
+
 
 def size(name: str, text: str) -> Argument:
     """Return an integer argument of a constructor."""
@@ -38,9 +40,9 @@ def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str
 
 
 def _shortcut_cases(make: Make) -> Iterator[ModuleCase]:
-    yield ModuleCase(name="stride 2", args=(4, 6, 2), inputs=(make(3, 4, 8, 8),), output=(6, 4, 4))
-    yield ModuleCase(name="stride 1", args=(4, 6, 1), inputs=(make(3, 4, 5, 5),), output=(6, 5, 5))
-    yield ModuleCase(name="odd image", args=(4, 6, 2), inputs=(make(3, 4, 7, 5),), output=(6, 4, 3))
+    yield ModuleCase(name="stride 1", args=(4, 6, 1), inputs=(make(3, 4, 6, 6),), output=(6, 6, 6))
+    odd = (make(3, 4, 7, 5),)
+    yield ModuleCase(name="stride 2, odd image", args=(4, 6, 2), inputs=odd, output=(6, 4, 3), training=True)
 
 
 def _shortcut_misuses(make: Make) -> Iterator[Misuse]:
@@ -51,7 +53,8 @@ def _shortcut_misuses(make: Make) -> Iterator[Misuse]:
 
 def _block_cases(make: Make) -> Iterator[ModuleCase]:
     yield ModuleCase(name="equal widths", args=(4, 4), inputs=(make(3, 4, 6, 6),), output=(4, 6, 6))
-    yield ModuleCase(name="wider, stride 2", args=(4, 6, 2), inputs=(make(3, 4, 7, 7),), output=(6, 4, 4))
+    odd = (make(3, 4, 7, 7),)
+    yield ModuleCase(name="wider, stride 2", args=(4, 6, 2), inputs=odd, output=(6, 4, 4), training=True)
 
 
 def _block_misuses(make: Make) -> Iterator[Misuse]:
@@ -63,7 +66,8 @@ def _block_misuses(make: Make) -> Iterator[Misuse]:
 
 def _bottle_neck_cases(make: Make) -> Iterator[ModuleCase]:
     yield ModuleCase(name="equal widths", args=(4, 6, 4, 3), inputs=(make(3, 4, 6, 6),), output=(4, 6, 6))
-    yield ModuleCase(name="wider, stride 2", args=(4, 6, 8, 3, 2), inputs=(make(3, 4, 7, 7),), output=(8, 4, 4))
+    odd = (make(3, 4, 7, 7),)
+    yield ModuleCase(name="wider, stride 2", args=(4, 6, 8, 3, 2), inputs=odd, output=(8, 4, 4), training=True)
 
 
 def _bottle_neck_misuses(make: Make) -> Iterator[Misuse]:
@@ -88,6 +92,7 @@ SHORTCUT = ModuleSpec(
         size("stride", "Every `stride`-th pixel of each side is kept."),
     ),
     inputs=images("in_ch"),
+    returns=BLOCK_OUTPUT,
     documents=(Shortcut,),
     references=(SHAKE_SHAKE_2017,),
 )
@@ -105,6 +110,7 @@ SHAKE_BLOCK = ModuleSpec(
         size("stride", "That of the first convolution of each branch and of the shortcut."),
     ),
     inputs=images("in_ch"),
+    returns=BLOCK_OUTPUT,
     documents=(ShakeBlock,),
     references=(SHAKE_SHAKE_2017,),
 )
@@ -124,6 +130,7 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
         size("stride", "That of the 3 x 3 convolution and of the shortcut."),
     ),
     inputs=images("in_ch"),
+    returns=BLOCK_OUTPUT,
     documents=(ShakeBottleNeck,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
 )

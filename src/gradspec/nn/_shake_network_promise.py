@@ -14,8 +14,7 @@ from gradspec.spec import Make, Misuse
 
 
 def _resnet_cases(make: Make) -> Iterator[ModuleCase]:
-    yield ModuleCase(name="small images", args=(8, 4, 5), inputs=(make(3, 3, 8, 8),), output=(5,))
-    yield ModuleCase(name="two blocks a layer", args=(14, 2, 5), inputs=(make(2, 3, 9, 7),), output=(5,))
+    yield ModuleCase(name="two blocks a layer", args=(14, 2, 5), inputs=(make(3, 3, 9, 7),), output=(5,), training=True)
     yield ModuleCase(name="images of 64 x 64", args=(8, 2, 5), inputs=(make(2, 3, 64, 64),), output=(5,))
 
 
@@ -32,7 +31,8 @@ def _resnet_misuses(make: Make) -> Iterator[Misuse]:
 
 
 def _resnext_cases(make: Make) -> Iterator[ModuleCase]:
-    yield ModuleCase(name="small images", args=(11, 64, 1, 5), inputs=(make(2, 3, 4, 4),), output=(5,))
+    small = (make(2, 3, 4, 4),)
+    yield ModuleCase(name="small images", args=(11, 64, 1, 5), inputs=small, output=(5,), training=True)
 
 
 def _resnext_misuses(make: Make) -> Iterator[Misuse]:
@@ -58,6 +58,7 @@ SHAKE_RESNET = ModuleSpec(
         LABEL,
     ),
     inputs=images("3"),
+    returns="The logits, of shape (B, label).",
     documents=(ShakeResNet,),
     references=(SHAKE_SHAKE_2017,),
 )
@@ -76,6 +77,7 @@ SHAKE_RESNEXT = ModuleSpec(
         LABEL,
     ),
     inputs=images("3"),
+    returns="The logits, of shape (B, label).",
     documents=(ShakeResNeXt,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from docutils import nodes
@@ -35,6 +35,20 @@ def examples(view: View) -> Iterator[nodes.Node]:
         if blocks := verdict.finding.details.get("examples"):
             yield paragraph(nodes.literal("", verdict.case.rpartition(".")[2]), classes=["gradspec-equation"])
             yield code("\n".join(_transcript(example) for example in blocks), "pycon")
+
+
+def state(view: View) -> Iterator[nodes.Node]:
+    """Yield what the states of a module held, and what a published one may hold beside it."""
+    rows: list[list[Cell]] = []
+    for verdict in view.verdicts("state_dict"):
+        details = verdict.finding.details
+        if "keys" in details:
+            rows.append([verdict.case, _keys(details["keys"]), _keys(details["dropped"])])
+    if rows:
+        yield paragraph(
+            "The state of each was saved, and loaded with `strict=True` into another module, which evaluates alike."
+        )
+        yield table(["Case", "Keys", "Keys of published checkpoints that loading drops"], rows, "gradspec-state")
 
 
 def laws(view: View) -> Iterator[nodes.Node]:
@@ -86,6 +100,15 @@ def measured_line(report: Report) -> str:
         f"Python {facts.get('python', '?')}, device {facts.get('device', '?')}, "
         f"seed {facts.get('seed', '?')}, profile {profile.get('name', '?')}."
     )
+
+
+def _keys(keys: Sequence[str]) -> Cell:
+    if not keys:
+        return "none"
+    ends = dict.fromkeys((keys[0], keys[-1]))
+    dots = nodes.Text(f" … {len(keys)} in all … " if len(keys) > 2 else ", ")
+    first, *last = (nodes.literal("", key) for key in ends)
+    return [first, *([dots, *last] if last else [])]
 
 
 def _transcript(example: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from docutils import nodes
@@ -10,7 +10,7 @@ from sphinx import addnodes
 
 from gradspec.law import Status
 from gradspec.sphinx_ext._links import annotation_nodes, law_link
-from gradspec.sphinx_ext._nodes import formula, inline, paragraph, table
+from gradspec.sphinx_ext._nodes import Cell, formula, inline, paragraph, table
 from gradspec.sphinx_ext._verdicts import badge, overall
 from gradspec.sphinx_ext._view import View
 
@@ -70,27 +70,43 @@ def computes(view: View) -> Iterator[nodes.Node]:
 
 
 def arguments(view: View) -> Iterator[nodes.Node]:
-    """Yield the table of arguments."""
-    rows = [
-        [
-            nodes.literal("", argument["name"]),
-            annotation_nodes(argument["type"], view.full_names),
-            argument["shape"],
-            argument["dtype"],
-            "yes" if argument["gradient"] else "no",
-            argument["text"],
-        ]
-        for argument in view.sheet["arguments"]
-    ]
-    if rows:
-        yield table(["Argument", "Type", "Shape", "Dtype", "Gradient flows", "What it is"], rows)
-    if view_of := view.sheet["effects"].get("view_of"):
+    """Yield the table of arguments, what the call may do beside returning a value, and what is refused."""
+    yield from _argument_table(view, view.sheet["arguments"])
+    effects = view.sheet.get("effects", {})
+    if view_of := effects.get("view_of"):
         yield paragraph(f"The output may be a tracked view of `{view_of}`: an in-place operation on it raises.")
-    for name in view.sheet["effects"].get("writes", ()):
+    for name in effects.get("writes", ()):
         yield paragraph(f"`{name}` moves once for each forward pass, at the end of the first backward pass through it.")
     refused = [name.replace("_", " ") for name, promised in view.sheet["supports"].items() if not promised]
     if refused:
         yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
+
+
+def call(view: View) -> Iterator[nodes.Node]:
+    """Yield what a module is called with, what it returns, and what it does not train."""
+    yield from _argument_table(view, view.sheet["inputs"])
+    if returns := view.sheet["returns"]:
+        yield paragraph(returns)
+    if frozen := view.sheet["frozen"]:
+        yield paragraph(f"Not trained: {', '.join(f'`{name}`' for name in frozen)}.")
+
+
+def _argument_table(view: View, listed: Sequence[Mapping[str, Any]]) -> Iterator[nodes.Node]:
+    columns = {"Argument": "name", "Type": "type", "Shape": "shape", "Dtype": "dtype"}
+    shown = [title for title, key in columns.items() if any(argument[key] for argument in listed)]
+    flows = any(argument["gradient"] for argument in listed)
+    rows = []
+    for argument in listed:
+        cells: dict[str, Cell] = {
+            "Argument": nodes.literal("", argument["name"]),
+            "Type": annotation_nodes(argument["type"], view.full_names),
+            "Shape": argument["shape"],
+            "Dtype": argument["dtype"],
+        }
+        flow = ["yes" if argument["gradient"] else "no"] if flows else []
+        rows.append([*(cells[title] for title in shown), *flow, argument["text"]])
+    if rows:
+        yield table([*shown, *(["Gradient flows"] if flows else []), "What it is"], rows)
 
 
 def references(view: View) -> Iterator[nodes.Node]:

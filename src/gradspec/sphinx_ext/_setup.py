@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gradspec import __version__
 from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
-from gradspec.sphinx_ext._function_directive import FunctionDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
+from gradspec.sphinx_ext._pages import PAGES
+from gradspec.sphinx_ext._spec_directive import SpecDirective
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -28,7 +29,8 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _math.setup(app)
     _assets.setup(app)
     _plot.setup(app)
-    app.add_directive("gradspec-function", FunctionDirective)
+    for kind in PAGES:
+        app.add_directive(f"gradspec-{kind}", SpecDirective)
     app.add_directive("gradspec-law", LawDirective)
     app.add_directive("gradspec-matrix", MatrixDirective)
     return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

@@ -1,4 +1,4 @@
-"""What the sections of a function's page may look at."""
+"""What the sections of a page may look at."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class View:
 
     @property
     def call(self) -> str:
-        """How a call is written: "GradFactor.apply"."""
+        """How a call is written: "GradFactor.apply", "ShakeBlock"."""
         short = self.target.rpartition(".")[2]
-        return f"{short}.apply" if self.is_class else short
+        return f"{short}.apply" if self.is_class and self.kind == "function" else short
 
     @property
     def is_class(self) -> bool:

@@ -33,12 +33,24 @@ def used(trial: ModuleTrial, *, seed: int = 0) -> nn.Module:
     return module.eval()
 
 
-def inputs(trial: ModuleTrial) -> tuple[Any, ...]:
-    """Return copies of the inputs of the case, those in `wrt` as leaves that ask for a gradient."""
+def inputs(
+    trial: ModuleTrial, *, dtype: torch.dtype | None = None, layout: torch.memory_format | None = None
+) -> tuple[Any, ...]:
+    """Return copies of the inputs of the case, those in `wrt` as leaves that ask for a gradient.
+
+    Args:
+        trial: the law's view of the case.
+        dtype: of the floating inputs, their own unless given.
+        layout: the memory format of images, as it is unless given.
+    """
     names = trial.spec.call_parameters()
     values = []
     for place, value in enumerate(trial.case.inputs or ()):
         copy = fresh(value)
+        if dtype is not None and differentiable(copy):
+            copy = copy.to(dtype)
+        if layout is not None and isinstance(copy, Tensor) and copy.ndim == 4:
+            copy = copy.contiguous(memory_format=layout)
         if place < len(names) and names[place] in trial.spec.wrt and differentiable(copy):
             copy.requires_grad_()
         values.append(copy)
@@ -55,21 +67,22 @@ def rows(values: tuple[Any, ...], which: slice) -> tuple[Any, ...]:
     return tuple(value[which] if isinstance(value, Tensor) and value.ndim else value for value in values)
 
 
-def evaluate(trial: ModuleTrial, module: nn.Module) -> dict[str, Tensor]:
-    """Return the outputs of a call, by name."""
+def evaluate(trial: ModuleTrial, module: nn.Module, dtype: torch.dtype | None = None) -> dict[str, Tensor]:
+    """Return the outputs of a call, by name; `dtype` is that of the floating inputs."""
     with torch.no_grad():
-        return _named(module(*inputs(trial)))
+        return _named(module(*inputs(trial, dtype=dtype)))
 
 
-def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None) -> dict[str, Any]:
+def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None, **how: Any) -> dict[str, Any]:
     """Return the outputs of a call and the gradients of parameters and inputs for a fixed cotangent, by name.
 
     Args:
         trial: the law's view of the case.
         module: whose parameters are differentiated.
         call: what is called in its place, a compiled form of it.
+        how: the form of the inputs, as `inputs` takes it.
     """
-    given = inputs(trial)
+    given = inputs(trial, **how)
     leaves: dict[str, Tensor] = {f"gradient of `{name}`": p for name, p in module.named_parameters() if p.requires_grad}
     leaves |= {
         f"gradient of argument {place}": value
@@ -77,7 +90,7 @@ def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None) ->
         if isinstance(value, Tensor) and value.requires_grad
     }
     torch.manual_seed(trial.seed)
-    y = outputs((call or module)(*given))
+    y = outputs((module if call is None else call)(*given))
     tracked = tuple(t for t in y if t.requires_grad)
     got: dict[str, Any] = dict(_named(y))
     if tracked and leaves:

@@ -1,4 +1,4 @@
-"""The directive `gradspec-function`: the page of one function, its sections always in the same order."""
+"""The directives `gradspec-function` and `gradspec-module`: the page of one spec, its sections in a fixed order."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec.sphinx_ext import _differences, _evidence, _semantics
+from gradspec.sphinx_ext import _semantics
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._divergence import divergences
 from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, records_for_page
 from gradspec.sphinx_ext._inherited import inherited
 from gradspec.sphinx_ext._nodes import paragraph
+from gradspec.sphinx_ext._pages import AFTER, PAGES
 from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._view import View, load
@@ -25,26 +26,12 @@ if TYPE_CHECKING:
 
 from gradspec.law import Status
 
-Section = Callable[[View], Iterable[nodes.Node]]
 
-#: Title and content of the sections before the members.
-BEFORE: tuple[tuple[str, Section], ...] = (
-    ("What it computes", _semantics.computes),
-    ("Arguments", _semantics.arguments),
-    ("Errors", _evidence.errors),
-    ("Examples", _evidence.examples),
-    ("Laws", _evidence.laws),
-    ("Differences from published implementations", _differences.differences),
-)
-#: After the members.
-AFTER: tuple[tuple[str, Section], ...] = (
-    ("References", _semantics.references),
-    ("Provenance", _evidence.provenance),
-)
+class SpecDirective(SphinxDirective):
+    """Render the page of a spec of the kind that the directive is named after.
 
-
-class FunctionDirective(SphinxDirective):
-    """Render the page of a spec. The content, usually autodoc directives, becomes the section on members."""
+    The content, usually autodoc directives, becomes the section on members.
+    """
 
     has_content = True
     required_arguments = 1
@@ -56,7 +43,7 @@ class FunctionDirective(SphinxDirective):
         domain, records = domain_of(self.env), records_for_page(self.env)
         name = self.arguments[0].strip()
         record = records.of_spec(name)
-        if record is None:
+        if record is None or records.kind_of(name) != self.kind:
             return self._without_record(name)
         full_names = options(self.config).annotations
         view = View(name=name, record=record, records=records, full_names=full_names)
@@ -67,16 +54,22 @@ class FunctionDirective(SphinxDirective):
         for kind, message in found:
             self._diverges(kind, message)
         head = self._head(view, domain)
-        sections = [self._section(view.name, title, make(view)) for title, make in BEFORE]
+        sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
         sections.append(self._section(view.name, "Members", self._members(view)))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
         return [*head, *(section for section in sections if section is not None)]
 
+    @property
+    def kind(self) -> str:
+        """The kind of the spec: "module" in `gradspec-module`."""
+        return self.name.removeprefix("gradspec-")
+
     def _without_record(self, name: str) -> list[nodes.Node]:
-        held = ", ".join(domain_of(self.env).records.specs)
+        records = domain_of(self.env).records
+        held = ", ".join(spec for spec in records.specs if records.kind_of(spec) == self.kind)
         self._diverges(
             GradspecWarning.UNKNOWN,
-            f"no record of this build holds the function {name!r} (it holds: {held or 'nothing'}): "
+            f"no record of this build holds the {self.kind} {name!r} (it holds: {held or 'nothing'}): "
             "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records",
         )
         unknown = paragraph(nodes.literal("", name), ": ", badge(Status.NOT_MEASURED), ".")
@@ -101,7 +94,7 @@ class FunctionDirective(SphinxDirective):
 
     def _members(self, view: View) -> list[nodes.Node]:
         own = self.parse_content_to_nodes()
-        if not view.is_class:
+        if not view.is_class or not PAGES[self.kind].inherited:
             return own
         try:
             cls = load(view.target)

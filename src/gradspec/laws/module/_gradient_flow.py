@@ -1,0 +1,114 @@
+r"""Every parameter gets a gradient that is finite and not all zero, and a step against it lowers the loss.
+
+Why it matters: a parameter that nothing trains costs memory in the model, the optimizer and every checkpoint, and
+distributed training waits for it.
+
+What breaks it: a branch that is never called, `.detach()` or `.data` on the way, a gradient of the wrong sign.
+
+Remedy: leave out what nothing uses; name in `ModuleSpec.frozen` what is not trained on purpose.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
+from gradspec.laws.module._build import build, inputs
+from gradspec.laws.tensor._call import like, outputs
+
+#: Training may draw noise: gradients and losses are means over this many draws.
+DRAWS = 4
+#: Lengths of a step, in units of the parameters' own norm; the loss falls along the gradient if a step is short.
+STEPS = (1e-1, 1e-2, 1e-3, 1e-4)
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    if trial.case.inputs is None:
+        return not_applicable("the case makes no call")
+    module = build(trial, training=True)
+    parameters, arguments = dict(module.named_parameters()), _arguments(trial)
+    if not parameters and not arguments:
+        return not_applicable("no parameter, and no input that is differentiated")
+    gradients: dict[str, Tensor] = {}
+    for draw in range(DRAWS):
+        given = inputs(trial)
+        leaves = {f"`{name}`": p for name, p in parameters.items() if p.requires_grad}
+        leaves |= {f"the argument `{name}`": given[place] for name, place in arguments.items()}
+        loss = _loss(trial, module, draw, given)
+        if not loss.requires_grad:
+            return broken("the output has no graph: nothing gets a gradient")
+        for name, got in zip(leaves, torch.autograd.grad(loss, list(leaves.values()), allow_unused=True), strict=True):
+            if got is not None:
+                gradients[name] = got + gradients.get(name, 0)
+    if (finding := _judge_reach(trial, list(leaves), gradients)) is not HOLDS:
+        return finding
+    trained = {name: p for name, p in parameters.items() if f"`{name}`" in gradients}
+    return _judge_step(trial, module, trained, gradients) if trained else HOLDS
+
+
+def _judge_reach(trial: ModuleTrial, names: list[str], gradients: dict[str, Tensor]) -> Finding:
+    frozen = {f"`{name}`" for name in trial.spec.frozen}
+    for name in names:
+        gradient = gradients.get(name)
+        if name in frozen:
+            if gradient is not None and bool(gradient.any()):
+                return broken(f"{name} gets a gradient, though the spec calls it frozen", argument=name)
+        elif gradient is None:
+            return broken(f"no gradient reaches {name}", argument=name, likely="it is never used, or it is detached")
+        elif not bool(gradient.isfinite().all()):
+            return broken(f"the gradient of {name} is not finite", argument=name)
+        elif not bool(gradient.any()):
+            return broken(f"the gradient of {name} is zero in each of {DRAWS} draws", argument=name)
+    return HOLDS
+
+
+@torch.no_grad()
+def _judge_step(
+    trial: ModuleTrial, module: nn.Module, trained: dict[str, nn.Parameter], gradients: dict[str, Tensor]
+) -> Finding:
+    steepest = [gradients[f"`{name}`"] for name in trained]
+    start = [p.clone() for p in trained.values()]
+    unit = torch.stack([p.norm() for p in start]).norm() / torch.stack([g.norm() for g in steepest]).norm()
+    before, after = _mean_loss(trial, module), []
+    for step in STEPS:
+        for p, origin, gradient in zip(trained.values(), start, steepest, strict=True):
+            p.copy_(origin - step * unit * gradient)
+        after.append(_mean_loss(trial, module))
+        if after[-1] < before:
+            return HOLDS
+    return broken(
+        "no step against the gradient lowers the loss",
+        got=f"{after[-1]:.12g} after a step of {STEPS[-1]}",
+        expected=f"less than {before:.12g}",
+        likely="the gradient has the wrong sign",
+    )
+
+
+def _mean_loss(trial: ModuleTrial, module: nn.Module) -> float:
+    return sum(_loss(trial, module, draw, inputs(trial)).item() for draw in range(DRAWS)) / DRAWS
+
+
+def _loss(trial: ModuleTrial, module: nn.Module, draw: int, given: tuple[object, ...]) -> Tensor:
+    """Return the mean squared distance of the outputs from fixed random targets."""
+    torch.manual_seed(trial.seed + draw)
+    y = tuple(t for t in outputs(module(*given)) if isinstance(t, Tensor) and t.is_floating_point())
+    return torch.stack([(t - target).square().mean() for t, target in zip(y, like(y, trial.seed), strict=True)]).sum()
+
+
+def _arguments(trial: ModuleTrial) -> dict[str, int]:
+    """Return the arguments of the call that are differentiated, and their places."""
+    given = inputs(trial)
+    named = enumerate(trial.spec.call_parameters()[: len(given)])
+    return {name: place for place, name in named if isinstance(given[place], Tensor) and given[place].requires_grad}
+
+
+GRADIENT_FLOW = Law(
+    name="gradient_flow",
+    family="modules",
+    statement=r"\nabla_\theta L \ne 0, \quad L(\theta - \eta \nabla_\theta L) < L(\theta)",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    specimens=("dead_branch", "detached_features", "uphill_gradient"),
+)

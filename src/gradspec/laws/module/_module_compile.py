@@ -1,0 +1,48 @@
+r"""`torch.compile(fullgraph=True)` gives the outputs, the gradients and the state of the plain module.
+
+It is held in the mode of the case: in evaluation, or in training from the same seed.
+
+Why it matters: a compiled model that trains on another gradient trains to something else, without an error.
+
+What breaks it: a decision that reads a tensor (`.item()`), a custom gradient that the compiler does not see.
+
+Remedy: keep decisions to shapes and flags, and let the functions of the module promise `compile`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
+from gradspec.laws.module._build import build, forward_backward
+from gradspec.laws.tensor._compare import compare_all
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    if trial.case.inputs is None:
+        return not_applicable("the case makes no call")
+    plain, module = (build(trial, training=trial.case.training) for _ in range(2))
+    backend = trial.profile.backend
+    torch._dynamo.reset()
+    # The plain random numbers, so that noise can be compared: inductor draws its own otherwise.
+    with torch._inductor.config.patch(fallback_random=True):
+        compiled = torch.compile(module, fullgraph=True, backend=backend)
+        got = forward_backward(trial, module, compiled)
+    expected = forward_backward(trial, plain)
+    finding = compare_all(trial, f"torch.compile ({backend}):", got, expected)
+    if finding is not HOLDS:
+        return finding
+    return compare_all(trial, f"torch.compile ({backend}): state", module.state_dict(), plain.state_dict())
+
+
+MODULE_COMPILE = Law(
+    name="module_compile",
+    family="modules",
+    statement=r"\operatorname{compile}(F) = F",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    cost="compile",
+    promise="compile",
+    specimens=("decides_by_a_value",),
+)

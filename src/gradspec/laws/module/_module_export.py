@@ -1,0 +1,40 @@
+r"""`torch.export.export(...).module()` of a module in evaluation gives the outputs and gradients of the module.
+
+Why it matters: what is served is the exported program.
+
+What breaks it: a decision that reads a tensor, a custom gradient that the exported operations do not have.
+
+Remedy: keep decisions to shapes and flags, and let the functions of the module promise `export`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradspec.law import Finding, Law, ModuleTrial, not_applicable
+from gradspec.laws.module._build import forward_backward, inputs, used
+from gradspec.laws.tensor._compare import compare_all
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    if trial.case.inputs is None:
+        return not_applicable("the case makes no call")
+    module = used(trial)
+    torch._dynamo.reset()
+    program = torch.export.export(module, inputs(trial)).module()
+    expected = forward_backward(trial, module)
+    got = forward_backward(trial, program)
+    return compare_all(trial, "torch.export:", got, expected)
+
+
+MODULE_EXPORT = Law(
+    name="module_export",
+    family="modules",
+    statement=r"\operatorname{export}(F) = F",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    cost="compile",
+    promise="export",
+    specimens=("decides_by_a_value",),
+)
