@@ -47,7 +47,7 @@ def test_a_record_holds_the_laws_of_the_kinds_that_it_is_about():
     assert set(report.laws) == {law.name for law in LAWS if "module" in law.kinds}
     assert all(judges(law, "module") for law in again.laws.values())
     assert again.sheets["net"]["kind"] == "module"
-    assert [v.status for v in again.verdicts] == [Status.HOLDS]
+    assert [v.status for v in again.verdicts] == [Status.HOLDS] * 2
 
 
 def test_a_sheet_from_before_the_kinds_is_that_of_a_function():
