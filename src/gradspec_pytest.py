@@ -133,8 +133,9 @@ def _targets(config: pytest.Config) -> list[str]:
 
 
 def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
+    from gradspec._importing import TargetError
     from gradspec.profile import ProfileError, load_profile
-    from gradspec.registry import LawError, TargetError, resolve_all, select_checks, select_laws
+    from gradspec.registry import LawError, resolve_all, select_checks, select_laws
 
     option = session.config.option
     try:

@@ -67,7 +67,7 @@ def audit(
 
     Raises:
         TypeError: `function` cannot be called.
-        ValueError: there is no case, or there are two of one name.
+        ValueError: there is no case, there are two of one name, or one does not fit the function's arguments.
 
     Example:
         >>> import torch
@@ -91,9 +91,13 @@ def audit(
     profile = profile or load_profile("quick")
     name = name or getattr(implementation or function, "__name__", type(function).__name__)
     signature = signature_of(call, implementation, named[0])
+    for case in named:
+        _refuse_misfit(name, signature, case)
     measured = _measured(call, signature, named, seed, profile)
     spec = _stand_in(name, call, implementation, signature, named, measured, seed)
     chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
+    if measured.raised and not measured.wrt:  # one law says it as well as all
+        chosen = [law for law in chosen if law.name == "global_state"]
     if measured.random:
         chosen = [law for law in chosen if law.cost != "compile" and law.promise is None]
     report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
@@ -115,6 +119,13 @@ def _case(case: Case | tuple[Any, ...], number: int) -> Case:
     if isinstance(case, Case):
         return case
     return Case(name=f"call {number}", args=case if isinstance(case, tuple) else (case,))
+
+
+def _refuse_misfit(name: str, signature: inspect.Signature, case: Case) -> None:
+    try:
+        signature.bind(*case.args, **case.kwargs)
+    except TypeError as error:
+        raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
 
 
 def _measured(

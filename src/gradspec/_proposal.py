@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from gradspec.laws import LAWS
 from gradspec.laws.tensor._call import differentiable, fresh, gradients, like, outputs
 from gradspec.make import Maker
 from gradspec.spec import Case, FunctionSpec, Supports
@@ -30,6 +33,8 @@ _FORMS: tuple[Form, ...] = (
     ("{x}.ceil()", torch.ceil),
     ("({x} > 0).to({x}.dtype)", lambda x: (x > 0).to(x.dtype)),
     ("({x} >= 0).to({x}.dtype)", lambda x: (x >= 0).to(x.dtype)),
+    ("({x} > 0).float()", lambda x: (x > 0).float()),
+    ("({x} >= 0).float()", lambda x: (x >= 0).float()),
     ("{x}.clamp(-1, 1)", lambda x: x.clamp(-1, 1)),
     ("{x}.tanh()", torch.tanh),
     ("{x}.sigmoid()", torch.sigmoid),
@@ -46,7 +51,8 @@ _FORMS_WITH_NUMBER: tuple[Form, ...] = (
     ("({x} > {a}).to({x}.dtype)", lambda x, a: (x > a).to(x.dtype)),
     ("({a} * {x}).tanh()", lambda x, a: (a * x).tanh()),
     ("({a} * {x}).sigmoid()", lambda x, a: (a * x).sigmoid()),
-    ("({a} * {x}).atan() / {a}", lambda x, a: (a * x).atan() / a),
+    ("(torch.pi / 2 * {a} * {x}).atan() / torch.pi", lambda x, a: (torch.pi / 2 * a * x).atan() / torch.pi),
+    ("{x} / (1 + {a} * {x}.abs())", lambda x, a: x / (1 + a * x.abs())),
     ("{x}.clamp(-{a}, {a})", lambda x, a: x.clamp(-abs(a), abs(a))),
 )
 
@@ -64,9 +70,13 @@ def proposed(spec: FunctionSpec, report: Report, path: str = "") -> str:
     forms = list(_forms(spec))
     value, gradient = _matching(spec, forms, _values_agree), _matching(spec, forms, _gradients_agree)
     names = ", ".join(spec.parameters)
-    refused = sorted({v.law for v in report.failures if "raised" in v.finding.details} & set(vars(Supports())))
+    promises = {law.name: law.promise for law in LAWS}
+    raising = {promises.get(v.law) for v in report.failures if "raised" in v.finding.details}
+    refused = [field.name for field in fields(Supports) if field.name in raising]
+    silent = sorted({v.law for v in report.failures if promises.get(v.law) and "raised" not in v.finding.details})
     imports = ["Case", *(["Effects"] if spec.effects.view_of else []), "FunctionSpec"]
     lines = [
+        *(["import torch"] if "torch." in f"{value}{gradient}" else []),
         f"from gradspec import {', '.join([*imports, *(['Supports'] if refused else [])])}",
         f"from {module} import {name.partition('.')[0]}" if module else f"# TODO: import {name}",
         "",
@@ -90,6 +100,8 @@ def proposed(spec: FunctionSpec, report: Report, path: str = "") -> str:
     if refused:
         promised = ", ".join(f"{law}=False" for law in refused)
         lines.append(f"    supports=Supports({promised}),  # refused with an error, as measured; a fix is better")
+    if silent:
+        lines.append(f"    # Silently wrong, which no spec can declare: {', '.join(silent)} (`gradspec explain`).")
     return "\n".join([*lines, ")", ""])
 
 
@@ -122,8 +134,6 @@ def _matching(spec: FunctionSpec, forms: list[Form], agree: Callable[..., bool])
 
 
 def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
-    import inspect
-
     bound = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
     bound.apply_defaults()
     return dict(bound.arguments)
@@ -132,7 +142,8 @@ def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
 def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
     values = _values(spec, case)
     (mine,) = outputs(spec.function(*map(fresh, values.values())))
-    return torch.allclose(mine.detach(), form(values), rtol=1e-9, atol=1e-12)
+    theirs = form(values)
+    return mine.dtype == theirs.dtype and torch.allclose(mine.detach(), theirs, rtol=1e-9, atol=1e-12)
 
 
 def _gradients_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
@@ -141,7 +152,8 @@ def _gradients_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case
         values = _values(spec, case)
         leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if n in spec.wrt and differentiable(v)}
         y = outputs(function({**values, **leaves}))
-        got.append(gradients(y, leaves, like(y, 0)))
+        # Whole numbers: the same cotangent whatever the dtype of the output.
+        got.append(gradients(y, leaves, tuple(t.round() for t in like(y, 0))))
     return all(
         mine is not None and theirs is not None and torch.allclose(mine, theirs, rtol=1e-9, atol=1e-12)
         for mine, theirs in zip(got[0].values(), got[1].values(), strict=True)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
-import pkgutil
-import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradspec._importing import TargetError, load, one_line, split
 from gradspec.kind import KINDS
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
@@ -21,10 +17,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from gradspec._plan import Check
-
-
-class TargetError(ValueError):
-    """A target that gives no specs; the message is one line for the user."""
 
 
 class LawError(ValueError):
@@ -43,8 +35,8 @@ def resolve(target: str) -> list[tuple[str, Spec]]:
     Raises:
         TargetError: no such module, file or name, an import that raised, or something that is no spec.
     """
-    where, _, name = target.partition(":") if ".py:" not in target else _split_file(target)
-    module = _load_file(where) if where.endswith(".py") else _load_module(where)
+    where, name = split(target)
+    module = load(where)
     found = _named(module, where, name) if name else _listed(module, where)
     _refuse_twins([(target, spec) for spec in found])
     return [(_path(module, where, name, spec), spec) for spec in found]
@@ -81,7 +73,7 @@ def laws() -> tuple[Law, ...]:
         try:
             value = entry.load()
         except Exception as error:
-            raise LawError(f"entry point {entry.value!r} of gradspec.laws raised {_shown(error)}: fix it") from None
+            raise LawError(f"entry point {entry.value!r} of gradspec.laws raised {one_line(error)}: fix it") from None
         given = [value] if isinstance(value, Law) else value
         if not isinstance(given, list | tuple) or not all(isinstance(law, Law) for law in given):
             raise LawError(f"entry point {entry.value!r} of gradspec.laws is {_kind(value)}: give a Law or a tuple")
@@ -142,65 +134,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def _split_file(target: str) -> tuple[str, str, str]:
-    # From the right: the path of a file may hold a colon.
-    where, colon, name = target.rpartition(":")
-    return where, colon, name
-
-
-def _load_module(where: str) -> ModuleType:
-    if not all(part.isidentifier() for part in where.split(".")):
-        raise TargetError(f"{where!r} is no import path: write package.module, package.module:NAME, or a .py file")
-    cwd = str(Path.cwd())
-    if cwd not in sys.path:  # as `python -m` does: a project that is not installed can be checked from its root
-        sys.path.insert(0, cwd)
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(where)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{where}.".startswith(f"{error.name}."):
-            raise _raised(where, error) from None
-        raise TargetError(f"no module {error.name!r}: {_remedy(where, error.name)}") from None
-    except (Exception, SystemExit) as error:
-        raise _raised(where, error) from None
-
-
-def _remedy(where: str, missing: str) -> str:
-    parent, _, last = missing.rpartition(".")
-    home = sys.modules.get(parent)
-    if home is not None and where == missing and hasattr(home, last):
-        return f"write {parent}:{last} for a name in a module"
-    siblings = pkgutil.iter_modules(getattr(home, "__path__", ()) if parent else None)
-    # By the last word alone: a long common parent would make everything look close.
-    close = difflib.get_close_matches(last, [module.name for module in siblings], n=1, cutoff=0.75)
-    written = ".".join(filter(None, [parent, *close]))
-    return f"did you mean {written!r}?" if close else "install it, or run from the folder that holds it"
-
-
-def _load_file(where: str) -> ModuleType:
-    file = Path(where).resolve()
-    if not file.is_file():
-        raise TargetError(f"no file {where!r}: give the path of a Python file, or an import path")
-    name = file.stem
-    while name in sys.modules:
-        if getattr(sys.modules[name], "__file__", None) == str(file):
-            return sys.modules[name]
-        name += "_"
-    found = importlib.util.spec_from_file_location(name, file)
-    assert found is not None  # the name ends in .py
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    if str(file.parent) not in sys.path:  # as `python file.py` does
-        sys.path.insert(0, str(file.parent))
-    sys.modules[name] = module
-    try:
-        found.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise _raised(where, error) from None
-    return module
-
-
 def _listed(module: ModuleType, where: str) -> list[Spec]:
     """Return the specs that a module gives when it is asked for as a whole."""
     if listed := [kind.listed for kind in KINDS if hasattr(module, kind.listed)]:
@@ -251,15 +184,6 @@ def _refuse_twins(pairs: list[tuple[str, Spec]]) -> None:
         if spec.name in seen:
             raise TargetError(f"two specs are called {spec.name!r} ({seen[spec.name]} and {path}): rename one of them")
         seen[spec.name] = path
-
-
-def _raised(where: str, error: BaseException) -> TargetError:
-    run = where if where.endswith(".py") else f'-c "import {where}"'
-    return TargetError(f"importing {where!r} raised {_shown(error)}: fix it, `python {run}` shows the traceback")
-
-
-def _shown(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _kind(value: Any) -> str:

@@ -130,9 +130,14 @@ def read_record(path: Path) -> Report:
 
 def write_record(report: Report, path: Path) -> None:
     """Write a report to a file, all or nothing: a reader sees the old record or the new one."""
+    write_whole(report.to_json(), path)
+
+
+def write_whole(text: str, path: Path) -> None:
+    """Write a file, all or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(report.to_json(), encoding="utf-8")
+    partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 

@@ -68,7 +68,10 @@ def call_signature(spec: FunctionSpec) -> dict[str, Any]:
     """Return the signature of the call as a user writes it: that of `forward` without ctx, if there is one."""
     source = spec.implementation
     if source is None or not hasattr(source, "forward"):
-        signature, skip = inspect.signature(spec.function), 0
+        try:
+            signature, skip = inspect.signature(spec.function), 0
+        except ValueError:  # a function in C has no signature to read
+            signature, skip = inspect.signature(spec.primal), 0
     else:
         # The combined form of forward takes ctx first, whatever it is called there.
         signature = inspect.signature(source.forward)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import __version__
-from gradspec.profile import ProfileError, available, load_profile
+from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_folder, run_options, save
+from gradspec.profile import load_profile
 from gradspec.registry import (
-    LawError,
-    TargetError,
     did_you_mean,
     installed_specs,
     laws,
@@ -22,29 +21,16 @@ from gradspec.registry import (
     select_checks,
     select_laws,
 )
-from gradspec.report import RecordError, Report, read_record, write_record
+from gradspec.report import Report, read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gradspec.law import Law
     from gradspec.promise import Spec
 
 
-class Unusable(click.ClickException):
-    """Arguments that cannot be used: one line, and nothing was run or written."""
-
-    exit_code = 2
-
-
-def _block(heading: str, *lines: str) -> str:
-    # The escape keeps click from filling the lines into a paragraph.
-    return "\n".join((f"\b\n{heading}:", *(f"  {line}" for line in lines)))
-
-
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
+    epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
 )
 @click.version_option(__version__, prog_name="gradspec")
 def main() -> None:
@@ -52,14 +38,14 @@ def main() -> None:
 
 
 @main.command(
-    epilog=_block(
+    epilog=block(
         "Exit code",
         "0  every law holds, or says why it was not checked",
         "1  a law is broken or inconclusive, or something raised",
         "2  the arguments cannot be used; nothing was run or written",
     )
     + "\n\n"
-    + _block(
+    + block(
         "Examples",
         "gradspec check gradspec.functions",
         'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
@@ -67,39 +53,26 @@ def main() -> None:
     )
 )
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again.")
 @click.option("--case", metavar="NAME", help="Only the case of this name.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
-@click.option(
-    "--profile",
-    "profile_name",
-    default="quick",
-    show_default=True,
-    metavar="NAME|FILE.toml",
-    help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout.")
-@click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the report, whatever it says.")
 @click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
-@click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
+@run_options
 def check(
     targets: tuple[str, ...],
-    law_names: tuple[str, ...],
     case: str | None,
+    exit_zero: bool,
+    law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
     as_json: bool,
     record: Path | None,
-    exit_zero: bool,
     verbose: bool,
 ) -> None:
     """Check specs against the laws.
 
     TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module.
     """
-    with _one_line_errors():
-        if record is not None and record.is_dir():
-            raise Unusable(f"--record {record} is a folder: give the path of a file")
+    with one_line_errors():
+        refuse_folder(record, option="--record")
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         # Whatever the code under test prints must not end up in the report.
@@ -107,15 +80,15 @@ def check(
             pairs = resolve_all(targets)
             report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case)
         if record is not None:
-            _save(report, record)
+            save(report.to_json(), record, option="--record")
     if as_json:
         click.echo(report.to_json(), nl=False)
     else:
-        _print(report, verbose=verbose)
+        print_report(report, verbose=verbose)
     sys.exit(1 if report.failures and not exit_zero else 0)
 
 
-@main.command("list", epilog=_block("Examples", "gradspec list", "gradspec list my_package.specs"))
+@main.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
 def list_(targets: tuple[str, ...]) -> None:
     """List the specs that can be checked, and the laws.
@@ -124,7 +97,7 @@ def list_(targets: tuple[str, ...]) -> None:
     """
     from gradspec.cli import _tables
 
-    with _one_line_errors():
+    with one_line_errors():
         pairs = resolve_all(targets) if targets else installed_specs()
         known = laws()
     console = _tables.console()
@@ -132,19 +105,19 @@ def list_(targets: tuple[str, ...]) -> None:
     _tables.put(console, _tables.laws(known))
 
 
-@main.command(epilog=_block("Examples", "gradspec explain vjp"))
+@main.command(epilog=block("Examples", "gradspec explain vjp"))
 @click.argument("law")
 def explain(law: str) -> None:
     """Say what a law states, why it matters, what breaks it, and the remedy."""
     from gradspec.cli import _tables
 
-    with _one_line_errors():
+    with one_line_errors():
         (found,) = select_laws([law])
     click.echo(_tables.law_page(found), nl=False)
 
 
 @main.command(
-    epilog=_block(
+    epilog=block(
         "Examples",
         "gradspec check gradspec.functions --record record.json",
         "gradspec show record.json --verbose",
@@ -154,9 +127,9 @@ def explain(law: str) -> None:
 @click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
 def show(record: Path, verbose: bool) -> None:
     """Show a saved record as `check` showed it, with the exit code of `check`."""
-    with _one_line_errors():
+    with one_line_errors():
         report = read_record(record)
-    _print(report, verbose=verbose, provenance=True)
+    print_report(report, verbose=verbose, provenance=True)
     sys.exit(1 if report.failures else 0)
 
 
@@ -171,24 +144,3 @@ def _run(pairs: list[tuple[str, Spec]], chosen: tuple[Law, ...], *, case: str | 
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
     with _tables.progress() as report_progress:
         return verify(specs, chosen, case=case, paths=paths, progress=report_progress, **how)
-
-
-def _save(report: Report, path: Path) -> None:
-    try:
-        write_record(report, path)
-    except OSError as error:
-        raise Unusable(f"--record {path} cannot be written ({error.strerror}): give another path") from None
-
-
-def _print(report: Report, *, verbose: bool, provenance: bool = False) -> None:
-    from gradspec.cli import _tables
-
-    _tables.print_report(report, verbose=verbose, provenance=provenance)
-
-
-@contextlib.contextmanager
-def _one_line_errors() -> Iterator[None]:
-    try:
-        yield
-    except (LawError, ProfileError, RecordError, TargetError) as error:
-        raise Unusable(" ".join(str(error).split())) from None

@@ -1,0 +1,115 @@
+"""Import what a command line names: a module, a file, or something in one of them; errors are one line."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class TargetError(ValueError):
+    """A target that gives no specs; the message is one line for the user."""
+
+
+def split(target: str) -> tuple[str, str]:
+    """Return the module or file of a target and the name in it: "package.module:NAME", "specs.py:NAME"."""
+    # From the right: the path of a file may hold a colon.
+    where, _, name = target.partition(":") if ".py:" not in target else target.rpartition(":")
+    return where, name
+
+
+def load(where: str) -> ModuleType:
+    """Return a module by its import path, or by its file if it ends in .py.
+
+    Raises:
+        TargetError: there is none, or importing it raised.
+    """
+    return _load_file(where) if where.endswith(".py") else _load_module(where)
+
+
+def load_attribute(target: str) -> Any:
+    """Return what "package.module:Name" names; Name may be dotted.
+
+    Raises:
+        TargetError: no such module or file, no such name in it, or no name at all.
+    """
+    where, name = split(target)
+    if not name:
+        raise TargetError(f"{target!r} names a module: write {target}:NAME for something in it")
+    found: Any = load(where)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            close = difflib.get_close_matches(part, dir(found), n=1)
+            raise TargetError(f"{where!r} has no {name!r}{f': did you mean {close[0]!r}?' if close else ''}")
+        found = getattr(found, part)
+    return found
+
+
+def _load_module(where: str) -> ModuleType:
+    if not all(part.isidentifier() for part in where.split(".")):
+        raise TargetError(f"{where!r} is no import path: write package.module, package.module:NAME, or a .py file")
+    cwd = str(Path.cwd())
+    if cwd not in sys.path:  # as `python -m` does: a project that is not installed can be checked from its root
+        sys.path.insert(0, cwd)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{where}.".startswith(f"{error.name}."):
+            raise _raised(where, error) from None
+        raise TargetError(f"no module {error.name!r}: {_remedy(where, error.name)}") from None
+    except (Exception, SystemExit) as error:
+        raise _raised(where, error) from None
+
+
+def _remedy(where: str, missing: str) -> str:
+    parent, _, last = missing.rpartition(".")
+    home = sys.modules.get(parent)
+    if home is not None and where == missing and hasattr(home, last):
+        return f"write {parent}:{last} for a name in a module"
+    siblings = pkgutil.iter_modules(getattr(home, "__path__", ()) if parent else None)
+    # By the last word alone: a long common parent would make everything look close.
+    close = difflib.get_close_matches(last, [module.name for module in siblings], n=1, cutoff=0.75)
+    written = ".".join(filter(None, [parent, *close]))
+    return f"did you mean {written!r}?" if close else "install it, or run from the folder that holds it"
+
+
+def _load_file(where: str) -> ModuleType:
+    file = Path(where).resolve()
+    if not file.is_file():
+        raise TargetError(f"no file {where!r}: give the path of a Python file, or an import path")
+    name = file.stem
+    while name in sys.modules:
+        if getattr(sys.modules[name], "__file__", None) == str(file):
+            return sys.modules[name]
+        name += "_"
+    found = importlib.util.spec_from_file_location(name, file)
+    assert found is not None  # the name ends in .py
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    if str(file.parent) not in sys.path:  # as `python file.py` does
+        sys.path.insert(0, str(file.parent))
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _raised(where, error) from None
+    return module
+
+
+def _raised(where: str, error: BaseException) -> TargetError:
+    run = where if where.endswith(".py") else f'-c "import {where}"'
+    return TargetError(f"importing {where!r} raised {one_line(error)}: fix it, `python {run}` shows the traceback")
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

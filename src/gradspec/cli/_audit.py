@@ -1,0 +1,134 @@
+"""The command `audit`: a function without a spec, and a few calls."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradspec._importing import load_attribute
+from gradspec.cli._commands import main
+from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_folder, run_options, save
+from gradspec.profile import load_profile
+
+if TYPE_CHECKING:
+    from gradspec._audit import Audit
+    from gradspec.profile import Profile
+    from gradspec.promise import Case
+
+
+@main.command(
+    epilog=block(
+        "Exit code",
+        "0  every law that needs no spec holds, or says why it was not checked",
+        "1  a law is broken or inconclusive, or something raised",
+        "2  the arguments cannot be used; nothing was run or written",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec audit my_package.ops:RoundSTE --case '(randn(2, 3),)'",
+        "gradspec audit my_ops.py:Scale --case '(randn(2, 3), 0.5)' --case '(randn(0, 3), 0.5)'",
+        "gradspec audit gradspec.functions:GradFactor --case '(randn(4, dtype=float32), f=0.1)' --proposal spec.py",
+    )
+)
+@click.argument("target", metavar="MODULE:FUNCTION")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    required=True,
+    metavar="CALL",
+    help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
+    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. May be given again.",
+)
+@click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
+@run_options
+def audit(
+    target: str,
+    cases: tuple[str, ...],
+    proposal: Path | None,
+    law_names: tuple[str, ...],
+    seed: int,
+    profile_name: str,
+    as_json: bool,
+    record: Path | None,
+    verbose: bool,
+) -> None:
+    """Judge a function that has no spec, by calls of it, and propose a spec.
+
+    FUNCTION is a torch.autograd.Function, its apply, or anything that is called with tensors. What it does in plain
+    eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
+    """
+    with one_line_errors():
+        refuse_folder(record, option="--record")
+        refuse_folder(proposal, option="--proposal")
+        profile = load_profile(profile_name)
+        profile = replace(profile, laws=law_names or profile.laws)
+        with contextlib.redirect_stdout(sys.stderr):
+            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed)
+        if record is not None:
+            save(found.report.to_json(), record, option="--record")
+        if proposal is not None:
+            save(found.proposal, proposal, option="--proposal")
+    if as_json:
+        click.echo(found.report.to_json(), nl=False)
+    else:
+        print_report(found.report, verbose=verbose)
+        _print_rest(found)
+    sys.exit(1 if found.report.failures else 0)
+
+
+def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
+    from gradspec.recipe import RecipeError, read_case
+
+    try:
+        cases = [read_case(text, seed=seed) for text in texts]
+    except RecipeError as error:
+        raise Unusable(str(error)) from None
+    if len({case.name for case in cases}) < len(cases):
+        raise Unusable("two cases are the same: leave one out")
+    return cases
+
+
+def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int) -> Audit:
+    from gradspec import _audit
+    from gradspec.cli import _tables
+    from gradspec.registry import select_laws
+
+    function = load_attribute(target)
+    chosen = select_laws(profile.laws)
+    if silent := [law.name for law in chosen if law.needs_spec and law.name in profile.laws]:
+        raise Unusable(f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, or write the spec")
+    with _tables.progress() as report_progress:
+        try:
+            found = _audit.audit(
+                function,
+                cases,
+                name=target.rpartition(":")[2],
+                path=target,
+                laws=chosen,
+                profile=profile,
+                seed=seed,
+                progress=report_progress,
+            )
+        except (TypeError, ValueError) as error:
+            raise Unusable(str(error)) from None
+    words = ["gradspec", "audit", target]
+    verdicts = tuple(
+        replace(v, again=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed)]))
+        for v in found.report.verdicts
+    )
+    return replace(found, report=replace(found.report, verdicts=verdicts))
+
+
+def _print_rest(found: Audit) -> None:
+    for remark in found.remarks:
+        click.echo(f"\n{remark}")
+    click.echo("\nA spec to complete and paste:\n")
+    click.echo(found.proposal, nl=False)

@@ -1,0 +1,85 @@
+"""What the commands share: the options of a run, one-line errors, and how a report reaches the screen or a file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec._importing import TargetError
+from gradspec.profile import ProfileError, available
+from gradspec.registry import LawError
+from gradspec.report import RecordError, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gradspec.report import Report
+
+
+class Unusable(click.ClickException):
+    """Arguments that cannot be used: one line, and nothing was run or written."""
+
+    exit_code = 2
+
+
+def block(heading: str, *lines: str) -> str:
+    # The escape keeps click from filling the lines into a paragraph.
+    return "\n".join((f"\b\n{heading}:", *(f"  {line}" for line in lines)))
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of every command that runs laws."""
+    options = (
+        click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again."),
+        click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn."),
+        click.option(
+            "--profile",
+            "profile_name",
+            default="quick",
+            show_default=True,
+            metavar="NAME|FILE.toml",
+            help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout."),
+        click.option(
+            "--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the report, whatever it says."
+        ),
+        click.option(
+            "--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def refuse_folder(path: Path | None, *, option: str) -> None:
+    """Refuse, before anything runs, a folder where a file is written afterwards."""
+    if path is not None and path.is_dir():
+        raise Unusable(f"{option} {path} is a folder: give the path of a file")
+
+
+def save(text: str, path: Path, *, option: str) -> None:
+    """Write a file, all or nothing."""
+    try:
+        write_whole(text, path)
+    except OSError as error:
+        raise Unusable(f"{option} {path} cannot be written ({error.strerror}): give another path") from None
+
+
+def print_report(report: Report, *, verbose: bool, provenance: bool = False) -> None:
+    from gradspec.cli import _tables
+
+    _tables.print_report(report, verbose=verbose, provenance=provenance)
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except (LawError, ProfileError, RecordError, TargetError) as error:
+        raise Unusable(" ".join(str(error).split())) from None

@@ -1,0 +1,78 @@
+"""`gradspec audit`: a call as text in; findings, a proposal and an exit code out."""
+
+import json
+
+import pytest
+
+OPS = """
+import torch
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+def plain(x):
+    return x.exp()
+"""
+
+
+@pytest.fixture
+def audit(gradspec, folder):
+    (folder / "ops.py").write_text(OPS)
+    return lambda *words: gradspec("audit", *words)
+
+
+def test_findings_and_proposal_and_the_command_that_runs_one_again(audit):
+    result = audit("ops:Reversed", "--case", "(randn(2, 3),)", "--law", "vmap")
+
+    assert result.exit_code == 1
+    assert "Reversed breaks `vmap` on case `(randn(2, 3),)`" in result.stdout
+    assert "Again:  gradspec audit ops:Reversed --case '(randn(2, 3),)' --law vmap --seed 0" in result.stdout
+    assert "surrogate=lambda x: -x,  # agrees with every case" in result.stdout
+    assert "from ops import Reversed" in result.stdout
+
+
+def test_a_sound_function_exits_with_zero_and_its_proposal_can_be_saved(audit, folder):
+    result = audit("ops.py:plain", "--case", "randn(3)", "--law", "retained_graph", "--proposal", "spec.py")
+
+    assert result.exit_code == 0
+    assert "primal=lambda x: x.exp(),  # agrees with every case" in (folder / "spec.py").read_text()
+
+
+def test_json_is_the_report_and_nothing_else(audit):
+    result = audit("ops:plain", "--case", "randn(3)", "--law", "layout", "--json")
+
+    assert [v["status"] for v in json.loads(result.stdout)["verdicts"]] == ["holds"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ops", "--case", "randn(3)"), "'ops' names a module: write ops:NAME for something in it"),
+        (("ops:Revresed", "--case", "randn(3)"), "'ops' has no 'Revresed': did you mean 'Reversed'?"),
+        (("ops:Reversed", "--case", "randn(3"), "'randn(3' is no call: write the arguments as in (randn(2, 3), 0.5)"),
+        (("ops:OPS", "--case", "randn(3)"), "'ops' has no 'OPS'"),
+        (
+            ("ops:plain", "--case", "(randn(3), 1)"),
+            "the case '(randn(3), 1)' does not fit plain(x): too many positional arguments",
+        ),
+        (("ops:plain", "--case", "randn(3)", "--case", "randn(3)"), "two cases are the same: leave one out"),
+        (
+            ("ops:plain", "--case", "randn(3)", "--law", "vjp"),
+            "the law 'vjp' needs a spec, and an audit has none: leave it out, or write the spec",
+        ),
+        (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(audit, words, message):
+    result = audit(*words)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
