@@ -27,19 +27,22 @@ SCHEMA = 1
 DIGITS = 6
 
 
-def figure(title: str, y: str, lines: Mapping[str, Sequence[Sequence[float]]], **axis: str) -> dict[str, Any]:
+def figure(
+    title: str, y: str, lines: Mapping[str, Sequence[Sequence[float]]], *, first: int = 1, **axis: str
+) -> dict[str, Any]:
     """Return lines by epoch.
 
     Args:
         title: what the figure shows.
         y: the label of the vertical axis.
         lines: for each label, the values by epoch of each seed.
+        first: the first epoch; 0 is before training.
         axis: `format`, a Python format of the values, and `scale`, linear unless "log".
     """
     epochs = len(next(iter(lines.values()))[0])
     return {
         "title": title,
-        "x": {"label": "epoch", "values": list(range(1, epochs + 1))},
+        "x": {"label": "epoch", "values": list(range(first, first + epochs))},
         "y": {"label": y, **axis},
         "lines": [
             {"label": label, "runs": [[round(value, DIGITS) for value in run] for run in runs]}
