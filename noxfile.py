@@ -72,6 +72,13 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def parity(session: nox.Session) -> None:
+    """Run 10,000 random programs on torch.autograd and on gradspec.text, and compare them call for call."""
+    install(session, "test")
+    session.run("pytest", "tests/text/parity", *session.posargs, env={"GRADSPEC_PARITY_PROGRAMS": "10000"})
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against hand-written code, and write the records of the benchmarks."""
     install(session)

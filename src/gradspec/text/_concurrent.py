@@ -32,9 +32,9 @@ async def run(current: Pass, limit: int) -> None:
                     given = node._before(gradients)
                     function = node._function
                     if function.io_bound or function._is_async:
-                        calls.start(node, given, function.backward, node, *given)
+                        calls.start(node, given, function.backward, node, *node._filled(given))
                         continue
-                    returned = function.backward(node, *given)
+                    returned = function.backward(node, *node._filled(given))
                     if _calls_later(returned):
                         calls.start(node, given, lambda returned=returned: returned)
                     else:

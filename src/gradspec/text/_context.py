@@ -49,6 +49,8 @@ class FunctionNode(Node):
     _to_save: tuple[Any, ...] = ()
     _saved: tuple[Any, ...] | None = None
     _freed = False
+    #: Whether there was anything to free.
+    _lost = False
     _materialize = False
     _zeros: tuple[Any, ...] = ()
     _changed_outputs: frozenset[int] = frozenset()
@@ -146,10 +148,12 @@ class FunctionNode(Node):
         return value
 
     def _before(self, gradients: list[Variable | None]) -> tuple[Variable | None, ...]:
-        """Return what `backward` is called with: after the hooks, and with what was asked for in place of None."""
+        """Return the gradients of the outputs as the hooks left them."""
         given = tuple(gradients)
-        if self._prehooks:
-            given = replace_each(self._prehooks, given)
+        return replace_each(self._prehooks, given) if self._prehooks else given
+
+    def _filled(self, given: tuple[Variable | None, ...]) -> tuple[Variable | None, ...]:
+        """Return them as `backward` gets them: with nothing said in so many words, if forward asked for that."""
         if not self._zeros:
             return given
         return tuple(
@@ -215,15 +219,16 @@ class FunctionNode(Node):
 
     def _check(self) -> None:
         """Raise now what backward would meet when it reads what was saved: before any call is paid for."""
-        if self._freed:
+        if self._lost:
             raise RuntimeError(FREED)
         if self._saved is not None:
             for value in self._saved:
                 unpack(value, self)
 
     def _free(self) -> None:
-        if self._saved is not None:
-            self._saved, self._freed = None, True
+        # As in torch: a node that saved nothing may run again, unless it reads `saved_variables`.
+        self._lost = self._lost or self._saved is not None
+        self._saved, self._freed = None, True
 
     def _output_changed(self, output_nr: int) -> None:
         self._changed_outputs |= {output_nr}
@@ -236,11 +241,14 @@ def _count(slot: int | Nested | None) -> int:
 
 
 def _untracked(value: Any, inputs: list[Variable]) -> Any:
-    if isinstance(value, Variable) and value._requires_grad:
-        if value._grad_fn is None and value._accumulator is None and not any(value is given for given in inputs):
-            value._requires_grad = False
-            return value
+    if not isinstance(value, Variable):
+        return value
+    if any(value is given for given in inputs):
         return value.detach()
+    if value._requires_grad:
+        if value._grad_fn is not None or value._accumulator is not None:
+            return value.detach()
+        value._requires_grad = False
     return value
 
 

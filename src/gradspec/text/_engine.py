@@ -29,7 +29,8 @@ def run(current: Pass) -> None:
     with current.running():
         for node, gradients in current.ready_nodes():
             given = node._before(gradients)
-            current.deliver(node, node._after(node._function.backward(node, *given), given))
+            returned = node._function.backward(node, *node._filled(given))
+            current.deliver(node, node._after(returned, given))
 
 
 class Pass:
@@ -44,7 +45,6 @@ class Pass:
         self._wanted = wanted
         #: The gradients of the wanted edges, as far as any arrived.
         self.captured: dict[Edge, Variable] = {}
-        self._ran: list[FunctionNode] = []
         self._grads: list[tuple[Variable, Variable]] = []
         self._ready: list[tuple[int, FunctionNode]] = []
         # For each node, with each gradient: the rank of the node that sent it, and the output that it is for.
@@ -58,9 +58,8 @@ class Pass:
             if isinstance(node, FunctionNode):
                 node._check()  # before the first call is made and paid for
                 self.is_async |= node._function._is_async
+        self._seeds = seeds
         self._waiting = self._count(seeds)
-        for (node, output_nr), gradient in seeds:
-            self._send(node, output_nr, FIRST, gradient)
 
     def wants(self, edge: Edge) -> bool:
         """Return whether the gradient that goes along an edge is of use to this pass."""
@@ -72,13 +71,15 @@ class Pass:
 
     def ready_nodes(self) -> Iterator[tuple[FunctionNode, list[Variable | None]]]:
         """Yield each node that is ready, the latest call first, with the gradients of its outputs."""
+        for (target, output_nr), seed in self._seeds:
+            self._send(target, output_nr, FIRST, seed)
+        self._seeds = ()
         while self._ready:
             _, node = heappop(self._ready)
             gradients = self._gradients(node, node._outputs)
             if not any(gradient is not None for gradient in gradients):
                 self.deliver(node, repeat(None))  # nothing was said of it, so nothing below it is asked
             elif node in self._runs:
-                self._ran.append(node)
                 yield node, gradients
 
     def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
@@ -103,8 +104,9 @@ class Pass:
                 variable._grad = grad
             raise
         if not retain_graph:
-            for node in self._ran:
-                node._free()
+            for node in self._runs:
+                if isinstance(node, FunctionNode):
+                    node._free()
 
     def accumulate(self, variable: Variable, gradient: Variable) -> None:
         """Have a gradient added to a Variable's `.grad` when the pass is committed."""
@@ -142,8 +144,10 @@ class Pass:
             heappush(self._ready, (-node._sequence_nr, node))
             return
         (total,) = self._gradients(node, 1)
-        if isinstance(node, AccumulateGrad) and total is not None and self._wanted is None:
-            self.accumulate(node.variable, total)
+        # The leaf may have been told since that it needs no gradient.
+        leaf = node.variable if isinstance(node, AccumulateGrad) else None
+        if leaf is not None and leaf._requires_grad and total is not None and self._wanted is None:
+            self.accumulate(leaf, total)
 
     def _gradients(self, node: Node, outputs: int) -> list[Variable | None]:
         """Merge what arrived at a node, in an order that does not depend on who finished first."""
@@ -154,17 +158,16 @@ class Pass:
             merge(found) if (found := [g for _, output, g in arrived if output == place]) else None
             for place in range(outputs)
         ]
-        for place, gradient in enumerate(gradients):
-            if gradient is None:
-                continue
-            if node._variable_hooks is not None and place in node._variable_hooks:
-                gradient = gradients[place] = _hooked(node._variable_hooks[place], gradient)
-            if node._retained is not None and place in node._retained:
-                variable = node._retained[place]()
-                if variable is not None:
-                    self.accumulate(variable, gradient)
-            if self._wanted is not None and (node, place) in self._wanted:
-                self.captured[node, place] = gradient
+        for place, hooks in (node._variable_hooks or {}).items():
+            gradients[place] = _hooked(hooks, gradients[place])
+        for place, retained in (node._retained or {}).items():
+            variable, gradient = retained(), gradients[place]
+            if variable is not None and gradient is not None:
+                self.accumulate(variable, gradient)
+        if self._wanted is not None:
+            for place, gradient in enumerate(gradients):
+                if gradient is not None and (node, place) in self._wanted:
+                    self.captured[node, place] = gradient
         return gradients
 
 
@@ -188,7 +191,9 @@ def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
     return runs
 
 
-def _hooked(hooks: Hooks, gradient: Variable) -> Variable:
+def _hooked(hooks: Hooks, gradient: Variable | None) -> Variable | None:
+    if gradient is None:
+        return None
     for hook in tuple(hooks.values()):
         replaced: Any = hook(gradient)
         if replaced is not None:
