@@ -21,6 +21,8 @@ class Meter:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.calls = self.now = self.peak = 0
+        #: Until so many calls were in flight at once, none of them ends.
+        self.awaited = 0
 
     def __enter__(self) -> None:
         with self.lock:
@@ -46,12 +48,18 @@ def _fresh() -> None:
     FAIL.clear()
 
 
+PATIENCE = 20.0
+
+
 def leaf(role: str) -> Variable:
     return Variable(role, role=role, requires_grad=True)
 
 
 def ask(role: str, text: str) -> Variable:
     with METER:
+        end = time.monotonic() + PATIENCE
+        while METER.peak < METER.awaited and time.monotonic() < end:
+            time.sleep(0.001)
         time.sleep(DELAY["of"]())
         if role in FAIL:
             raise KeyError(role)
@@ -60,6 +68,9 @@ def ask(role: str, text: str) -> Variable:
 
 async def ask_async(role: str, text: str) -> Variable:
     with METER:
+        end = time.monotonic() + PATIENCE
+        while METER.peak < METER.awaited and time.monotonic() < end:
+            await asyncio.sleep(0.001)
         await asyncio.sleep(DELAY["of"]())
         if role in FAIL:
             raise KeyError(role)
@@ -140,12 +151,13 @@ def branches(kind: type[Function], n: int = 16) -> tuple[list[Variable], Variabl
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_branches_overlap_up_to_the_limit(kind) -> None:
-    DELAY["of"] = lambda: 0.02
     leaves, total = branches(kind)
     total.backward(Variable("g"), retain_graph=True)
     assert (METER.calls, METER.peak) == (16, 1)
+    METER.awaited = 4
     total.backward(Variable("g"), retain_graph=True, max_concurrency=4)
     assert (METER.calls, METER.peak) == (32, 4)
+    METER.awaited = 16
     with concurrency(16):
         total.backward(Variable("g"))
     assert (METER.calls, METER.peak) == (48, 16)
@@ -154,7 +166,7 @@ def test_branches_overlap_up_to_the_limit(kind) -> None:
 
 @pytest.mark.parametrize("kind", [Several, SeveralAsync, InList, InDict])
 def test_the_calls_for_the_inputs_of_one_node_overlap(kind) -> None:
-    DELAY["of"] = lambda: 0.02
+    METER.awaited = 8
     leaves = [leaf(f"x{i}") for i in range(8)]
     given = {InList: [leaves], InDict: [dict(enumerate(leaves))]}.get(kind, leaves)
     kind.apply(*given).backward(Variable("g"), max_concurrency=8)
