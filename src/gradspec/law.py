@@ -119,7 +119,8 @@ class Law:
 
     #: The name of its file, and on the command line.
     name: str
-    #: values, derivative, transforms, protocol, effects, inputs, modules: the families of the table.
+    #: values, derivative, transforms, protocol, effects, randomness, inputs, device, modules: the families of the
+    #: table.
     family: str
     #: The equation, in TeX.
     statement: str

@@ -35,6 +35,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "signature": call_signature(spec),
         "wrt": list(spec.wrt),
         "effects": asdict(spec.effects),
+        "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
@@ -22,6 +22,7 @@ __all__ = [
     "FunctionSpec",
     "Make",
     "Misuse",
+    "Noise",
     "Reference",
     "Spec",
     "Supports",
@@ -56,6 +57,31 @@ class Effects:
     view_of: str | None = None
     #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
     writes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """How the noise of a function is drawn.
+
+    A spec is about the function with its noise given, which is deterministic; a few laws hold the form that draws.
+    """
+
+    #: The arguments that are noise; the forms below take the other ones, in order.
+    names: tuple[str, ...]
+    #: The form that draws, once in the forward pass, from torch's own generator of the device of its arguments.
+    drawing: Callable[..., Any]
+    #: What each of them is distributed as, in words: "uniform on [0, 1), one number a sample, independent".
+    law: str
+    #: The cumulative distribution function of that law, which is continuous.
+    cdf: Callable[[Tensor], Tensor]
+    #: `probe(n, *args)`: the arguments of a call, like `args`, whose value and gradients show the noise of n samples.
+    probe: Callable[..., tuple[Any, ...]]
+    #: `recover(y, gradients)`: the noise by name, a row a sample; the gradients are those of `sum(y)`, by name.
+    recover: Callable[[Tensor, Mapping[str, Tensor]], Mapping[str, Tensor]]
+    #: The form of evaluation, which draws nothing; None if there is none.
+    evaluation: Callable[..., Any] | None = None
+    #: The values that the noise has in evaluation, by name.
+    at_rest: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +121,8 @@ class FunctionSpec(Spec):
     effects: Effects = Effects()
     #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
+    #: Only for functions with noise among their arguments: how it is drawn.
+    noise: Noise | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
     formula: Formula | None = None
 
@@ -113,6 +141,9 @@ class FunctionSpec(Spec):
                 f"spec {self.name!r}: effects.writes is {self.effects.writes!r} and state_after is "
                 f"{self.state_after!r}: give both, or neither"
             )
+
+        if self.noise is not None:
+            _check_noise(self.name, self.noise, names, self.wrt)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -135,13 +166,21 @@ class FunctionSpec(Spec):
             values={f"argument {place}": value for place, value in given.items()},
         )
 
-    def for_(self, function: Callable[..., Any], *, name: str, implementation: type | None = None) -> FunctionSpec:
+    def for_(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        implementation: type | None = None,
+        noise: Noise | None = None,
+    ) -> FunctionSpec:
         """Hold another implementation to the same promise.
 
         Args:
             function: a published one, a compiled one, a user's; called as this spec's function is.
             name: its name in the report.
             implementation: the `torch.autograd.Function` behind it; read off `function` if it is an `apply`.
+            noise: how the other implementation draws its noise, if it does.
 
         Returns:
             A copy of this spec about `function`, without the examples and differences, which are ours.
@@ -149,7 +188,29 @@ class FunctionSpec(Spec):
         if implementation is None:
             owner = getattr(function, "__self__", None)
             implementation = owner if isinstance(owner, type) else None
-        return replace(self, name=name, function=function, implementation=implementation, documents=(), differences=())
+        return replace(
+            self,
+            name=name,
+            function=function,
+            implementation=implementation,
+            noise=noise,
+            documents=(),
+            differences=(),
+        )
+
+
+def _check_noise(spec: str, noise: Noise, names: tuple[str, ...], wrt: tuple[str, ...]) -> None:
+    for name in noise.names:
+        if name not in names or name in wrt:
+            raise ValueError(
+                f"spec {spec!r}: the noise {name!r} is no parameter of primal{_shown(names)} without a gradient"
+            )
+    expected = set() if noise.evaluation is None else set(noise.names)
+    if set(noise.at_rest) != expected:
+        raise ValueError(
+            f"spec {spec!r}: evaluation is {noise.evaluation!r} and at_rest is {dict(noise.at_rest)!r}: give both, "
+            f"for the noise {_shown(noise.names)}, or neither"
+        )
 
 
 def _shown(names: tuple[str, ...]) -> str:

@@ -15,7 +15,7 @@ from gradspec.functions._coefficient import save_coefficient, saved_coefficient
 from gradspec.functions._shake_shake_mix import mix, mix_in_place, stop_gradient_form
 from gradspec.functions._shake_shake_noise import EVEN, EVENS
 from gradspec.functions._torch import allow_in_graph
-from gradspec.spec import Formula, FunctionSpec
+from gradspec.spec import Formula, FunctionSpec, Noise
 
 
 @allow_in_graph
@@ -210,4 +210,14 @@ SHAKE_SHAKE = FunctionSpec(
     documents=(ShakeShake, shake_shake, mix_branches),
     formula=Formula(primal="alpha*x1 + (1 - alpha)*x2", surrogate="beta*x1 + (1 - beta)*x2"),
     references=(promise.SHAKE_SHAKE_2017,),
+    noise=Noise(
+        names=("alpha", "beta"),
+        drawing=lambda x1, x2: ShakeShake.apply(x1, x2),
+        law="uniform on [0, 1), one number a sample, independent",
+        cdf=lambda number: number.clamp(0, 1),
+        probe=promise.probe,
+        recover=promise.recover,
+        evaluation=lambda x1, x2: ShakeShake.apply(x1, x2, False),
+        at_rest={"alpha": 0.5, "beta": 0.5},
+    ),
 )

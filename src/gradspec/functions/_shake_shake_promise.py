@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from gradspec.spec import Argument, Case, Make, Misuse, Reference
 
@@ -57,6 +58,17 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("beta does not broadcast", x1, x2, one, make(2, 1), match="does not broadcast")
     yield wrong("alpha is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
     yield wrong("complex beta", x1, x2, one, make(dtype=torch.complex128), error=TypeError, match="expected a real one")
+
+
+def probe(n: int, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+    """Return branches of n samples that are 1 and 0, so that the mixture is alpha and the gradient of x1 is beta."""
+    shape = (n, *(min(size, 2) for size in x1.shape[1:]))
+    return x1.new_ones(shape), x2.new_zeros(shape)
+
+
+def recover(y: Tensor, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights that were drawn in a call on `probe`, a row a sample."""
+    return {"alpha": y.reshape(len(y), -1), "beta": gradients["x1"].reshape(len(y), -1)}
 
 
 def _branch(name: str, which: str) -> Argument:

@@ -10,8 +10,11 @@ from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
 from gradspec.laws.tensor._cotangent_linearity import COTANGENT_LINEARITY
 from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
 from gradspec.laws.tensor._ctx_clean import CTX_CLEAN
+from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
 from gradspec.laws.tensor._declared_writes import DECLARED_WRITES
+from gradspec.laws.tensor._distribution import DISTRIBUTION
 from gradspec.laws.tensor._empty import EMPTY
+from gradspec.laws.tensor._evaluation import EVALUATION
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._formula import FORMULA
@@ -26,6 +29,7 @@ from gradspec.laws.tensor._needs_input_grad import NEEDS_INPUT_GRAD
 from gradspec.laws.tensor._precision import PRECISION
 from gradspec.laws.tensor._primal import PRIMAL
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
+from gradspec.laws.tensor._replayed import REPLAYED
 from gradspec.laws.tensor._retained_graph import RETAINED_GRAPH
 from gradspec.laws.tensor._scalar import SCALAR
 from gradspec.laws.tensor._second_order import SECOND_ORDER
@@ -68,6 +72,10 @@ LAWS = (
     GLOBAL_STATE,
     CTX_CLEAN,
     FREED,
+    DECLARED_DRAWS,
+    REPLAYED,
+    EVALUATION,
+    DISTRIBUTION,
     LAYOUT,
     EMPTY,
     SCALAR,
@@ -84,8 +92,11 @@ __all__ = [
     "COTANGENT_LAYOUT",
     "COTANGENT_LINEARITY",
     "CTX_CLEAN",
+    "DECLARED_DRAWS",
     "DECLARED_WRITES",
+    "DISTRIBUTION",
     "EMPTY",
+    "EVALUATION",
     "EXAMPLES",
     "EXPORT",
     "FORMULA",
@@ -101,6 +112,7 @@ __all__ = [
     "PRECISION",
     "PRIMAL",
     "RAW_RETURNS",
+    "REPLAYED",
     "RETAINED_GRAPH",
     "SCALAR",
     "SECOND_ORDER",

@@ -1,0 +1,71 @@
+r"""Nothing draws a random number but the form that is declared to, in forward, from torch's generator of its device.
+
+Why it matters: a draw that nobody declared changes every number drawn after it, and torch's checkpointing and its
+data loaders rewind no other generator.
+
+What breaks it: a draw in the function whose noise is given, a draw in backward, numpy or python's random, a number of
+draws that depends on whether a gradient is needed.
+
+Remedy: take the noise as an argument, and draw it in one public form, all of it in forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._generators import moved, of_device, seeded, states, without_noise
+
+
+def _check(trial: Trial) -> Finding:
+    if (finding := _draws(trial, trial.spec.function, Inputs.of(trial), "", None)) is not HOLDS:
+        return finding
+    if trial.spec.noise is None:
+        return HOLDS
+    inputs = without_noise(trial)
+    tensors = [value for value in inputs.values.values() if isinstance(value, Tensor)]
+    own = of_device(tensors[0].device if tensors else torch.device(trial.profile.device))
+    finding = _draws(trial, trial.spec.noise.drawing, inputs, "in the form that draws, ", own)
+    if finding is not HOLDS or not all(t.numel() for t in tensors):
+        return finding
+    with seeded(trial.seed):
+        before = states()
+        trial.spec.noise.drawing(*inputs.args())
+        if own not in moved(before, states()):
+            return broken(f"the form that draws does not draw from {own}", likely="it has a generator of its own")
+    return HOLDS
+
+
+def _draws(trial: Trial, function: Callable[..., Any], inputs: Inputs, form: str, own: str | None) -> Finding:
+    """Judge one form of the function, which may draw from the generator `own` in forward."""
+    leaves = inputs.leaves()
+    with seeded(trial.seed):
+        start = states()
+        y = outputs(function(*inputs.args(leaves)))
+        after = states()
+        if hidden := [name for name in moved(start, after) if name != own]:
+            return broken(f"{form}forward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+        gradients(y, leaves, like(y, trial.seed))
+        if hidden := moved(after, states()):
+            return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+    with seeded(trial.seed), torch.no_grad():
+        function(*inputs.args())
+        if differing := moved(after, states()):
+            return broken(f"{form}{differing[0]} gives another count of numbers under no_grad than with a gradient")
+    return HOLDS
+
+
+DECLARED_DRAWS = Law(
+    name="declared_draws",
+    family="randomness",
+    statement=r"\text{generators moved by } F = \text{declared}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("hidden_draw", "draws_from_numpy", "draws_in_backward", "draws_for_a_gradient_only", "own_generator"),
+)
