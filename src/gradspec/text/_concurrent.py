@@ -111,7 +111,8 @@ class Calls:
     async def _resolved(self, value: Any) -> Any:
         """Make the calls in what a backward returned, all at once, and put their results in their places."""
         if isinstance(value, Later):
-            return await self._call(value.call, *value.args, **value.kwargs)
+            args = await self._resolved(value.args)
+            return await self._call(value.call, *args, **value.kwargs)
         if not _calls_later(value):
             return value
         items = value.values() if isinstance(value, dict) else value

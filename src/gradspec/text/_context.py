@@ -70,6 +70,14 @@ class FunctionNode(Node):
         wants = iter([wanted.wants(edge) for edge in self._edges])
         return tuple([any([*islice(wants, _count(slot))]) for slot in self._slots])
 
+    def wants(self, variable: Variable) -> bool:
+        """Return whether a gradient of this Variable, found anywhere in the arguments, is of use to the pass.
+
+        An argument that is a list or a dict has one flag in `needs_input_grad` for all the Variables in it.
+        """
+        wanted = NARROWED.get()
+        return variable._requires_grad and (wanted is None or wanted.wants(edge_of(variable)))
+
     def save_for_backward(self, *values: Any) -> None:
         """Keep values for `backward`: Variables, any other values, and containers of both.
 

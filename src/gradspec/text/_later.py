@@ -26,7 +26,7 @@ def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Later:
 
     Args:
         call: A function, or an async function, that returns the gradient.
-        *args: Its arguments.
+        *args: Its arguments; a `later` among them is made first, at the same time as its neighbours.
         **kwargs: Its keyword arguments.
 
     Example:
@@ -51,7 +51,7 @@ def resolve(value: Any) -> Any:
     """Make the call that a value is, here and now; another value is returned as it is."""
     if not isinstance(value, Later):
         return value
-    result = value.call(*value.args, **value.kwargs)
+    result = value.call(*[resolve(argument) for argument in value.args], **value.kwargs)
     if inspect.isawaitable(result):
         from gradspec.text._concurrent import run_sync
 

@@ -230,12 +230,12 @@ class Variable:
         return Variable(self.data, self.role)
 
     def __add__(self, other: Variable | str | float) -> Variable:
-        from gradspec.text.ops._add import add as add_op
+        from gradspec.text._add import add as add_op
 
         return add_op(self, other)
 
     def __radd__(self, other: str | float) -> Variable:
-        from gradspec.text.ops._add import add as add_op
+        from gradspec.text._add import add as add_op
 
         return add_op(other, self)
 

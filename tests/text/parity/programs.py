@@ -84,9 +84,10 @@ class _Writer:
         self.calls = 0
         # Materialized zeros would hide that a gradient is missing, and a fault that nothing reaches is none here.
         self.silent = self.program.fault in (None, "freed") and self.rng.random() < 0.5
+        self.materializes = not self.silent and self.rng.random() < 0.5
         # In torch an output that is an input shares the version of the input, which here is a value of its own; and
         # where it alone is used, the other inputs get no gradient.
-        self.aliases = self.program.fault in (None, "freed")
+        self.aliases = self.program.fault in (None, "freed") and not self.materializes
         # torch runs the call of an inner Variable in inputs=, and here it is not run: its faults cannot show.
         self.inner_inputs = self.program.fault is None
         # A graph that was freed is a fault too.
@@ -167,7 +168,7 @@ class _Writer:
                 product=product,
                 saves_output=saves_output,
                 returns_input=returns_input,
-                materialize=not self.silent and self.chance(0.5),
+                materialize=self.materializes and self.chance(0.7),
                 silent=silent,
                 extra_none=self.chance(0.1),
                 fault=fault,

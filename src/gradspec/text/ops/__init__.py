@@ -1,1 +1,30 @@
-"""Operations on Variables."""
+"""Operations on Variables: put texts together, take them apart, ask a language model, and judge what it says."""
+
+from gradspec.text._add import Add, add
+from gradspec.text.ops._chat import ChatCompletion, chat
+from gradspec.text.ops._evaluate import Evaluate, evaluate, exact_match
+from gradspec.text.ops._join import Join, join, sum  # noqa: A004 -- it does what the built-in one does
+from gradspec.text.ops._judge import judge
+from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._split import Split, split
+from gradspec.text.ops._template import Fill, fill
+
+__all__ = [
+    "PROMPTS",
+    "Add",
+    "ChatCompletion",
+    "Evaluate",
+    "Fill",
+    "Join",
+    "Prompts",
+    "Split",
+    "add",
+    "chat",
+    "evaluate",
+    "exact_match",
+    "fill",
+    "join",
+    "judge",
+    "split",
+    "sum",
+]

@@ -1,0 +1,159 @@
+"""A chat completion: a language model answers, and says on the way back what should change in what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gradspec.text._function import Function
+from gradspec.text._later import Later, later
+from gradspec.text._overlap import overlap
+from gradspec.text._variable import Variable
+from gradspec.text.lm import Model, complete
+from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._template import fill
+
+
+class ChatCompletion(Function):
+    """Ask a model, and for each Variable in the messages ask it again, given the feedback, what should change there.
+
+    Where Variables hold lists, there is one conversation for each place of the lists; a Variable that holds one text
+    stands in all of them, and its gradient is what was said of each, a line each.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        model: Model,
+        messages: list[Any],
+        options: Mapping[str, Any],
+        role: str,
+        backward_model: Model,
+        prompts: Prompts,
+    ) -> Variable:
+        """Return the answer, or the list of answers."""
+        conversations = _conversations(messages)
+        answers = [done.text for done in overlap([partial(complete, model, said, **options) for said in conversations])]
+        single = not _is_batch(messages)
+        ctx.single, ctx.model, ctx.prompts = single, backward_model, prompts
+        ctx.conversations, ctx.answers = conversations, answers
+        ctx.save_for_backward(messages)
+        return Variable(answers[0] if single else answers, role=role)
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Variable) -> tuple[Any, ...]:
+        """Return the calls that ask the model what should change in each Variable."""
+        (messages,) = ctx.saved_variables
+        said: Any = grad_out.data
+        feedback = said if isinstance(said, list) else [said] * len(ctx.answers)
+        if len(feedback) != len(ctx.answers):
+            raise ValueError(f"{len(feedback)} pieces of feedback for {len(ctx.answers)} answers")
+        gradients = [{"content": _each(message["content"], _asks(ctx, feedback))} for message in messages]
+        return None, gradients, None, None, None, None
+
+
+def chat(
+    model: Model,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    role: str = "answer",
+    backward_model: Model | None = None,
+    prompts: Prompts = PROMPTS,
+    **options: Any,
+) -> Variable:
+    """Return what a model answers to messages, as a Variable whose feedback reaches the Variables in them.
+
+    With `concurrency(k)`, the conversations of a batch overlap, and on the way back so do the calls for all Variables
+    and all places.
+
+    Args:
+        model: Any callable that takes messages and options, and returns a text or a `Completion`; or an async one.
+        messages: Each a mapping with `role` and `content`; the content is a text, a Variable, or a list of both.
+        role: The role of the answer.
+        backward_model: The model that is asked for feedback; None is `model`.
+        prompts: What it is told.
+        **options: Handed to the model in forward.
+
+    Raises:
+        ValueError: Variables hold lists of different lengths.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> def model(messages):
+        ...     return "PARIS" if len(messages) == 2 else "Ask for lower case."
+        >>> system = Variable("Answer.", role="system prompt", requires_grad=True)
+        >>> question = Variable("Capital of France?", role="question")
+        >>> answer = chat(model, [{"role": "system", "content": system}, {"role": "user", "content": question}])
+        >>> answer.backward(Variable("It shouts."))
+        >>> answer.data, system.grad.data
+        ('PARIS', 'Ask for lower case.')
+    """
+    given = [{"role": message["role"], "content": message["content"]} for message in messages]
+    result: Variable = ChatCompletion.apply(model, given, options, role, backward_model or model, prompts)
+    return result
+
+
+def _pieces(content: Any) -> list[Any]:
+    return list(content) if isinstance(content, list | tuple) else [content]
+
+
+def _batch_lengths(messages: list[Any]) -> set[int]:
+    values = (piece for message in messages for piece in _pieces(message["content"]))
+    return {len(value.data) for value in values if isinstance(value, Variable) and isinstance(value.data, list)}
+
+
+def _is_batch(messages: list[Any]) -> bool:
+    return bool(_batch_lengths(messages))
+
+
+def _conversations(messages: list[Any]) -> list[list[dict[str, str]]]:
+    lengths = _batch_lengths(messages)
+    if len(lengths) > 1:
+        raise ValueError(f"the lists in one batch have different lengths: {sorted(lengths)}")
+    return [
+        [
+            {"role": message["role"], "content": "".join(_at(piece, place) for piece in _pieces(message["content"]))}
+            for message in messages
+        ]
+        for place in range(lengths.pop() if lengths else 1)
+    ]
+
+
+def _at(piece: Any, place: int) -> str:
+    data = piece.data if isinstance(piece, Variable) else piece
+    return str(data[place] if isinstance(data, list) else data)
+
+
+def _each(content: Any, ask: Any) -> Any:
+    if isinstance(content, list | tuple):
+        return type(content)(_each(piece, ask) for piece in content)
+    return ask(content) if isinstance(content, Variable) else None
+
+
+def _asks(ctx: Any, feedback: Any) -> Any:
+    def ask(variable: Variable) -> Later | None:
+        if not ctx.wants(variable):
+            return None
+        role = f"feedback to {variable.role}"
+        calls = [
+            later(_ask, ctx, variable, place, text) if text else "" for place, text in enumerate(map(str, feedback))
+        ]
+        if isinstance(variable.data, list):
+            return later(lambda *said: Variable(list(said), role=role), *calls)
+        return later(lambda *said: Variable("\n".join(filter(None, said)), role=role), *calls)
+
+    return ask
+
+
+def _ask(ctx: Any, variable: Variable, place: int, feedback: str) -> str:
+    conversation = "\n".join(f"{message['role']}: {message['content']}" for message in ctx.conversations[place])
+    prompt = fill(
+        ctx.prompts.feedback,
+        role=variable.role or "piece",
+        value=_at(variable, place),
+        conversation=conversation,
+        output=ctx.answers[place],
+        feedback=feedback,
+    )
+    return complete(ctx.model, str(prompt.data)).text

@@ -1,0 +1,67 @@
+"""Several texts as one, several numbers as their sum; what is said of the result is said of each."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any
+
+from gradspec.text._function import Function
+from gradspec.text._variable import Variable
+
+
+class Join(Function):
+    """Join texts by a separator, or add numbers, and pass the gradient on to each as it is."""
+
+    @staticmethod
+    def forward(ctx: Any, variables: list[Any], separator: str = "") -> Variable:
+        """Return the texts in one, or the sum of the numbers."""
+        ctx.n = len(variables)
+        items: list[Any] = [value.data if isinstance(value, Variable) else value for value in variables]
+        roles = dict.fromkeys(value.role for value in variables if isinstance(value, Variable) and value.role)
+        role = " and ".join(roles)
+        if all(isinstance(item, str) for item in items):
+            return Variable(separator.join(items), role=role)
+        if all(isinstance(item, int | float) for item in items):
+            return Variable(builtins.sum(items), role=role)
+        raise TypeError(f"only texts or only numbers can be put together, not {variables!r}")
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Variable) -> tuple[list[Variable], None]:
+        """Return the gradient for each."""
+        return [grad_out] * ctx.n, None
+
+
+def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:
+    """Return texts as one, with a separator between them.
+
+    Args:
+        variables: Variables that hold a text, and plain texts.
+        separator: What stands between two of them.
+
+    Raises:
+        TypeError: one is no text.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> join([Variable("a"), "b", Variable("c")], ", ").data
+        'a, b, c'
+    """
+    result: Variable = Join.apply(list(variables), separator)
+    return result
+
+
+def sum(variables: Iterable[Variable]) -> Variable:  # noqa: A001 -- what it does is what the built-in one does
+    r"""Return the sum of numbers, or texts as one, a line each: how the losses of a batch become one loss.
+
+    Raises:
+        TypeError: they are not all texts or all numbers.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> sum([Variable(1), Variable(2.5)]).data
+        3.5
+        >>> sum([Variable("a"), Variable("b")]).data
+        'a\nb'
+    """
+    return join(variables, "\n")

@@ -1,0 +1,49 @@
+"""What language models are told on the way back: our own words, with a version, each to be overridden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompts:
+    """The texts that operations and optimizers send to a model; `dataclasses.replace` overrides one.
+
+    Each is a template for `gradspec.text.ops.fill`: the names in braces are replaced, other braces are not touched.
+    """
+
+    #: Moves when a text changes, so that a record says what was sent.
+    version: int = 1
+    #: Asks what should change in one input of a call, given the feedback on its output: {role} {value}
+    #: {conversation} {output} {feedback}.
+    feedback: str = (
+        "A language model was given the conversation below and wrote the answer below. A reviewer then commented on "
+        "the answer.\n\n<conversation>\n{conversation}\n</conversation>\n\n<answer>\n{output}\n</answer>\n\n"
+        "<comment>\n{feedback}\n</comment>\n\nOne piece of the conversation can be changed. It is the {role}:\n\n"
+        "<piece>\n{value}\n</piece>\n\nSay in a few sentences what should change in this piece, so that the comment "
+        "would no longer apply to the answer. Do not rewrite it."
+    )
+    #: Asks for a score and an explanation: {task} {prediction} {target}.
+    judge: str = (
+        "{task}\n\n<prediction>\n{prediction}\n</prediction>\n\n<target>\n{target}\n</target>\n\nExplain your "
+        "judgement in a few sentences. Then write the score, a number from 0 (wrong) to 1 (right), between <score> "
+        "and </score>."
+    )
+    #: Asks for a new text of a parameter: {role} {value} {feedback} {constraints} {past}.
+    update: str = (
+        "The text below is the {role}. Reviewers said what should change in it.\n\n<text>\n{value}\n</text>\n\n"
+        "<comments>\n{feedback}\n</comments>\n{past}{constraints}\nRewrite the text so that the comments are answered. "
+        "Write the whole new text between <new> and </new>, and nothing else."
+    )
+    #: Introduces earlier texts and the comments on them: {past}.
+    past: str = "\nEarlier texts, oldest first, and the comments on them:\n\n{past}\n"
+    #: Introduces what the new text must keep to: {constraints}.
+    constraints: str = "\nThe new text must keep to all of this:\n{constraints}\n"
+    #: Asks once more where the answer had no tags: {answer}.
+    repair: str = (
+        "Your answer had no text between <new> and </new>:\n\n{answer}\n\nWrite only the whole new text, between <new> "
+        "and </new>."
+    )
+
+
+PROMPTS = Prompts()

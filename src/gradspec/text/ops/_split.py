@@ -1,0 +1,50 @@
+"""One text as several; what is said of the pieces is put together with their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradspec.text._function import Function
+from gradspec.text._variable import Variable
+
+
+class Split(Function):
+    """Split a text at a separator, and say in its gradient which piece each piece of feedback is about."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Variable, separator: str | None = None, maxsplit: int = -1) -> tuple[Variable, ...]:
+        """Return the pieces."""
+        if not isinstance(x.data, str):
+            raise TypeError(f"only a text can be split, not {x!r}")
+        pieces = x.data.split(separator, maxsplit)
+        ctx.role, ctx.n = x.role, len(pieces)
+        return tuple(Variable(piece, role=f"part {i + 1} of {x.role}".rstrip(" of")) for i, piece in enumerate(pieces))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Variable | None) -> tuple[Variable | None, None, None]:
+        """Return the feedback on each piece, numbered; None where no piece got any."""
+        said = [f"Part {i + 1} of {ctx.n}: {grad.data}" for i, grad in enumerate(grads) if grad is not None]
+        return Variable("\n".join(said), role=f"feedback to {ctx.role}") if said else None, None, None
+
+
+def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tuple[Variable, ...]:
+    """Return the pieces of a text, as `str.split` makes them.
+
+    Args:
+        x: The text.
+        separator: Where to split; None is any white space.
+        maxsplit: At most so many times; -1 is everywhere.
+
+    Raises:
+        TypeError: `x` holds no text.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> x = Variable("red, green", role="colours", requires_grad=True)
+        >>> red, green = split(x, ", ")
+        >>> green.backward(Variable("too bright"))
+        >>> x.grad.data
+        'Part 2 of 2: too bright'
+    """
+    result: tuple[Variable, ...] = Split.apply(x, separator, maxsplit)
+    return result
