@@ -117,7 +117,8 @@ def _step_differences(
     early = isinstance(actual, Exception) and _topic(actual) in EARLY
     wanted, got = _settled(wanted, ours), _settled(got, ours)
     # A leaf that nothing reached, or whose requires_grad was turned off, is not filled; torch calls its hook too.
-    filled = sorted(place for place in torch.filled if torch.number(torch.values[place].grad) != grads[place])
+    unchanged = {place for place in torch.filled if torch.number(torch.values[place].grad) == grads[place]}
+    filled = sorted(place for place in torch.filled if place in ours.filled or place not in unchanged)
     lines = []
     if not _same(expected, actual, step):
         lines.append(f"torch: {expected!r}, ours: {actual!r}")

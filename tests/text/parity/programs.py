@@ -236,7 +236,11 @@ class _Writer:
         retain = self.retains or self.chance(0.5)
         if self.chance(0.3):
             # torch returns what an inner Variable's hook has not seen yet if its call is run too, and else what it has.
-            inputs = [self.pick(lambda k: k.requires_grad and (k.leaf or (self.inner_inputs and not k.hooked)))]
+            inputs = [
+                self.pick(
+                    lambda k: k.requires_grad and (k.leaf or (self.inner_inputs and self.retains and not k.hooked))
+                )
+            ]
             inputs += [self.pick(lambda k: k.requires_grad and k.leaf) for _ in range(self.rng.randint(0, 2))]
             inputs = [place for place in inputs if place is not None]
             # An input that was not used is a fault too.
