@@ -108,6 +108,15 @@ def both(bank, x):
     logits.sum().backward()
 
 
+def loss_backward(bank, x):
+    bank.loss(x, Y).backward()
+
+
+def loss_backward_update(bank, x):
+    bank.loss(x, Y).backward()
+    bank.update(x, Y)
+
+
 SITUATIONS = {
     "`bank(x, y)` in training mode": training,
     "`bank(x, y)` in training mode, then backward": training_backward,
@@ -116,6 +125,8 @@ SITUATIONS = {
     "`bank.update(x, y)` in training mode": update,
     "`bank.update(x, y)` in evaluation mode": update_in_evaluation,
     "`bank(x, y)` in training mode, then `bank.update(x, y)`, then backward": both,
+    "`bank.loss(x, y)` in training mode, then backward": loss_backward,
+    "`bank.loss(x, y)`, then backward, then `bank.update(x, y)`": loss_backward_update,
 }
 TABLE = rows_of_the_table("modules/linear_average.md")
 
@@ -147,6 +158,39 @@ def test_both_modes_have_the_same_logits_and_gradient(bank, x):
 
     assert torch.equal(again, logits)
     torch.testing.assert_close(x.grad, gradient)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("training", [True, False])
+def test_the_loss_is_the_cross_entropy_of_the_logits(bank, x, reduction, training):
+    bank.train(training)
+    loss = bank.loss(x, Y, reduction=reduction)
+    loss.sum().backward()
+    twin = x.detach().requires_grad_()
+    right = torch.nn.functional.cross_entropy(twin @ bank.memory.T / 0.5, Y, reduction=reduction)
+    right.sum().backward()
+
+    torch.testing.assert_close(loss, right)
+    torch.testing.assert_close(x.grad, twin.grad)
+
+
+def test_the_gradient_of_the_loss_is_that_of_the_bank_before_the_update(bank, x):
+    twin = x.detach().requires_grad_()
+    torch.nn.functional.cross_entropy(twin @ bank.memory.T / 0.5, Y).backward()
+    loss = bank.loss(x, Y)
+    bank.update(x, Y)
+    loss.backward()
+
+    torch.testing.assert_close(x.grad, twin.grad)
+
+
+def test_the_loss_is_refused_what_the_call_is_refused(bank):
+    with pytest.raises(ValueError, match="5 features and the bank 4"):
+        bank.loss(torch.ones(3, 5), Y)
+    with pytest.raises(IndexError, match="5"):
+        bank.loss(torch.ones(3, 4), Y + 3)
+    with pytest.raises(ValueError, match="reduction"):
+        bank.loss(torch.ones(3, 4), Y, reduction="average")
 
 
 def test_an_update_leaves_a_pending_gradient_exact(bank, x):

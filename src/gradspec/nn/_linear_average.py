@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gradspec.functions import LinearAverageOp
+from gradspec.functions import LinearAverageOp, instance_discrimination_loss
 from gradspec.functions._linear_average_bank import logits, move_rows
 from gradspec.functions._linear_average_checks import check_call, check_forms, check_move
 from gradspec.nn._checks import check_positive
@@ -24,8 +24,8 @@ class LinearAverage(nn.Module):
         m_{y_b} \leftarrow \frac{\mu\, m_{y_b} + (1 - \mu)\, x_b}{\lVert \mu\, m_{y_b} + (1 - \mu)\, x_b \rVert_2}
 
     Called in training mode, it returns the logits and moves the rows `y` at the end of the backward pass, as
-    published. In evaluation mode it returns the logits and moves nothing. `update` moves the rows at once, where the
-    code says so: that is the form to prefer.
+    published. In evaluation mode it returns the logits and moves nothing. Prefer `loss`, which moves nothing and makes
+    no logits, with `update`, which moves the rows at once and where the code says so.
 
     Args:
         inputSize: D, the features of an embedding.
@@ -46,12 +46,18 @@ class LinearAverage(nn.Module):
         >>> bank = LinearAverage(inputSize=3, outputSize=100, T=0.1)
         >>> x = torch.nn.functional.normalize(torch.randn(8, 3, requires_grad=True))
         >>> y = torch.arange(8)  # the number of each instance in the data set
+        >>> bank.loss(x, y).backward()
+        >>> bank.update(x, y)
+        >>> bank.memory[:8].norm(dim=1).allclose(torch.ones(8))
+        True
+
+        The published form; the rows move once its backward pass is over:
+
+        >>> x = torch.nn.functional.normalize(torch.randn(8, 3, requires_grad=True))
         >>> logits = bank(x, y)
         >>> logits.shape
         torch.Size([8, 100])
-        >>> torch.nn.functional.cross_entropy(logits, y).backward()  # and now its rows have moved:
-        >>> bank.memory[:8].norm(dim=1).allclose(torch.ones(8))
-        True
+        >>> torch.nn.functional.cross_entropy(logits, y).backward()
 
     References:
         `Unsupervised Feature Learning via Non-Parametric Instance Discrimination
@@ -94,6 +100,28 @@ class LinearAverage(nn.Module):
             return LinearAverageOp.apply(x, y, self.memory, self.params)
         check_forms("LinearAverage", x, y, self.memory, self.params)
         return logits(x.to(self.memory.dtype), self.memory, self.params)
+
+    def loss(self, x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
+        """Return the cross-entropy of the logits with the rows as classes, without making them; it moves nothing.
+
+        It is the same in training and in evaluation mode, and works under every transform: it is
+        `gradspec.functions.instance_discrimination_loss`.
+
+        Args:
+            x: shape (B, D), in the dtype of the bank; used as given, not normalised.
+            y: shape (B,), int64: the row of each embedding.
+            reduction: "mean", "sum" or "none": over the batch.
+
+        Returns:
+            Shape (), or (B,) with `reduction="none"`.
+
+        Raises:
+            TypeError: as `instance_discrimination_loss`.
+            ValueError: as `instance_discrimination_loss`.
+            IndexError: as `instance_discrimination_loss`.
+            RuntimeError: in a double backward, the bank has moved since the forward pass.
+        """
+        return instance_discrimination_loss(x, y, self.memory, self.params[0], reduction=reduction)
 
     @torch.no_grad()
     def update(self, x: Tensor, y: Tensor) -> None:
