@@ -7,8 +7,9 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from functions.memory_bank import Bank, rows_of_the_table
+from functions.memory_bank import PARAMS, Bank, rows_of_the_table
 from gradspec.functions import LinearAverageOp
+from gradspec.functions import _linear_average_journal as journal
 from gradspec.functions._linear_average_bank import move_rows
 from gradspec.functions._linear_average_journal import first_of_each, last_of_each
 
@@ -209,6 +210,18 @@ def test_many_repetitions_have_one_result(device):
     move_rows(x[last], torch.arange(7, device=device), alone, torch.tensor([1.0, 0.5], device=device))
 
     assert all(torch.equal(memory, alone) for memory in banks)
+
+
+def test_repeated_rows_are_written_with_one_value(monkeypatch):
+    # In what order a GPU writes is not defined, so it must not matter.
+    written = []
+    monkeypatch.setattr(journal, "write", lambda memory, rows, old, new: written.append(new))
+    move_rows(torch.randn(4, 3), torch.tensor([2, 0, 2, 2]), torch.ones(3, 3), PARAMS)
+
+    (new,) = written
+    assert torch.equal(new[0], new[3])
+    assert torch.equal(new[2], new[3])
+    assert not torch.equal(new[1], new[3])
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,11 @@ DIFFERENCES = (
         "retained_graph",
     ),
     _row(
+        "A backward pass that raises behind the function has moved the bank by then.",
+        "The bank moves when the pass has succeeded, and not before.",
+        "state_transition",
+    ),
+    _row(
         "Backward works on `.data`: a second derivative is missing, silently.",
         "Backward can be differentiated, any number of times.",
         "second_order",
