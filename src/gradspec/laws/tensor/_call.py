@@ -93,6 +93,13 @@ def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
     return tuple(one(tensor) for tensor in tensors)
 
 
+def whole(tensor: Tensor) -> Tensor:
+    """Return a tensor rounded to whole numbers, in both parts where it is complex."""
+    if tensor.is_complex():
+        return torch.complex(tensor.real.round(), tensor.imag.round())
+    return tensor.round()
+
+
 def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
     """Yield cotangents for outputs: random signed ones, one-hot ones, and an expanded one, each with its name."""
     for k in range(trial.profile.directions):

@@ -11,7 +11,7 @@ Remedy: move the clipping into a hook or the optimizer.
 from __future__ import annotations
 
 from gradspec.law import Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor._call import Inputs, like, outputs, vjp, whole
 from gradspec.laws.tensor._compare import compare_all
 from gradspec.laws.tensor._reference import on_spec_side
 
@@ -22,7 +22,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     y = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     # Whole numbers: their combination is exact in the dtype of the output, which may be lower than the gradient's.
-    v, w = (tuple(t.round() for t in like(y, trial.seed + k)) for k in (0, 1))
+    v, w = (tuple(map(whole, like(y, trial.seed + k))) for k in (0, 1))
     function = trial.spec.function
     both = vjp(function, inputs, tuple(2 * a - 300 * b for a, b in zip(v, w, strict=True)))
     of_v, of_w = vjp(function, inputs, v), vjp(function, inputs, w)
