@@ -119,7 +119,7 @@ def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
     with without_autocast(memory):
         old = memory.index_select(0, y)
         momentum = params[1]
-        # Squares of half types overflow, so the norm is computed in float32 there.
+        # The norm of half types overflows, so it is computed in float32 there.
         wide = torch.promote_types(memory.dtype, torch.float32)
         new = momentum * old.to(wide) + (1 - momentum) * x.detach().to(wide)
         norm = torch.linalg.vector_norm(new, dim=1, keepdim=True)
