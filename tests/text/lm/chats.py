@@ -8,41 +8,19 @@ from __future__ import annotations
 import json
 import sys
 
-from gradspec.text import Function, Variable, later
-from gradspec.text.lm import Cache, Client, OpenAIModel, Retry, complete
+from gradspec.text import Variable, ops
+from gradspec.text.lm import Cache, Client, OpenAIModel, Retry
 
 BRANCHES = 16
-
-
-class Ask(Function):
-    """Ask a model with what its inputs say; in backward, ask once for each input what to change in it."""
-
-    io_bound = True
-
-    @staticmethod
-    def forward(ctx, model, *inputs):
-        ctx.save_for_backward(*inputs)
-        ctx.model = model
-        return Variable(complete(model, "\n".join(v.data for v in inputs)).text, role="answer")
-
-    @staticmethod
-    def backward(ctx, grad_out):
-        def feedback(v):
-            return Variable(complete(ctx.model, f"Change {v.data!r} ({v.role}), given: {grad_out.data}").text)
-
-        needed = zip(ctx.saved_variables, ctx.needs_input_grad[1:], strict=True)
-        return (None, *(later(feedback, v) if need else None for v, need in needed))
 
 
 def branches(model, system=None):
     """Return the parameters and the loss of sixteen branches joined by a sum."""
     prompts = [Variable(f"prompt {i}", role=f"prompt {i}", requires_grad=True) for i in range(BRANCHES)]
-    shared = [] if system is None else [system]
-    answers = [Ask.apply(model, *shared, prompt) for prompt in prompts]
-    joined = answers[0]
-    for answer in answers[1:]:
-        joined = joined + answer
-    return [*shared, *prompts], Ask.apply(model, joined)
+    shared = [] if system is None else [{"role": "system", "content": system}]
+    answers = [ops.chat(model, [*shared, {"role": "user", "content": prompt}]) for prompt in prompts]
+    loss = ops.chat(model, [{"role": "user", "content": ops.sum(answers)}])
+    return [*([] if system is None else [system]), *prompts], loss
 
 
 def told(variables):

@@ -127,9 +127,8 @@ def test_a_retry_that_gives_up_says_so_through_the_engine():
         assert "given up after 2 calls" in str(caught.value.__notes__)
 
 
-#: Forward asks 17 times; backward once for the loss, once for each prompt, and for the system prompt sixteen times the
-#: same, since a sum hands each branch the same gradient: once, with a cache.
-DISTINCT = 17 + 1 + 16 + 1
+#: Forward asks 17 times; backward once for the loss, and for each branch once for its prompt and once for the system.
+DISTINCT = 17 + 1 + 16 + 16
 SCRIPT = Path(chats.__file__)
 TESTS = SCRIPT.parents[2]
 
