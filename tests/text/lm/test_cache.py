@@ -379,15 +379,22 @@ def test_a_killed_process_has_kept_what_it_paid_for_and_holds_nobody_up(path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork with threads: that is what is tried
 def test_a_fork_uses_the_cache_on_its_own(path):
-    model = Counted()
-    client = client_of(model, Cache(path))
-    client("before")
+    model = Counted(delay=1.0)
+    client = client_of(model, Cache(path), retry=Retry(deadline=30.0))
+    payer = threading.Thread(target=client, args=("under way",))
+    payer.start()
+    time.sleep(0.3)
     child = os.fork()
-    if child == 0:
-        fine = client("before").cached and not client("in the child").cached
-        os._exit(0 if fine else 1)
+    if child == 0:  # its copy of the thread that pays will never answer; the parent's own does, through the file
+        fine = False
+        try:
+            fine = client("under way").cached and not client("in the child").cached
+        finally:
+            os._exit(0 if fine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    payer.join()
     assert client("in the child").cached
+    assert model.calls == 1
 
 
 def test_a_reply_that_was_paid_for_and_has_the_wrong_schema_is_kept_too(path):
