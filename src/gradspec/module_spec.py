@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
+from gradspec.promise import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -62,6 +63,15 @@ class ModuleSpec(Spec):
 
     Raises:
         ValueError: `module`, `cases` or `state` cannot be called.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import ModuleCase, ModuleSpec, verify
+        >>> def cases(make):
+        ...     yield ModuleCase(name="rows", args=(3, 2), inputs=(make(4, 3),), output=(2,))
+        >>> spec = ModuleSpec(name="linear", module=torch.nn.Linear, cases=cases, wrt=("input",))
+        >>> verify([spec]).failures
+        ()
     """
 
     kind: ClassVar[str] = "module"

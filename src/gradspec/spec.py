@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
+from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, Waiver
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +26,7 @@ __all__ = [
     "Reference",
     "Spec",
     "Supports",
+    "Waiver",
 ]
 
 
