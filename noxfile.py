@@ -18,6 +18,8 @@ BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn"]
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1"]
+#: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
+BENCHMARKS = ("gradient_scaling", "memory_bank")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
@@ -80,10 +82,13 @@ def parity(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure, interleaved, against hand-written code, and write the records of the benchmarks."""
+    """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
-    out = "docs/records/benchmarks/gradient_scaling.json"
-    session.run("python", "tests/benchmarks/gradient_scaling.py", "--out", out)
+    folder = BUILD / "peers" / "site-packages"
+    session.install("--no-deps", "--upgrade", "--target", str(folder), *PEERS)
+    for name in BENCHMARKS:
+        out = f"docs/records/benchmarks/{name}.json"
+        session.run("python", f"tests/benchmarks/{name}.py", "--out", out, env={"GRADSPEC_PUBLISHED": str(folder)})
 
 
 def install(session: nox.Session, *groups: str) -> None:
