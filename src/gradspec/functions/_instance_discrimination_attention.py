@@ -73,8 +73,7 @@ def merged(pairs: Iterator[Pair]) -> Pair:
 
 def _plain(queries: Tensor, keys: Tensor) -> Pair:
     logits = queries @ keys.mT
-    log_sum_exp = logits.logsumexp(-1)
-    return (logits - log_sum_exp.unsqueeze(-1)).exp() @ keys, log_sum_exp
+    return logits.softmax(-1) @ keys, logits.logsumexp(-1)
 
 
 def _flash_reads(queries: Tensor, keys: Tensor) -> bool:

@@ -92,11 +92,10 @@ Moments = tuple[Tensor, Tensor, Tensor, Tensor]
 
 def _moments(queries: Tensor, v: Tensor, keys: Tensor) -> Moments:
     logits, slopes = queries @ keys.mT, v @ keys.mT
-    log_sum_exp = logits.logsumexp(-1)
-    p = (logits - log_sum_exp.unsqueeze(-1)).exp()
+    p = logits.softmax(-1)
     slope = (p * slopes).sum(-1, keepdim=True)
     # Centred before the product: the difference of two large products would lose its digits.
-    return (p * (slopes - slope)) @ keys, p @ keys, slope, log_sum_exp
+    return (p * (slopes - slope)) @ keys, p @ keys, slope, logits.logsumexp(-1)
 
 
 def _merged(*parts: Moments) -> Moments:

@@ -102,11 +102,10 @@ def _of_a_large_bank(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperat
 def _of_a_small_bank(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature) -> tuple[Tensor, Tensor]:
     memory = memory.to(x.dtype)
     logits = x @ memory.mT / temperature
-    log_sum_exp, index = logits.logsumexp(-1, keepdim=True), y.unsqueeze(-1)
-    loss = log_sum_exp - logits.gather(-1, index)
+    index = y.unsqueeze(-1)
+    loss = logits.logsumexp(-1, keepdim=True) - logits.gather(-1, index)
     # p - 1 at y: a small gradient is not the difference of two large means.
-    weights = (logits - log_sum_exp).exp()
-    weights = weights.scatter_add(-1, index, -torch.ones_like(loss))
+    weights = logits.softmax(-1).scatter_add(-1, index, -torch.ones_like(loss))
     return loss.squeeze(-1), weights / temperature @ memory
 
 

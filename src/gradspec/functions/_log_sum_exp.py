@@ -59,7 +59,10 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
     if log_sum_exps.shape[0] == 0:
         raise ValueError("merge_by_log_sum_exp: there is no slice to merge, expected one at least")
     empty = log_sum_exps == -torch.inf
-    total = torch.logsumexp(log_sum_exps, dim=0)
-    # -inf - -inf would be NaN where every slice is empty.
-    weights = (log_sum_exps - total.masked_fill(total == -torch.inf, 0)).exp().unsqueeze(-1)
-    return (weights * outputs.masked_fill(empty.unsqueeze(-1), 0)).sum(0), total
+    largest = log_sum_exps.amax(0).detach()
+    largest = largest.masked_fill(largest == -torch.inf, 0)  # -inf - -inf would be NaN where every slice is empty
+    weights = (log_sum_exps - largest).exp()
+    total = weights.sum(0)
+    # Over their own sum, which is exact where exp(log_sum_exps - log_sum_exp) has lost the digits of large logits.
+    shares = weights / total.masked_fill(total == 0, 1)
+    return (shares.unsqueeze(-1) * outputs.masked_fill(empty.unsqueeze(-1), 0)).sum(0), largest + total.log()

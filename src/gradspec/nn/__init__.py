@@ -2,6 +2,7 @@
 
 from gradspec.nn._linear_average import LinearAverage
 from gradspec.nn._linear_average_promise import LINEAR_AVERAGE
+from gradspec.nn._nearest_neighbours import nearest_neighbour_scores
 from gradspec.nn._shake_block import ShakeBlock
 from gradspec.nn._shake_block_promise import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHORTCUT
 from gradspec.nn._shake_bottle_neck import ShakeBottleNeck
@@ -27,4 +28,5 @@ __all__ = [
     "ShakeResNeXt",
     "ShakeResNet",
     "Shortcut",
+    "nearest_neighbour_scores",
 ]
