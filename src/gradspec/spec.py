@@ -46,8 +46,16 @@ class Supports:
     compile: bool = True
     #: `torch.compile` of a function that calls `torch.func.grad`.
     compile_grad: bool = True
+    #: `torch.compile` of a function that calls `torch.vmap`.
+    compile_vmap: bool = True
+    #: `torch.compile` of a function that calls `torch.func.jvp`.
+    compile_jvp: bool = True
     #: `torch.export.export(...).module()`, then backward.
     export: bool = True
+    #: Fake tensors, which have no values: what compilers and memory estimators trace with.
+    fake: bool = True
+    #: `torch.autocast` around the call.
+    autocast: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from gradspec._verify import verify
 from gradspec.law import Status
@@ -12,6 +13,8 @@ from specimens import DISEASED, HONEST
 
 PROFILE = load_profile("quick")
 BY_NAME = {law.name: law for law in LAWS}
+#: Laws that measure nothing without a CUDA device.
+NEEDS_CUDA = () if torch.cuda.is_available() else ("parity",)
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +28,13 @@ def test_an_honest_function_is_never_broken(honest_report, law):
 
     assert [(v.spec, v.case, v.finding) for v in verdicts if v.status.is_failure] == []
     # Not vacuous: the law says `holds` somewhere.
-    assert Status.HOLDS in {v.status for v in verdicts}
+    assert (Status.NOT_MEASURED if law in NEEDS_CUDA else Status.HOLDS) in {v.status for v in verdicts}
 
 
 @pytest.mark.parametrize(("law", "name"), [(law.name, name) for law in LAWS for name in law.specimens])
 def test_a_disease_is_caught_by_its_law(law, name):
+    if law in NEEDS_CUDA:
+        pytest.skip("no CUDA device on this machine")
     disease = DISEASED[name]
     verdicts = verify([disease.spec], [BY_NAME[law]]).verdicts
     broken = [v.finding.message for v in verdicts if v.status is Status.BROKEN]

@@ -59,6 +59,7 @@ def _cases(make: Make) -> Iterator[Case]:
     yield Case(name="one row", args=(make(1, 3), make(3)))
 
 
+REFUSED = ("forward_mode", "func_grad", "vmap", "compile", "compile_grad", "compile_vmap", "compile_jvp", "export")
 TALLY = FunctionSpec(
     name="tally",
     function=Tally.apply,
@@ -69,7 +70,7 @@ TALLY = FunctionSpec(
     implementation=Tally,
     effects=Effects(writes=("total",)),
     state_after=lambda x, total: {"total": total + x.sum(0)},
-    supports=Supports(forward_mode=False, func_grad=False, vmap=False, compile=False, compile_grad=False, export=False),
+    supports=Supports(**dict.fromkeys(REFUSED, False)),
 )
 
 

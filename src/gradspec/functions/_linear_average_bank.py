@@ -11,6 +11,7 @@ about the bank :math:`M` as one forward pass saw it, whatever has moved since.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -23,9 +24,10 @@ from gradspec.functions._linear_average_journal import Seen
 from gradspec.functions._torch import apply_function
 
 
-def without_autocast(memory: Tensor) -> torch.autocast:
+def without_autocast(memory: Tensor) -> AbstractContextManager[object]:
     """Return the context in which a product keeps the dtype of the bank: a cast would copy all of it."""
-    return torch.autocast(memory.device.type, enabled=False)
+    device = memory.device.type
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
 
 
 def logits(x: Tensor, memory: Tensor, params: Tensor) -> Tensor:

@@ -2,10 +2,13 @@
 
 from gradspec.laws.tensor._adjoint import ADJOINT
 from gradspec.laws.tensor._aliasing import ALIASING
+from gradspec.laws.tensor._autocast import AUTOCAST
 from gradspec.laws.tensor._batched_cotangent import BATCHED_COTANGENT
 from gradspec.laws.tensor._checkpoint import CHECKPOINT
 from gradspec.laws.tensor._compile import COMPILE
 from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
+from gradspec.laws.tensor._compile_jvp import COMPILE_JVP
+from gradspec.laws.tensor._compile_vmap import COMPILE_VMAP
 from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
 from gradspec.laws.tensor._cotangent_linearity import COTANGENT_LINEARITY
 from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
@@ -17,6 +20,8 @@ from gradspec.laws.tensor._empty import EMPTY
 from gradspec.laws.tensor._evaluation import EVALUATION
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._export import EXPORT
+from gradspec.laws.tensor._fake import FAKE
+from gradspec.laws.tensor._first_order_only import FIRST_ORDER_ONLY
 from gradspec.laws.tensor._formula import FORMULA
 from gradspec.laws.tensor._freed import FREED
 from gradspec.laws.tensor._func_grad import FUNC_GRAD
@@ -26,6 +31,8 @@ from gradspec.laws.tensor._jvp import JVP
 from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
 from gradspec.laws.tensor._layout import LAYOUT
 from gradspec.laws.tensor._needs_input_grad import NEEDS_INPUT_GRAD
+from gradspec.laws.tensor._no_host_read import NO_HOST_READ
+from gradspec.laws.tensor._parity import PARITY
 from gradspec.laws.tensor._precision import PRECISION
 from gradspec.laws.tensor._primal import PRIMAL
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
@@ -35,6 +42,7 @@ from gradspec.laws.tensor._scalar import SCALAR
 from gradspec.laws.tensor._second_order import SECOND_ORDER
 from gradspec.laws.tensor._state_transition import STATE_TRANSITION
 from gradspec.laws.tensor._surrogate import SURROGATE
+from gradspec.laws.tensor._undefined_cotangent import UNDEFINED_COTANGENT
 from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor._vmap import VMAP
 from gradspec.laws.tensor._wrong_call import WRONG_CALL
@@ -52,14 +60,20 @@ LAWS = (
     ADJOINT,
     COTANGENT_LINEARITY,
     SECOND_ORDER,
+    FIRST_ORDER_ONLY,
     FUNC_GRAD,
     VMAP,
     COMPILE,
     COMPILE_GRAD,
+    COMPILE_VMAP,
+    COMPILE_JVP,
     EXPORT,
+    FAKE,
     CHECKPOINT,
     BATCHED_COTANGENT,
+    AUTOCAST,
     COTANGENT_LAYOUT,
+    UNDEFINED_COTANGENT,
     NEEDS_INPUT_GRAD,
     RETAINED_GRAPH,
     KEYWORD_CALL,
@@ -79,15 +93,20 @@ LAWS = (
     LAYOUT,
     EMPTY,
     SCALAR,
+    NO_HOST_READ,
+    PARITY,
 )
 
 __all__ = [
     "ADJOINT",
     "ALIASING",
+    "AUTOCAST",
     "BATCHED_COTANGENT",
     "CHECKPOINT",
     "COMPILE",
     "COMPILE_GRAD",
+    "COMPILE_JVP",
+    "COMPILE_VMAP",
     "COTANGENTS_UNTOUCHED",
     "COTANGENT_LAYOUT",
     "COTANGENT_LINEARITY",
@@ -99,6 +118,8 @@ __all__ = [
     "EVALUATION",
     "EXAMPLES",
     "EXPORT",
+    "FAKE",
+    "FIRST_ORDER_ONLY",
     "FORMULA",
     "FREED",
     "FUNC_GRAD",
@@ -109,6 +130,8 @@ __all__ = [
     "LAWS",
     "LAYOUT",
     "NEEDS_INPUT_GRAD",
+    "NO_HOST_READ",
+    "PARITY",
     "PRECISION",
     "PRIMAL",
     "RAW_RETURNS",
@@ -118,6 +141,7 @@ __all__ = [
     "SECOND_ORDER",
     "STATE_TRANSITION",
     "SURROGATE",
+    "UNDEFINED_COTANGENT",
     "VJP",
     "VMAP",
     "WRONG_CALL",

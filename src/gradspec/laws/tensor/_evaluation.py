@@ -47,5 +47,6 @@ EVALUATION = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
+    needs_spec=True,
     specimens=("random_in_evaluation", "gradient_not_at_rest_in_evaluation"),
 )

@@ -73,5 +73,6 @@ REPLAYED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
+    needs_spec=True,
     specimens=("draws_in_backward", "own_generator"),
 )

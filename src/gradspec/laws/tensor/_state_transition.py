@@ -35,6 +35,7 @@ STATE_TRANSITION = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
+    needs_spec=True,
     specimens=(
         "state_moved_in_forward",
         "state_moved_to_a_wrong_value",

@@ -28,6 +28,11 @@ def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
     return call
 
 
+def tracing_backend(trial: Trial) -> str:
+    """Return the backend of a compiled transform: it is in Dynamo's tracing, behind any backend, that gradients go."""
+    return "eager" if trial.profile.backend == "aot_eager" else trial.profile.backend
+
+
 def weights(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
     """Return random weights of the shapes of the outputs."""
     return like(outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())), trial.seed)

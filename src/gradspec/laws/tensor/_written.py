@@ -48,14 +48,14 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
         # What torch.tensor lifts was made by it a moment ago, out of sight.
         lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
         old = set() if lifted else {storage_of(t) for _, t in given}
-        for tensor in _tensors(made):
+        for tensor in tensors_in(made):
             if (key := storage_of(tensor)) not in old:
                 self._born[key] = tensor.untyped_storage()
         return made
 
     def handed_out(self, tensors: Iterable[Any]) -> None:
         """Count the memory of these tensors as the caller's from now on."""
-        for tensor in _tensors(tuple(tensors)):
+        for tensor in tensors_in(tuple(tensors)):
             self._born.pop(storage_of(tensor), None)
 
 
@@ -80,13 +80,14 @@ def _given(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[bool, Tensor]]:
         is_written = argument.alias_info is not None and argument.alias_info.is_write
         # The schema of these operations does not say that they move the running statistics.
         is_written |= argument.name in ("running_mean", "running_var") and "_batch_norm" in str(func)
-        for tensor in _tensors(value):
+        for tensor in tensors_in(value):
             yield is_written, tensor
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested tuples and lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)

@@ -1,0 +1,96 @@
+r"""Under `torch.autocast`, forward and backward work, and are as accurate as plain operations are there.
+
+Why it matters: autocast runs some operations of forward in bfloat16, and nothing of it in backward: what one saved and
+what the other gets are of two dtypes.
+
+What breaks it: a matrix product in forward whose cotangent meets a float32 saved tensor; `torch.amp.custom_fwd` on a
+Function with `setup_context`.
+
+Remedy: compute forward and backward under `torch.autocast(device, enabled=False)`, or cast the saved tensors to the
+cotangent's dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor._call import Inputs, differentiable, gradients, like, outputs
+from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor._reference import on_spec_side, reference
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt or not all(inputs.values[name].is_floating_point() for name in inputs.wrt):
+        return not_applicable("no real floating-point input in this case, for autocast to cast")
+    single, exact = _cast(inputs, torch.float32), _cast(_cast(inputs, torch.float32), torch.float64)
+    # Cotangents that every dtype can hold.
+    v = tuple(t.bfloat16() for t in like(outputs(on_spec_side("primal", trial.spec.primal, *exact.args())), trial.seed))
+    device = exact.values[inputs.wrt[0]].device.type
+    with torch.autocast(device, dtype=torch.bfloat16):
+        y, leaves = _forward(trial.spec.function, single)
+        plain_y, plain_leaves = _forward(reference(trial.spec), single)
+    got = _backward(y, leaves, v)
+    plain = _backward(plain_y, plain_leaves, v)
+    right = _backward(*_forward(reference(trial.spec), exact), v)
+    rounding = max(torch.finfo(t.dtype).eps for t in y if differentiable(t))
+    for name, value in got.items():
+        mine, theirs, truth = value, plain[name], right[name]
+        if mine is None or theirs is None or truth is None:
+            continue  # that a gradient is missing is for the law vjp to say
+        if mine.dtype not in (theirs.dtype, torch.float32):
+            return broken(f"{name} under autocast has another dtype", got=describe(mine), expected=describe(theirs))
+        if (finding := _judge(name, mine, theirs, truth, rounding)) is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _cast(inputs: Inputs, dtype: torch.dtype) -> Inputs:
+    return Inputs({n: v.to(dtype) if differentiable(v) else v for n, v in inputs.values.items()}, inputs.wrt)
+
+
+def _forward(function: Callable[..., Any], inputs: Inputs) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
+    leaves = inputs.leaves()
+    return outputs(function(*inputs.args(leaves))), leaves
+
+
+def _backward(y: tuple[Tensor, ...], leaves: dict[str, Tensor], v: tuple[Tensor, ...]) -> dict[str, Tensor | None]:
+    """Return outputs and gradients by name; backward runs outside autocast, as the documentation of torch says."""
+    got = gradients(y, leaves, tuple(a.to(t.dtype) for a, t in zip(v, y, strict=True)))
+    return {**{f"output {k}": t for k, t in enumerate(y)}, **{f"gradient of `{n}`": g for n, g in got.items()}}
+
+
+def _judge(name: str, got: Tensor, plain: Tensor, right: Tensor, rounding: float) -> Finding:
+    """Allow twice the error of plain operations under autocast, and two units of rounding of the largest element."""
+    if got.numel() == 0:
+        return HOLDS
+    bound = 2 * (plain.double() - right).abs() + 2 * rounding * right.abs().max()
+    excess = (got.detach().double() - right).abs() - bound
+    # `not (excess <= 0)` rather than `excess > 0`: a NaN is wrong.
+    if not bool((~(excess <= 0)).any()):
+        return HOLDS
+    worst = int(excess.detach().nan_to_num(nan=torch.inf).flatten().argmax())
+    return broken(
+        f"{name} under autocast is less accurate than plain operations",
+        argument=name,
+        got=f"{got.flatten()[worst].item():.6g}",
+        expected=f"{right.flatten()[worst].item():.6g}",
+        likely="something is computed in a lower precision than autocast would",
+    )
+
+
+AUTOCAST = Law(
+    name="autocast",
+    family="transforms",
+    statement=r"|\operatorname{autocast}(F) - F_{64}| \le 2\,|\operatorname{autocast}(r) - r_{64}| + \text{ulp}",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    promise="autocast",
+    specimens=("mixes_dtypes_under_autocast", "custom_fwd_with_setup_context", "rounds_to_half_under_autocast"),
+)

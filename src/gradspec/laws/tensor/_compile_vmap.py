@@ -1,0 +1,67 @@
+r"""`torch.compile` of a function that calls `torch.vmap` gives each sample its value and its declared gradient.
+
+Why it matters: per-sample gradients and ensembles are compiled for speed, and there torch 2.13 differentiates the
+forward of a Function that it traces into: the declared gradient is gone, silently.
+
+What breaks it: any Function that is not allowed in the graph; one without a rule for vmap.
+
+Remedy: allow the class in the graph (`torch.compiler.allow_in_graph`), and set `generate_vmap_rule = True`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs, like
+from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, tracing_backend, weighted, weights
+
+WAY = "torch.compile of torch.vmap"
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    v = weights(trial, inputs)
+    loss = weighted(frozen(trial.spec.function, inputs), v)
+    places = tuple(range(len(inputs.wrt)))
+
+    def one(*tensors: Tensor) -> tuple[Tensor, ...]:
+        if not trial.spec.supports.func_grad:
+            return (loss(*tensors),)
+        gradients, value = torch.func.grad_and_value(loss, argnums=places)(*tensors)
+        return (value, *gradients)
+
+    elements = (inputs.tensors(), like(inputs.tensors(), trial.seed + 1))
+    torch._dynamo.reset()
+    compiled = torch.compile(torch.vmap(one), fullgraph=True, backend=tracing_backend(trial))
+    value, *got = compiled(*(torch.stack(column) for column in zip(*elements, strict=True)))
+    for k, element in enumerate(elements):
+        row = Inputs({**inputs.values, **dict(zip(inputs.wrt, element, strict=True))}, inputs.wrt)
+        expected = weighted(frozen(reference(trial.spec), row), v)(*element)
+        if (finding := compare(trial, f"weighted value {k} under {WAY}", value[k], expected)) is not HOLDS:
+            return finding
+        if got:
+            likely = "the custom gradient is dropped silently: the plain derivative of forward is applied"
+            mine = tuple(g[k] for g in got)
+            if (finding := judge(trial, row, WAY, mine, expected_gradients(trial, row, v), likely)) is not HOLDS:
+                return finding
+    return HOLDS
+
+
+COMPILE_VMAP = Law(
+    name="compile_vmap",
+    family="transforms",
+    statement=r"\operatorname{compile}(\operatorname{vmap}(\operatorname{grad}(F))) = "
+    r"\operatorname{vmap}(\operatorname{grad}(r))",
+    check=_check,
+    doc=__doc__ or "",
+    cost="compile",
+    requires=("primal",),
+    promise="compile_vmap",
+    specimens=("dropped_under_compile_vmap",),
+)

@@ -1,0 +1,69 @@
+r"""On fake tensors, forward and backward give the shapes, dtypes, strides and devices that they give on real ones.
+
+Why it matters: compilers, exporters and memory estimators run a function on tensors without values first, and plan
+memory by what they see.
+
+What breaks it: a branch on a value, numpy in forward or backward, a custom operator whose fake kernel disagrees with
+the real one.
+
+Remedy: keep values out of Python's control flow, and hold `register_fake` to the real kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._compare import describe
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    real = _run(trial, inputs)
+    with FakeTensorMode() as mode:
+        values = {n: mode.from_tensor(v) if isinstance(v, Tensor) else v for n, v in inputs.values.items()}
+        fake = _run(trial, Inputs(values, inputs.wrt), tuple(t for n, t in real.items() if n.startswith("cotangent")))
+    for name, expected in real.items():
+        if (got := _kind(fake[name])) != (right := _kind(expected)):
+            return broken(
+                f"{name} is another kind of tensor on fake tensors than on real ones",
+                argument=name,
+                got=got,
+                expected=right,
+                likely="a fake kernel disagrees with the real one, or the code asks which kind of tensor it has",
+            )
+    return HOLDS
+
+
+def _run(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...] = ()) -> dict[str, Any]:
+    """Return outputs, cotangents and gradients by name; the real cotangents are drawn, the fake ones are like them."""
+    leaves = {name: inputs.values[name].detach().requires_grad_() for name in inputs.wrt}
+    y = outputs(trial.spec.function(*(leaves.get(name, value) for name, value in inputs.values.items())))
+    v = tuple(t.new_ones(t.shape) for t in y) if v else like(y, trial.seed)
+    found: dict[str, Any] = {f"output {k}": t for k, t in enumerate(y)}
+    found |= {f"cotangent {k}": t for k, t in enumerate(v)}
+    return found | {f"the gradient of `{name}`": g for name, g in gradients(y, leaves, v).items()}
+
+
+def _kind(value: Any) -> str:
+    if not isinstance(value, Tensor):
+        return repr(value)
+    # The stride of a dimension of one element says nothing.
+    strides = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1]
+    return f"{describe(value)} on {value.device}, strides {strides}"
+
+
+FAKE = Law(
+    name="fake",
+    family="transforms",
+    statement=r"\operatorname{type}(F(\operatorname{fake}(x))) = \operatorname{type}(F(x))",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    promise="fake",
+    specimens=("branches_on_a_value", "wrong_fake_kernel"),
+)

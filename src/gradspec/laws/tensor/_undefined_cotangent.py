@@ -1,0 +1,81 @@
+r"""A cotangent that does not come counts as zero: of an output that nobody uses, or behind which the graph gives none.
+
+Why it matters: a loss rarely uses all outputs, and torch hands backward `None` for the others where
+`ctx.set_materialize_grads(False)` was called.
+
+What breaks it: arithmetic on `None`, a backward that looks at its first cotangent only.
+
+Remedy: test each cotangent for None, or let torch make zeros of them (the default).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.autograd import Function
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
+from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._reference import reference
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    leaves = inputs.leaves()
+    y = _tracked(trial.spec.function(*inputs.args(leaves)))
+    try:
+        got = gradients(tuple(_NoCotangent.apply(t) for t in y), leaves, y)  # type: ignore[no-untyped-call]
+    except Exception as error:
+        return raised(error, "backward without a cotangent", likely="arithmetic on a cotangent that is None")
+    for name, gradient in got.items():
+        if gradient is not None and gradient.any():
+            return broken(
+                f"the gradient of `{name}` without any cotangent is not zero", argument=f"gradient of `{name}`"
+            )
+    return _one_by_one(trial, inputs, len(y)) if len(y) > 1 else HOLDS
+
+
+def _one_by_one(trial: Trial, inputs: Inputs, count: int) -> Finding:
+    for k in range(count):
+        leaves, twins = inputs.leaves(), inputs.leaves()
+        y = _tracked(trial.spec.function(*inputs.args(leaves)))[k : k + 1]
+        right = _tracked(reference(trial.spec)(*inputs.args(twins)))[k : k + 1]
+        v, what = like(y, trial.seed), f"gradient from output {k} alone"
+        try:
+            got = gradients(y, leaves, v)
+        except Exception as error:
+            return raised(error, f"the {what}", likely="arithmetic on a cotangent that is None")
+        if (finding := compare_all(trial, what, got, gradients(right, twins, v))) is not HOLDS:
+            return finding
+    return HOLDS
+
+
+class _NoCotangent(Function):
+    """The identity, through which no cotangent comes back."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor) -> Tensor:
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Tensor) -> None:
+        return None
+
+
+def _tracked(y: Any) -> tuple[Tensor, ...]:
+    return tuple(t for t in outputs(y) if isinstance(t, Tensor) and t.requires_grad)
+
+
+UNDEFINED_COTANGENT = Law(
+    name="undefined_cotangent",
+    family="protocol",
+    statement=r"B(\varnothing) = B(0)",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal",),
+    specimens=("needs_its_cotangent", "crashes_on_an_unused_output", "forgets_the_second_output"),
+)
