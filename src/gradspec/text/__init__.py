@@ -1,17 +1,23 @@
 """Reverse-mode differentiation of text: Variables, Functions, and the engine that carries feedback back."""
 
 from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
+from gradspec.text._context import FunctionNode
 from gradspec.text._function import Function
 from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from gradspec.text._later import later
-from gradspec.text._merge import Part
+from gradspec.text._hooks import HookHandle
+from gradspec.text._later import Later, later
+from gradspec.text._merge import Data, Part
 from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
 from gradspec.text._variable import Variable
 
 __all__ = [
+    "Data",
     "Function",
+    "FunctionNode",
     "GradientEdge",
+    "HookHandle",
+    "Later",
     "Node",
     "Part",
     "Variable",

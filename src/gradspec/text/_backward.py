@@ -47,8 +47,7 @@ def backward(
             what `concurrency` says, and else 1. The result is the same for any number.
 
     Raises:
-        RuntimeError: a variable does not require grad, the graph was freed, a saved Variable was changed, or a
-            backward returned what does not fit its arguments.
+        RuntimeError: a variable does not require grad, the graph was freed, or a saved Variable was changed.
         NotImplementedError: `create_graph` is true.
 
     Example:
