@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -74,7 +74,7 @@ def provenance(seeds: int) -> dict[str, Any]:
     }
 
 
-def sources(out: Path, script: str, *objects: type) -> list[dict[str, Any]]:
+def sources(out: Path, script: str, *objects: Callable[..., Any]) -> list[dict[str, Any]]:
     """Return the files that the run stands on, each group with the hash of its syntax trees.
 
     Args:
@@ -84,7 +84,7 @@ def sources(out: Path, script: str, *objects: type) -> list[dict[str, Any]]:
     """
     package = package_root("gradspec")
     assert package is not None, "it is imported above"
-    ours = sorted({Path(inspect.getfile(thing)).relative_to(package).as_posix() for thing in objects})
+    ours = sorted({Path(inspect.getfile(inspect.unwrap(thing))).relative_to(package).as_posix() for thing in objects})
     scripts = [Path(script).with_name("_digits.py").resolve(), Path(script).resolve()]
     names = [Path(os.path.relpath(path, out.resolve().parent)).as_posix() for path in scripts]
     return [

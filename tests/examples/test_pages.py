@@ -65,7 +65,7 @@ def test_no_measured_number_is_typed(page: Path) -> None:
     assert re.findall(r"\d[\d.]*\s?(?:%|per cent|seconds|minutes)", prose) == []
 
 
-@pytest.mark.parametrize("name", ["shake_digits"])
+@pytest.mark.parametrize("name", ["instance_discrimination", "shake_digits"])
 def test_a_short_run_has_the_form_of_the_committed_record(run, tmp_path: Path, name: str) -> None:
     out = tmp_path / "record.json"
     done = run(f"{name}.py", "--epochs", 1, "--seeds", 1, "--out", out)

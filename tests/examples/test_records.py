@@ -68,6 +68,39 @@ class TestShakeDigits:
         return list(zip(even, shake, strict=True))
 
 
+class TestInstanceDiscrimination:
+    record = read("instance_discrimination")
+
+    def test_with_200_neighbours_the_mean_and_most_seeds_beat_the_pixels(self) -> None:
+        raw, last = self.of(200)
+        assert _mean(last) > raw
+        assert len(last) / 2 < sum(value > raw for value in last) < len(last)
+
+    def test_training_gains_much_over_the_untrained_network(self) -> None:
+        numbers = self.record["numbers"]["k200"]
+        assert numbers["embedding"]["low"] > numbers["untrained"]["high"] + 0.1
+
+    def test_with_five_neighbours_the_pixels_are_ahead(self) -> None:
+        raw, last = self.of(5)
+        assert _mean(last) < raw
+
+    def test_the_best_of_both_are_a_few_images_apart(self) -> None:
+        best_raw = max(self.of(k)[0] for k in (5, 20, 200))
+        best = max(_mean(self.of(k)[1]) for k in (5, 20, 200))
+        assert abs(best_raw - best) < 4 / 797
+
+    def test_far_neighbours_are_as_good_as_near_ones_and_pixels_grow_worse(self) -> None:
+        raw = [self.of(k)[0] for k in (5, 20, 200)]
+        mean = [_mean(self.of(k)[1]) for k in (5, 20, 200)]
+        assert raw == sorted(raw, reverse=True)
+        assert mean[2] >= mean[0]
+
+    def of(self, k: int) -> tuple[float, list[float]]:
+        """Return the accuracy of the pixels, and that of each seed in the end."""
+        last = [run[-1] for run in runs(self.record, f"accuracy_k{k}", "embedding")]
+        return self.record["numbers"][f"k{k}"]["raw"], last
+
+
 MODES = ("even-even", "shake-keep", "shake-shake")
 
 
