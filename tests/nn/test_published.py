@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,31 +11,22 @@ import torch
 
 from gradspec import nn as ours
 from nn.networks import images
+from peers.load import alone
 
-PACKAGES = ("archai", "archai.supergraph", "archai.supergraph.models", "archai.supergraph.models.shakeshake")
+FOLDER = "archai.supergraph.models.shakeshake"
 
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return the published networks by name, without running the packages around them, which import far more."""
-    folder = Path(os.environ.get("GRADSPEC_PEERS", ""))
-    if not (folder / PACKAGES[-1].replace(".", "/")).is_dir():
+    """Return the published networks by name."""
+    site = Path(os.environ.get("GRADSPEC_PEERS", ""))
+    if not (site / FOLDER.replace(".", "/")).is_dir():
         pytest.skip("GRADSPEC_PEERS names no folder with archai 1.0.0 in it")
-    for name in PACKAGES:
-        package = ModuleType(name)
-        package.__path__ = [str(folder / name.replace(".", "/"))]
-        monkeypatch.setitem(sys.modules, name, package)
-    for name in ("shakeshake", "shake_resnet", "shake_resnext"):
-        monkeypatch.delitem(sys.modules, f"{PACKAGES[-1]}.{name}", raising=False)
     # It makes its noise on a GPU, whatever device its input is on.
     monkeypatch.setattr(torch.cuda, "FloatTensor", torch.FloatTensor)
-    resnet = importlib.import_module(f"{PACKAGES[-1]}.shake_resnet")
-    resnext = importlib.import_module(f"{PACKAGES[-1]}.shake_resnext")
+    resnet, resnext = (alone(site, f"{FOLDER}.{name}") for name in ("shake_resnet", "shake_resnext"))
     found = {"ShakeResNet": resnet.ShakeResNet, "ShakeResNeXt": resnext.ShakeResNeXt}
-    found |= {"ShakeBlock": resnet.ShakeBlock, "ShakeBottleNeck": resnext.ShakeBottleNeck}
-    for name in ("shakeshake", "shake_resnet", "shake_resnext"):
-        sys.modules.pop(f"{PACKAGES[-1]}.{name}", None)
-    return found
+    return found | {"ShakeBlock": resnet.ShakeBlock, "ShakeBottleNeck": resnext.ShakeBottleNeck}
 
 
 networks = pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Load one class of a file that cannot be imported: published modules import far more than the class needs."""
+"""Load published classes alone: the packages around them import far more than the classes need."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -36,3 +37,29 @@ def cut(path: Path, name: str) -> type:
     loaded = scope[name]
     assert isinstance(loaded, type)
     return loaded
+
+
+def alone(site: Path, path: str) -> ModuleType:
+    """Import a module of `site` and what it imports beside it, without running the packages around it.
+
+    Args:
+        site: the folder that pip installed the package into.
+        path: the module, by its import path; each package above it stands empty while it is imported.
+
+    Raises:
+        ModuleNotFoundError: `site` has no such module.
+    """
+    top, *_ = parts = path.split(".")
+    mine = {name: module for name, module in sys.modules.items() if name.split(".")[0] == top}
+    try:
+        for name in mine:
+            del sys.modules[name]
+        for depth in range(1, len(parts)):
+            package = ModuleType(".".join(parts[:depth]))
+            package.__path__ = [str(site.joinpath(*parts[:depth]))]
+            sys.modules[package.__name__] = package
+        return importlib.import_module(path)
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == top]:
+            del sys.modules[name]
+        sys.modules.update(mine)

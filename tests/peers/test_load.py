@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
-from peers.load import cut
+from peers.load import alone, cut
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,3 +58,26 @@ def test_a_compiler_traces_into_the_class(module: Path) -> None:
     x = torch.tensor(3.0, requires_grad=True)
     compiled(x).backward()
     assert x.grad == 2.0
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "published" / "nets"
+    folder.mkdir(parents=True)
+    for init in (tmp_path / "published" / "__init__.py", folder / "__init__.py"):
+        init.write_text("raise RuntimeError('nothing around the module runs')\n")
+    (folder / "block.py").write_text("WIDTH = 3\n")
+    (folder / "net.py").write_text("from published.nets.block import WIDTH\n\nDOUBLE = 2 * WIDTH\n")
+    return tmp_path
+
+
+def test_module_is_imported_without_the_packages_around_it(package: Path) -> None:
+    before = dict(sys.modules)
+    assert alone(package, "published.nets.net").DOUBLE == 6
+    assert sys.modules == before
+
+
+def test_missing_module_is_an_error_and_leaves_nothing(package: Path) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"published\.nets\.other"):
+        alone(package, "published.nets.other")
+    assert not any(name.startswith("published") for name in sys.modules)
