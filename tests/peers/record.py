@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from load import cut
+import archai
+from load import alone, cut
 
 from gradspec._verify import verify
-from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP
+from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
+from gradspec.module_spec import ModuleSpec
+from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
 from gradspec.profile import load_profile
 from gradspec.report import Report, write_record
 
@@ -31,11 +34,18 @@ class Peer:
 
     #: The distribution on PyPI, of which the record notes the version.
     package: str
-    #: The class, by its import path: also its name in the record.
+    #: The class, by its import path.
     path: str
-    spec: FunctionSpec
+    spec: FunctionSpec | ModuleSpec
     #: How users of the published class call it.
     call: Callable[[type], Callable[..., Any]]
+    #: Its name in the record; empty: the import path.
+    named: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name in the record."""
+        return self.named or self.path
 
 
 def _apply(cls: Any) -> Callable[..., Any]:
@@ -61,14 +71,28 @@ PEERS = (
         spec=LINEAR_AVERAGE_OP,
         call=_apply,
     ),
+    Peer(package="archai", path=archai.FUNCTION, spec=SHAKE_SHAKE, call=archai.as_published),
+    Peer(package="archai", path=archai.FUNCTION, spec=SHAKE_SHAKE, call=archai.given, named=archai.FUNCTION_GIVEN),
+    *(
+        Peer(package="archai", path=f"{archai.NETWORKS}.{path}", spec=spec, call=archai.on_the_cpu)
+        for path, spec in (
+            ("shake_resnet.ShakeResNet", SHAKE_RESNET),
+            ("shake_resnext.ShakeResNeXt", SHAKE_RESNEXT),
+            ("shake_resnet.ShakeBlock", SHAKE_BLOCK),
+            ("shake_resnext.ShakeBottleNeck", SHAKE_BOTTLE_NECK),
+            ("shakeshake.Shortcut", SHORTCUT),
+        )
+    ),
 )
 
 
-def held(peer: Peer, site: Path) -> FunctionSpec:
+def held(peer: Peer, site: Path) -> FunctionSpec | ModuleSpec:
     """Return our spec about the published implementation in `site`."""
     module, _, name = peer.path.rpartition(".")
+    if isinstance(peer.spec, ModuleSpec):
+        return peer.spec.for_(peer.call(getattr(alone(site, module), name)), name=peer.name)
     cls = cut(site.joinpath(*module.split(".")).with_suffix(".py"), name)
-    return peer.spec.for_(peer.call(cls), name=peer.path, implementation=cls)
+    return peer.spec.for_(peer.call(cls), name=peer.name, implementation=cls)
 
 
 def versions(site: Path) -> dict[str, str]:
@@ -81,12 +105,12 @@ def summary(report: Report) -> str:
     """Return what the report says of each peer, in a form to read: the counts, then each failure."""
     lines = []
     for peer in PEERS:
-        verdicts = report.of(spec=peer.path)
+        verdicts = report.of(spec=peer.name)
         counts = Counter(verdict.status.value for verdict in verdicts)
-        lines += [peer.path, "  " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
+        lines += [peer.name, "  " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
         by_law = Counter(verdict.law for verdict in verdicts if verdict.status.is_failure)
         for law, n in by_law.items():
-            first = next(v for v in report.of(spec=peer.path, law=law) if v.status.is_failure)
+            first = next(v for v in report.of(spec=peer.name, law=law) if v.status.is_failure)
             lines.append(
                 f"  {law}: {n} cases, the first {first.case!r} ({first.status.value}): {first.finding.message}"
             )

@@ -1,0 +1,64 @@
+"""The benchmark runs where the published code is at hand, and the committed record shows what is claimed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("shake_shake.py")
+RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "shake_shake.json"
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(RECORD.read_text())["measurements"]
+    return found
+
+
+def ratio(row: dict[str, Any], of: str, to: str) -> float:
+    (found,) = (r["median"] for r in row["ratios"] if (r["of"], r["to"]) == (of, to))
+    return float(found)
+
+
+def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
+    site = os.environ.get("GRADSPEC_PEERS", "")
+    if not (Path(site) / "archai").is_dir():
+        pytest.skip("GRADSPEC_PEERS names no folder with archai 1.0.0 in it")
+    out = tmp_path / "record.json"
+    small = ["--samples", "2", "--depth", "8", "--batch", "2", "--rounds", "2", "--threads", "1"]
+    subprocess.run([sys.executable, SCRIPT, "--site", site, *small, "--out", out], check=True, capture_output=True)
+    new, committed = json.loads(out.read_text()), json.loads(RECORD.read_text())
+    assert new.keys() == committed.keys()
+    assert new["provenance"].keys() == committed["provenance"].keys()
+    assert [row.keys() for row in new["measurements"]] == [row.keys() for row in committed["measurements"]]
+
+
+def test_record_names_what_stands_in_for_the_gpu() -> None:
+    assert "torch.FloatTensor stands in for the torch.cuda.FloatTensor" in json.loads(RECORD.read_text())["what"]
+
+
+@pytest.mark.parametrize("memory", ["fresh from the system", "recycled by the allocator"])
+def test_function_is_twice_as_fast_as_the_published_one_and_near_the_least_traffic(
+    rows: list[dict[str, Any]], memory: str
+) -> None:
+    (row,) = (row for row in rows if row.get("memory") == memory)
+    assert row["shape"] == [128, 64, 32, 32]
+    assert ratio(row, "ShakeShake", "published") <= 1 / 2
+    assert ratio(row, "ShakeShake", "traffic") <= 2
+
+
+def test_training_step_is_not_slower(rows: list[dict[str, Any]]) -> None:
+    (row,) = (row for row in rows if row["what"] == "a training step of ShakeResNet(26, 32, 10)")
+    assert row["batch"] == [32, 3, 32, 32]
+    assert ratio(row, "ShakeResNet", "published") <= 1
+
+
+def test_fused_evaluation_takes_less_than_three_quarters(rows: list[dict[str, Any]]) -> None:
+    (row,) = (row for row in rows if row["what"] == "evaluation of ShakeResNet(26, 32, 10)")
+    assert ratio(row, "fused", "published") <= 1 / 1.3
