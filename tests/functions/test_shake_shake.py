@@ -144,9 +144,10 @@ def test_evaluation_is_the_mean_draws_nothing_and_halves_the_gradient(function, 
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_training_without_grad_mixes_all_the_same():
+@pytest.mark.parametrize("function", [ShakeShake.apply, shake_shake], ids=["apply", "shake_shake"])
+def test_training_without_grad_mixes_all_the_same(function):
     with torch.no_grad():
-        y = ShakeShake.apply(*branches(4, 3))
+        y = function(*branches(4, 3))
 
     assert y.unique().numel() == 4
 

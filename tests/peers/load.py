@@ -32,7 +32,8 @@ def cut(path: Path, name: str) -> type:
     module = ModuleType(f"cut_out_of_{path.stem}")
     sys.modules[module.__name__] = module  # torch.compile imports the module of what it traces
     scope = vars(module)
-    scope |= {"torch": torch, "nn": torch.nn, "Tensor": torch.Tensor, "Function": torch.autograd.Function}
+    scope |= {"torch": torch, "nn": torch.nn, "Tensor": torch.Tensor}
+    scope |= {"Function": torch.autograd.Function, "Variable": torch.autograd.Variable}
     exec(compile(alone, str(path), "exec"), scope)  # the file's own name and lines, so that a traceback points there
     loaded = scope[name]
     assert isinstance(loaded, type)
@@ -44,22 +45,14 @@ def alone(site: Path, path: str) -> ModuleType:
 
     Args:
         site: the folder that pip installed the package into.
-        path: the module, by its import path; each package above it stands empty while it is imported.
+        path: the module, by its import path; the packages above it stay empty, for as long as the process lives.
 
     Raises:
         ModuleNotFoundError: `site` has no such module.
     """
-    top, *_ = parts = path.split(".")
-    mine = {name: module for name, module in sys.modules.items() if name.split(".")[0] == top}
-    try:
-        for name in mine:
-            del sys.modules[name]
-        for depth in range(1, len(parts)):
-            package = ModuleType(".".join(parts[:depth]))
-            package.__path__ = [str(site.joinpath(*parts[:depth]))]
-            sys.modules[package.__name__] = package
-        return importlib.import_module(path)
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == top]:
-            del sys.modules[name]
-        sys.modules.update(mine)
+    parts = path.split(".")
+    for depth in range(1, len(parts)):
+        package = ModuleType(".".join(parts[:depth]))
+        package.__path__ = [str(site.joinpath(*parts[:depth]))]
+        sys.modules.setdefault(package.__name__, package)
+    return importlib.import_module(path)

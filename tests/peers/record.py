@@ -12,20 +12,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import archai
+import shake_shake
 from load import alone, cut
 
 from gradspec._verify import verify
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
+from gradspec.functions._shake_shake_differences import ON_THE_CPU, PUBLISHED
 from gradspec.module_spec import ModuleSpec
 from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
+from gradspec.nn._shake_differences import FOLDER
 from gradspec.profile import load_profile
 from gradspec.report import Report, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradspec.spec import FunctionSpec
+    from gradspec.spec import FunctionSpec, Noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,8 @@ class Peer:
     spec: FunctionSpec | ModuleSpec
     #: How users of the published class call it.
     call: Callable[[type], Callable[..., Any]]
+    #: How users of the published class draw its noise, from our spec's and the class; where there is noise.
+    noise: Callable[[Noise, type], Noise] | None = None
     #: Its name in the record; empty: the import path.
     named: str = ""
 
@@ -71,10 +75,17 @@ PEERS = (
         spec=LINEAR_AVERAGE_OP,
         call=_apply,
     ),
-    Peer(package="archai", path=archai.FUNCTION, spec=SHAKE_SHAKE, call=archai.as_published),
-    Peer(package="archai", path=archai.FUNCTION, spec=SHAKE_SHAKE, call=archai.given, named=archai.FUNCTION_GIVEN),
+    Peer(package="archai", path=PUBLISHED, spec=SHAKE_SHAKE, call=shake_shake.as_published),
+    Peer(
+        package="archai",
+        path=PUBLISHED,
+        spec=SHAKE_SHAKE,
+        call=shake_shake.given,
+        noise=shake_shake.drawn,
+        named=ON_THE_CPU,
+    ),
     *(
-        Peer(package="archai", path=f"{archai.NETWORKS}.{path}", spec=spec, call=archai.on_the_cpu)
+        Peer(package="archai", path=f"{FOLDER}.{path}", spec=spec, call=shake_shake.on_the_cpu)
         for path, spec in (
             ("shake_resnet.ShakeResNet", SHAKE_RESNET),
             ("shake_resnext.ShakeResNeXt", SHAKE_RESNEXT),
@@ -91,8 +102,12 @@ def held(peer: Peer, site: Path) -> FunctionSpec | ModuleSpec:
     module, _, name = peer.path.rpartition(".")
     if isinstance(peer.spec, ModuleSpec):
         return peer.spec.for_(peer.call(getattr(alone(site, module), name)), name=peer.name)
-    cls = cut(site.joinpath(*module.split(".")).with_suffix(".py"), name)
-    return peer.spec.for_(peer.call(cls), name=peer.name, implementation=cls)
+    file = site.joinpath(*module.split(".")).with_suffix(".py")
+    cls = cut(file, name)
+    ours = peer.spec.noise
+    # Another copy of the class draws: what stands in for its source of noise differs.
+    noise = peer.noise(ours, cut(file, name)) if peer.noise and ours else None
+    return peer.spec.for_(peer.call(cls), name=peer.name, implementation=cls, noise=noise)
 
 
 def versions(site: Path) -> dict[str, str]:

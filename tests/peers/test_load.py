@@ -9,6 +9,7 @@ import torch
 from peers.load import alone, cut
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MODULE = """\
@@ -61,23 +62,24 @@ def test_a_compiler_traces_into_the_class(module: Path) -> None:
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def package(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "published" / "nets"
     folder.mkdir(parents=True)
     for init in (tmp_path / "published" / "__init__.py", folder / "__init__.py"):
         init.write_text("raise RuntimeError('nothing around the module runs')\n")
     (folder / "block.py").write_text("WIDTH = 3\n")
     (folder / "net.py").write_text("from published.nets.block import WIDTH\n\nDOUBLE = 2 * WIDTH\n")
-    return tmp_path
+    yield tmp_path
+    for name in [name for name in sys.modules if name.split(".")[0] == "published"]:
+        del sys.modules[name]
 
 
 def test_module_is_imported_without_the_packages_around_it(package: Path) -> None:
-    before = dict(sys.modules)
-    assert alone(package, "published.nets.net").DOUBLE == 6
-    assert sys.modules == before
+    net = alone(package, "published.nets.net")
+    assert net.DOUBLE == 6
+    assert alone(package, "published.nets.net") is net
 
 
-def test_missing_module_is_an_error_and_leaves_nothing(package: Path) -> None:
+def test_missing_module_is_an_error(package: Path) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"published\.nets\.other"):
         alone(package, "published.nets.other")
-    assert not any(name.startswith("published") for name in sys.modules)

@@ -12,6 +12,7 @@ from gradspec.functions import _shake_shake_noise as noise
 from gradspec.functions import _shake_shake_promise as promise
 from gradspec.functions._coefficient import Coefficient as Weight
 from gradspec.functions._coefficient import save_coefficient, saved_coefficient
+from gradspec.functions._shake_shake_differences import DIFFERENCES
 from gradspec.functions._shake_shake_mix import mix, mix_in_place, stop_gradient_form
 from gradspec.functions._shake_shake_noise import EVEN, EVENS
 from gradspec.functions._torch import allow_in_graph
@@ -210,6 +211,7 @@ SHAKE_SHAKE = FunctionSpec(
     documents=(ShakeShake, shake_shake, mix_branches),
     formula=Formula(primal="alpha*x1 + (1 - alpha)*x2", surrogate="beta*x1 + (1 - beta)*x2"),
     references=(promise.SHAKE_SHAKE_2017,),
+    differences=DIFFERENCES,
     noise=Noise(
         names=("alpha", "beta"),
         drawing=lambda x1, x2: ShakeShake.apply(x1, x2),

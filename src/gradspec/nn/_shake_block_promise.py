@@ -7,6 +7,7 @@ from typing import Any
 
 from gradspec.functions._shake_shake_promise import SHAKE_SHAKE_2017
 from gradspec.module_spec import ModuleCase, ModuleSpec
+from gradspec.nn import _shake_differences as differences
 from gradspec.nn import _shake_state_promise as state
 from gradspec.nn._shake_block import ShakeBlock
 from gradspec.nn._shake_bottle_neck import ShakeBottleNeck
@@ -95,6 +96,7 @@ SHORTCUT = ModuleSpec(
     returns=BLOCK_OUTPUT,
     documents=(Shortcut,),
     references=(SHAKE_SHAKE_2017,),
+    differences=differences.SHORTCUT,
 )
 SHAKE_BLOCK = ModuleSpec(
     name="shake_block",
@@ -113,6 +115,7 @@ SHAKE_BLOCK = ModuleSpec(
     returns=BLOCK_OUTPUT,
     documents=(ShakeBlock,),
     references=(SHAKE_SHAKE_2017,),
+    differences=differences.SHAKE_BLOCK,
 )
 SHAKE_BOTTLE_NECK = ModuleSpec(
     name="shake_bottle_neck",
@@ -133,4 +136,5 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     returns=BLOCK_OUTPUT,
     documents=(ShakeBottleNeck,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
+    differences=differences.SHAKE_BOTTLE_NECK,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gradspec.functions._shake_shake_promise import SHAKE_SHAKE_2017
 from gradspec.module_spec import ModuleCase, ModuleSpec
+from gradspec.nn import _shake_differences as differences
 from gradspec.nn import _shake_state_promise as state
 from gradspec.nn._shake_block_promise import RESNEXT_2017, images, size, wrong
 from gradspec.nn._shake_resnet import ShakeResNet
@@ -61,6 +62,7 @@ SHAKE_RESNET = ModuleSpec(
     returns="The logits, of shape (B, label).",
     documents=(ShakeResNet,),
     references=(SHAKE_SHAKE_2017,),
+    differences=differences.SHAKE_RESNET,
 )
 SHAKE_RESNEXT = ModuleSpec(
     name="shake_resnext",
@@ -80,4 +82,5 @@ SHAKE_RESNEXT = ModuleSpec(
     returns="The logits, of shape (B, label).",
     documents=(ShakeResNeXt,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
+    differences=differences.SHAKE_RESNEXT,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FUNCTION = "archai.supergraph.models.shakeshake.shakeshake.ShakeShake"
-#: In the record, the same class with the weights that a case gives in place of those that it would draw.
-FUNCTION_GIVEN = f"{FUNCTION}, its noise given"
-NETWORKS = "archai.supergraph.models.shakeshake"
-
+    from gradspec.spec import Noise
 
 class _Torch:
     """torch, but for `torch.cuda.FloatTensor`."""
@@ -37,24 +34,34 @@ def given(cls: Any) -> Callable[..., Any]:
 
     Backward draws when it runs, so it takes the `beta` of the last call.
     """
-    drawn: dict[str, Any] = {}
+    weight: dict[str, Any] = {}
 
     class FloatTensor:
         def __init__(self, count: int) -> None:
             self.count = count
 
         def uniform_(self) -> Tensor:
-            return torch.as_tensor(drawn["next"], dtype=torch.float32).reshape(-1).expand(self.count)
+            return torch.as_tensor(weight["next"], dtype=torch.float32).reshape(-1).expand(self.count)
 
     cls.forward.__globals__["torch"] = _Torch(FloatTensor)
 
     def mix_branches(x1: Tensor, x2: Tensor, alpha: Any, beta: Any) -> Tensor:
-        drawn["next"] = alpha
+        weight["next"] = alpha
         y: Tensor = cls.apply(x1, x2, True)
-        drawn["next"] = beta
+        weight["next"] = beta
         return y
 
     return mix_branches
+
+
+def drawn(noise: Noise, cls: Any) -> Noise:
+    """Return the forms of the class that draw, and evaluate, in place of ours."""
+    cls.forward.__globals__["torch"] = _Torch(torch.FloatTensor)
+    return replace(
+        noise,
+        drawing=lambda x1, x2: cls.apply(x1, x2),
+        evaluation=lambda x1, x2: cls.apply(x1, x2, False),
+    )
 
 
 def on_the_cpu(network: Any) -> Any:
