@@ -17,9 +17,9 @@ ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn"]
-PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1"]
+PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
-BENCHMARKS = ("gradient_scaling", "memory_bank")
+BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
@@ -66,11 +66,13 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def peers(session: nox.Session) -> None:
-    """Hold the published implementations to our specs, and write the record that the pages show."""
-    install(session)
+    """Hold the published implementations to our specs, write the record that the pages show, and compare networks."""
+    install(session, "test")
     folder = BUILD / "peers" / "site-packages"
     session.install("--no-deps", "--upgrade", "--target", str(folder), *PEERS)
     session.run("python", "tests/peers/record.py", "--site", str(folder), "--out", "docs/records/peers.json")
+    at_hand = {"GRADSPEC_PEERS": str(folder.resolve())}
+    session.run("pytest", "tests/nn", "tests/benchmarks/test_shake_shake.py", env=at_hand)
 
 
 @nox.session(default=False)

@@ -115,7 +115,8 @@ def network(published: ModuleType, *, training: bool, depth: int, batch: int, ro
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--site", type=Path, required=True, help="the folder that holds archai 1.0.0")
+    site = os.environ.get("GRADSPEC_PUBLISHED", "build/peers/site-packages")
+    parser.add_argument("--site", type=Path, default=site, help="the folder that holds archai 1.0.0")
     parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
     parser.add_argument("--samples", type=int, default=SHAPE[0], help="the batch of the function")
     parser.add_argument("--depth", type=int, default=26, help="the depth of the network")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gradspec.spec import Noise
 
+
 class _Torch:
     """torch, but for `torch.cuda.FloatTensor`."""
 
