@@ -377,3 +377,14 @@ def test_a_backward_pass_allocates_the_gradients_that_are_needed(needed):
     cotangent = torch.ones_like(y)
 
     assert needed <= allocated(lambda: torch.autograd.grad(y, wrt, cotangent)) / x1.nbytes < needed + 0.1
+
+
+@pytest.mark.parametrize("mapped", [0, 1])
+def test_vmap_over_one_branch_alone_mixes_it_with_the_other(mapped):
+    torch.manual_seed(0)
+    many, one = torch.randn(5, 4, 3), torch.randn(4, 3)
+    dims = (0, None) if mapped == 0 else (None, 0)
+    args = (many, one) if mapped == 0 else (one, many)
+
+    y = torch.vmap(lambda x1, x2: mix_branches(x1, x2, 0.25, 0.5), in_dims=dims)(*args)
+    assert torch.equal(y, 0.25 * args[0] + 0.75 * args[1])
