@@ -37,3 +37,11 @@ class ReachesUnderTheCotangent(Scale):
     @staticmethod
     def backward(ctx, y_bar):
         return ctx.factor * y_bar.data, None
+
+
+@diseased(forward_over_reverse=r"gradient under jvp of `x` differs")
+class AnotherGradientBesideATangent(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        doubled = torch._C._functorch.is_gradtrackingtensor(x) and torch._C._functorch.maybe_get_level(x) > 1
+        return super().apply(x, factor * (2 if doubled else 1))

@@ -26,6 +26,8 @@ class Mutation:
     change: Change
     #: Whether only a function with several differentiated arguments can have it.
     several: bool = False
+    #: Whether a class can have it, where the method does not say so.
+    can: Callable[[Any], bool] = lambda cls: True
 
     def infect(self, cls: type) -> None:
         """Replace the method, for good: call it in a process that ends afterwards."""

@@ -96,6 +96,18 @@ def _all_needed(cls: type, backward: Any) -> Any:
     return lambda ctx, *y_bars: backward(_AllNeeded(ctx), *y_bars)
 
 
+def _has_apply(cls: type) -> bool:
+    return "apply" in vars(cls)
+
+
+def _has_vmap_rule(cls: Any) -> bool:
+    return bool(cls.generate_vmap_rule)
+
+
+def _is_allowed_in_graph(cls: type) -> bool:
+    return id(cls) in torch._dynamo.trace_rules._allowed_callable_ids
+
+
 def _no_vmap_rule(cls: Any) -> None:
     cls.generate_vmap_rule = False
 
@@ -158,7 +170,7 @@ MUTATIONS = (
     Mutation(name="untracked_alias", method="forward", change=on_output(_alias)),
     Mutation(name="input_on_ctx", method="setup_context", change=after_setup(_keep_input)),
     Mutation(name="output_on_ctx", method="setup_context", change=after_setup(_keep_output)),
-    Mutation(name="positional_only", method="class", change=on_class(_positional_only)),
+    Mutation(name="positional_only", method="class", change=on_class(_positional_only), can=_has_apply),
     Mutation(name="reads_a_number", method="forward", change=before_forward(_reads_a_number)),
     Mutation(name="draws_in_secret", method="forward", change=before_forward(lambda x: torch.rand(()))),
     Mutation(name="prints", method="backward", change=before_backward(lambda c, v: print("backward"))),
@@ -172,7 +184,9 @@ MUTATIONS = (
     Mutation(name="needs_a_batch_dimension", method="backward", change=before_backward(_row)),
     Mutation(name="input_viewed", method="forward", change=before_forward(lambda x: x.view(-1))),
     # transforms
-    Mutation(name="no_vmap_rule", method="class", change=on_class(_no_vmap_rule)),
-    Mutation(name="not_allowed_in_graph", method="class", change=on_class(_not_allowed_in_graph)),
-    Mutation(name="no_export_branch", method="class", change=on_class(_no_export_branch)),
+    Mutation(name="no_vmap_rule", method="class", change=on_class(_no_vmap_rule), can=_has_vmap_rule),
+    Mutation(
+        name="not_allowed_in_graph", method="class", change=on_class(_not_allowed_in_graph), can=_is_allowed_in_graph
+    ),
+    Mutation(name="no_export_branch", method="class", change=on_class(_no_export_branch), can=_has_apply),
 )

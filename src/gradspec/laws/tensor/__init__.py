@@ -23,6 +23,7 @@ from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._fake import FAKE
 from gradspec.laws.tensor._first_order_only import FIRST_ORDER_ONLY
 from gradspec.laws.tensor._formula import FORMULA
+from gradspec.laws.tensor._forward_over_reverse import FORWARD_OVER_REVERSE
 from gradspec.laws.tensor._freed import FREED
 from gradspec.laws.tensor._func_grad import FUNC_GRAD
 from gradspec.laws.tensor._global_state import GLOBAL_STATE
@@ -61,6 +62,7 @@ LAWS = (
     COTANGENT_LINEARITY,
     SECOND_ORDER,
     FIRST_ORDER_ONLY,
+    FORWARD_OVER_REVERSE,
     FUNC_GRAD,
     VMAP,
     COMPILE,
@@ -121,6 +123,7 @@ __all__ = [
     "FAKE",
     "FIRST_ORDER_ONLY",
     "FORMULA",
+    "FORWARD_OVER_REVERSE",
     "FREED",
     "FUNC_GRAD",
     "GLOBAL_STATE",

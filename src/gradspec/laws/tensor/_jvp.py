@@ -14,9 +14,12 @@ import torch
 from torch.autograd import forward_ad
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
-from gradspec.laws.tensor._call import Inputs, like, pushforward
+from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
 from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor._reference import on_spec_side, reference
+
+#: The values and the tangents of the outputs.
+_Dual = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor | None, ...]]
 
 
 def _check(trial: Trial) -> Finding:
@@ -26,34 +29,32 @@ def _check(trial: Trial) -> Finding:
     x = inputs.tensors()
     u = like(x, trial.seed)
     expected = pushforward(inputs.closed(reference(trial.spec)), x, u)[1]
+    value = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     for way, forward_mode in (("torch.func.jvp", _by_func), ("dual tensors", _by_dual_tensors)):
         try:
             got = forward_mode(trial, inputs, x, u)
         except Exception as error:
             return raised(error, way)
-        for mine, theirs in zip(got, expected, strict=True):
-            finding = compare(trial, f"tangent of the output by {way}", mine, theirs)
-            if finding is not HOLDS:
-                return finding
+        for what, mine, theirs in zip(("value", "tangent"), got, (value, expected), strict=True):
+            for a, b in zip(mine, theirs, strict=True):
+                if (finding := compare(trial, f"{what} of the output by {way}", a, b)) is not HOLDS:
+                    return finding
     return HOLDS
 
 
-def _by_func(
-    trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]
-) -> tuple[torch.Tensor | None, ...]:
-    return pushforward(inputs.closed(trial.spec.function), x, u)[1]
+def _by_func(trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]) -> _Dual:
+    return pushforward(inputs.closed(trial.spec.function), x, u)
 
 
-def _by_dual_tensors(
-    trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]
-) -> tuple[torch.Tensor | None, ...]:
+def _by_dual_tensors(trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]) -> _Dual:
     with forward_ad.dual_level():
         duals = (
             forward_ad.make_dual(a, b)  # type: ignore[no-untyped-call]
             for a, b in zip(x, u, strict=True)
         )
         y = inputs.closed(trial.spec.function)(*duals)
-        return tuple(forward_ad.unpack_dual(t).tangent for t in y)  # type: ignore[no-untyped-call]
+        pairs = [forward_ad.unpack_dual(t) for t in y]  # type: ignore[no-untyped-call]
+        return tuple(pair.primal for pair in pairs), tuple(pair.tangent for pair in pairs)
 
 
 JVP = Law(

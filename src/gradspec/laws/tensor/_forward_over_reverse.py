@@ -1,0 +1,64 @@
+r"""Forward mode over the backward pass, `jvp` of `grad`, gives the reference's product of Hessian and vector.
+
+Why it matters: it is how torch computes a Hessian (`torch.func.hessian`), and the cheapest Hessian-vector product;
+backward runs there on an input that carries a tangent.
+
+What breaks it: a forward or a backward that is another function where a tangent comes along, `.data` in backward.
+
+Remedy: compute with torch operations in all three methods, and treat an input with a tangent as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
+from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._reference import reference
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    supports = trial.spec.supports
+    if not (supports.func_grad and supports.double_backward):
+        return not_applicable("the spec promises no torch.func.grad, or no second derivative")
+    x = inputs.tensors()
+    u = like(x, trial.seed)
+    got = pushforward(_gradient(trial.spec.function, inputs, trial), x, u)
+    expected = pushforward(_gradient(reference(trial.spec), inputs, trial), x, u)
+    for way, mine, theirs in zip(("gradient under jvp", "Hessian times vector"), got, expected, strict=True):
+        for name, a, b in zip(inputs.wrt, mine, theirs, strict=True):
+            if (finding := compare(trial, f"{way} of `{name}`", a, b)) is not HOLDS:
+                return finding
+    return HOLDS
+
+
+def _gradient(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> Callable[..., Any]:
+    """Return the gradient of `sum(v |y|^2) / 2`: the square gives a linear function a Hessian too."""
+
+    def loss(*tensors: Tensor) -> Tensor:
+        y = outputs(inputs.closed(function)(*tensors))
+        v = like(tuple(t.abs() for t in y), trial.seed)
+        return torch.stack([(a * (t * t.conj()).real).sum() for a, t in zip(v, y, strict=True)]).sum() / 2
+
+    return torch.func.grad(loss, argnums=tuple(range(len(inputs.wrt))))
+
+
+FORWARD_OVER_REVERSE = Law(
+    name="forward_over_reverse",
+    family="derivative",
+    statement=r"\operatorname{jvp}(\operatorname{grad} F) = \operatorname{jvp}(\operatorname{grad} r)",
+    check=_check,
+    doc=__doc__ or "",
+    needs_spec=True,
+    requires=("primal",),
+    promise="forward_mode",
+    specimens=("another_gradient_beside_a_tangent",),
+)
