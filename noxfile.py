@@ -91,6 +91,7 @@ def bench(session: nox.Session) -> None:
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
         session.run("python", f"tests/benchmarks/{name}.py", "--out", out, env={"GRADSPEC_PUBLISHED": str(folder)})
+    session.run("python", "tests/benchmarks/text_engine.py", "--out", "docs/records/benchmarks/text_engine.json")
 
 
 def install(session: nox.Session, *groups: str) -> None:

@@ -171,7 +171,9 @@ class FunctionNode(Node):
     def _after(self, returned: Any, given: Sequence[Variable | None]) -> Sequence[Variable | None]:
         """Return what `backward` returned as one gradient, or None, for each edge."""
         gradients: list[Variable | None] = []
-        values = self._counted(returned)
+        values = returned if isinstance(returned, tuple) else (returned,)
+        if len(values) != len(self._slots):
+            values = self._counted(values)
         for place, (slot, value) in enumerate(zip(self._slots, values, strict=False)):
             if slot == 1:
                 gradients.append(self._stamped(value))
@@ -182,13 +184,13 @@ class FunctionNode(Node):
                     f"function {self.name()} returned a gradient different than None at position {place}, but the "
                     "corresponding forward input was not a Variable"
                 )
-        gradients += [None] * (len(self._edges) - len(gradients))
+        if len(gradients) < len(self._edges):
+            gradients += [None] * (len(self._edges) - len(gradients))
         if self._posthooks:
             return replace_each(self._posthooks, tuple(gradients), tuple(given))
         return gradients
 
-    def _counted(self, returned: Any) -> tuple[Any, ...]:
-        values = returned if isinstance(returned, tuple) else (returned,)
+    def _counted(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         expected, got = len(self._slots), len(values)
         if got > expected and all(value is None for value in values[expected:]):
             values = values[:expected]
@@ -235,8 +237,9 @@ class FunctionNode(Node):
 
     def _free(self) -> None:
         # As in torch: a node that saved nothing may run again, unless it reads `saved_variables`.
-        self._lost = self._lost or self._saved is not None
-        self._saved, self._freed = None, True
+        if self._saved is not None:
+            self._saved, self._lost = None, True
+        self._freed = True
 
     def _output_changed(self, output_nr: int) -> None:
         self._changed_outputs |= {output_nr}

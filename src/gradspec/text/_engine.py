@@ -71,23 +71,21 @@ class Pass:
 
     def ready_nodes(self) -> Iterator[tuple[FunctionNode, list[Variable | None]]]:
         """Yield each node that is ready, the latest call first, with the gradients of its outputs."""
-        for (target, output_nr), seed in self._seeds:
-            self._send(target, output_nr, FIRST, seed)
-        self._seeds = ()
+        seeds, self._seeds = self._seeds, ()
+        self._send([edge for edge, _ in seeds], [gradient for _, gradient in seeds], FIRST)
         while self._ready:
             _, node = heappop(self._ready)
-            gradients = self._gradients(node, node._outputs)
-            if not any(gradient is not None for gradient in gradients):
+            arrived = self._arrived.pop(node, None)
+            if arrived is None:
                 self.deliver(node, repeat(None))  # nothing was said of it, so nothing below it is asked
-            elif node in self._runs:
+                continue
+            gradients = self._merged(node, arrived, node._outputs)
+            if node in self._runs:
                 yield node, gradients
 
     def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
         """Send what a node's backward returned along its edges."""
-        rank = -node._sequence_nr
-        for (target, output_nr), gradient in zip(node._edges, gradients, strict=False):
-            if target is not None:
-                self._send(target, output_nr, rank, gradient)
+        self._send(node._edges, gradients, -node._sequence_nr)
 
     def commit(self, *, retain_graph: bool) -> None:
         """Write the gradients into `.grad`, and free what the nodes saved: all of it, or none if anything fails."""
@@ -132,43 +130,54 @@ class Pass:
             self._reached = {edge for edge in edges if edge in self._wanted}
         return Counter([target for target, _ in edges if target is not None])
 
-    def _send(self, node: Node, output_nr: int, rank: float, gradient: Variable | None) -> None:
-        if self._wanted is not None and not self.wants((node, output_nr)):
-            return
-        if gradient is not None:
-            self._arrived.setdefault(node, []).append((rank, output_nr, gradient))
-        self._waiting[node] -= 1
-        if self._waiting[node]:
-            return
-        if isinstance(node, FunctionNode):
-            heappush(self._ready, (-node._sequence_nr, node))
-            return
-        (total,) = self._gradients(node, 1)
-        # The leaf may have been told since that it needs no gradient.
-        leaf = node.variable if isinstance(node, AccumulateGrad) else None
-        if leaf is not None and leaf._requires_grad and total is not None and self._wanted is None:
-            self.accumulate(leaf, total)
+    def _send(self, edges: Sequence[Edge], gradients: Iterable[Variable | None], rank: float) -> None:
+        waiting, arrived = self._waiting, self._arrived
+        for edge, gradient in zip(edges, gradients, strict=False):
+            node, output_nr = edge
+            if node is None or (self._wanted is not None and not self.wants(edge)):
+                continue
+            if gradient is not None:
+                if node in arrived:
+                    arrived[node].append((rank, output_nr, gradient))
+                else:
+                    arrived[node] = [(rank, output_nr, gradient)]
+            waiting[node] -= 1
+            if waiting[node]:
+                continue
+            if isinstance(node, FunctionNode):
+                heappush(self._ready, (-node._sequence_nr, node))
+            elif isinstance(node, AccumulateGrad) and node in arrived:
+                (total,) = self._merged(node, arrived.pop(node), 1)
+                # The leaf may have been told since that it needs no gradient.
+                if total is not None and self._wanted is None and node.variable._requires_grad:
+                    self.accumulate(node.variable, total)
 
-    def _gradients(self, node: Node, outputs: int) -> list[Variable | None]:
+    def _merged(self, node: Node, arrived: list[tuple[float, int, Variable]], outputs: int) -> list[Variable | None]:
         """Merge what arrived at a node, in an order that does not depend on who finished first."""
-        arrived = self._arrived.pop(node, [])
-        if len(arrived) > 1:
+        if len(arrived) == outputs == 1:
+            gradients: list[Variable | None] = [arrived[0][2]]
+        else:
             arrived.sort(key=itemgetter(0))
-        gradients: list[Variable | None] = [
-            merge(found) if (found := [g for _, output, g in arrived if output == place]) else None
-            for place in range(outputs)
-        ]
+            places: list[list[Variable]] = [[] for _ in range(outputs)]
+            for _, output_nr, gradient in arrived:
+                places[output_nr].append(gradient)
+            gradients = [merge(found) if found else None for found in places]
+        if node._variable_hooks or node._retained or self._wanted is not None:
+            self._show(node, gradients)
+        return gradients
+
+    def _show(self, node: Node, gradients: list[Variable | None]) -> None:
+        """Let the hooks of the node's Variables replace their gradients, and keep what somebody asked for."""
         for place, hooks in (node._variable_hooks or {}).items():
             gradients[place] = _hooked(hooks, gradients[place])
         for place, retained in (node._retained or {}).items():
-            variable, gradient = retained(), gradients[place]
-            if variable is not None and gradient is not None:
-                self.accumulate(variable, gradient)
+            variable, kept = retained(), gradients[place]
+            if variable is not None and kept is not None:
+                self.accumulate(variable, kept)
         if self._wanted is not None:
-            for place, gradient in enumerate(gradients):
-                if gradient is not None and (node, place) in self._wanted:
-                    self.captured[node, place] = gradient
-        return gradients
+            for place, wanted in enumerate(gradients):
+                if wanted is not None and (node, place) in self._wanted:
+                    self.captured[node, place] = wanted
 
 
 def _reachable(roots: Iterable[Edge]) -> list[Node]:
