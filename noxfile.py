@@ -19,7 +19,7 @@ SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn"]
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
-BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake")
+BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake", "text_engine")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
@@ -91,7 +91,6 @@ def bench(session: nox.Session) -> None:
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
         session.run("python", f"tests/benchmarks/{name}.py", "--out", out, env={"GRADSPEC_PUBLISHED": str(folder)})
-    session.run("python", "tests/benchmarks/text_engine.py", "--out", "docs/records/benchmarks/text_engine.json")
 
 
 def install(session: nox.Session, *groups: str) -> None:
