@@ -326,3 +326,21 @@ def test_overlap_keeps_the_order_and_raises_the_first_error() -> None:
     with pytest.raises(KeyError, match="b"):
         overlap([fail, *[lambda i=i: (time.sleep(0.02), started.append(i)) for i in range(20)]], limit=2)
     assert len(started) < 20
+
+
+def test_a_call_may_wait_for_calls_that_overlap() -> None:
+    class Combine(Base):
+        io_bound = False
+
+        @staticmethod
+        def backward(ctx, g):
+            calls = [later(ask, f"part {i}", g.data) for i in range(4)]
+            return later(lambda *said: Variable(" ".join(part.data for part in said)), *calls)
+
+    x = leaf("x")
+    y = Combine.apply(x)
+    y.backward(Variable("g"), retain_graph=True)
+    plain, x.grad = x.grad, None
+    METER.peak, METER.awaited = 0, 4
+    y.backward(Variable("g"), max_concurrency=4)
+    assert x.grad.data == plain.data == "part 0<g> part 1<g> part 2<g> part 3<g>"

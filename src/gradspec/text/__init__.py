@@ -9,6 +9,7 @@ from gradspec.text._later import Later, later
 from gradspec.text._merge import Data, Part
 from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
+from gradspec.text._picture import mermaid, tree
 from gradspec.text._variable import Variable
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "is_grad_enabled",
     "later",
     "max_concurrency",
+    "mermaid",
     "no_grad",
     "set_grad_enabled",
+    "tree",
 ]
