@@ -140,7 +140,7 @@ class Law:
     promise: str | None = None
     #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.
     needs_spec: bool = False
-    #: The diseased functions and modules of tests/specimens that must break it.
+    #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.
     specimens: tuple[str, ...] = ()
 
     def section(self, heading: str) -> str:

@@ -15,7 +15,7 @@ from gradspec.laws import LAWS
 from gradspec.module_spec import ModuleCase
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report, judges
-from specimens import NET, SCALE
+from gradspec.selftest.specimens import NET, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}
 

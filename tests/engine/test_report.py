@@ -7,7 +7,7 @@ import pytest
 from gradspec._verify import verify
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
-from specimens import DISEASED, SCALE
+from gradspec.selftest.specimens import DISEASED, SCALE
 
 LAW = {law.name: law for law in LAWS}
 

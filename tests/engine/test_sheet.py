@@ -6,10 +6,10 @@ import pytest
 
 from gradspec.functions import GRAD_FACTOR
 from gradspec.kind import spec_sheet
+from gradspec.selftest.specimens.diseased import CombinedForward
+from gradspec.selftest.specimens.honest import CUBE, SCALE
 from gradspec.sheet import call_signature, formula_tex, sympy_formula
 from gradspec.spec import Formula
-from specimens.diseased import CombinedForward
-from specimens.honest import CUBE, SCALE
 
 
 def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():

@@ -20,8 +20,8 @@ from gradspec.laws import LAWS
 from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.promise import Waiver
+from gradspec.selftest.specimens import DISEASED, SCALE
 from gradspec.spec import Case, Effects, FunctionSpec, Supports
-from specimens import DISEASED, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}
 

@@ -9,8 +9,8 @@ from gradspec._verify import verify
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, GradFactor, GradMultiply, grad_factor, grad_multiply
 from gradspec.laws import LAWS
 from gradspec.make import Maker
+from gradspec.selftest.specimens import HONEST
 from gradspec.spec import FunctionSpec
-from specimens import HONEST
 
 CLASSES = (GradFactor, GradMultiply)
 SCALING = (GRAD_FACTOR, GRAD_MULTIPLY)

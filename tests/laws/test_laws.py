@@ -9,7 +9,7 @@ from gradspec._verify import verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from specimens import DISEASED, HONEST
+from gradspec.selftest.specimens import DISEASED, HONEST
 
 PROFILE = load_profile("quick")
 BY_NAME = {law.name: law for law in LAWS}

@@ -6,8 +6,8 @@ from gradspec.law import HOLDS, Status, TrialOf
 from gradspec.laws.tensor._parity import compare_devices
 from gradspec.make import Maker
 from gradspec.profile import load_profile
-from specimens import DISEASED, HONEST
-from specimens.modules import HONEST as MODULES
+from gradspec.selftest.specimens import DISEASED, HONEST
+from gradspec.selftest.specimens.modules import HONEST as MODULES
 
 FUNCTIONS = [spec for spec in HONEST if spec not in MODULES]
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from gradspec.selftest.specimens.diseased import DroppedUnderCompileGrad, diseased, diseased_as, enter
+from gradspec.selftest.specimens.honest import CUBE, SCALE, Cube, Scale
 from gradspec.spec import Case, FunctionSpec, Make, Supports
-from specimens.diseased import DroppedUnderCompileGrad, diseased, diseased_as, enter
-from specimens.honest import CUBE, SCALE, Cube, Scale
 
 
 @torch.compiler.allow_in_graph

@@ -6,8 +6,8 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from gradspec.selftest.specimens.honest import PRODUCT, SCALE, Product, Scale
 from gradspec.spec import Effects, Formula, FunctionSpec, Spec
-from specimens.honest import PRODUCT, SCALE, Product, Scale
 
 
 @dataclass(frozen=True, kw_only=True)

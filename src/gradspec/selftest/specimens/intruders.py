@@ -2,8 +2,8 @@
 
 import torch
 
-from specimens.diseased import DISEASED, diseased
-from specimens.honest import Scale
+from gradspec.selftest.specimens.diseased import DISEASED, diseased
+from gradspec.selftest.specimens.honest import Scale
 
 __all__ = ["DISEASED"]  # where the decorator enters them
 

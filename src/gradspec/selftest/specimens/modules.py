@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from gradspec.module_spec import ModuleCase, ModuleSpec, StateContract
+from gradspec.selftest.specimens.diseased import Disease
 from gradspec.spec import Make, Misuse
-from specimens.diseased import Disease
 
 
 class Net(nn.Module):

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradspec.selftest.specimens.diseased import diseased_as, enter
+from gradspec.selftest.specimens.honest import SCALE, Scale
 from gradspec.spec import Case, FunctionSpec, Make, Noise
-from specimens.diseased import diseased_as, enter
-from specimens.honest import SCALE, Scale
 
 
 @torch.compiler.allow_in_graph

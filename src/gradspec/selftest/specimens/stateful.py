@@ -7,9 +7,9 @@ from dataclasses import replace
 import torch
 from torch.autograd import Function, Variable
 
+from gradspec.selftest.specimens.diseased import diseased_as
+from gradspec.selftest.specimens.honest import SCALE, Scale
 from gradspec.spec import Case, Effects, FunctionSpec, Make, Supports
-from specimens.diseased import diseased_as
-from specimens.honest import SCALE, Scale
 
 
 @torch.compiler.allow_in_graph
