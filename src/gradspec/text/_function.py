@@ -13,7 +13,7 @@ from gradspec.text._grad_mode import ENABLED
 class Function:
     """Base class of custom operations on text: subclass it, override `forward` and `backward`, and call `apply`.
 
-    `forward` computes the outputs. `backward` gets a gradient for each output, which is a Variable (feedback, in
+    `forward` computes the outputs. `backward` gets a gradient of every output, which is a Variable (feedback, in
     words or numbers) or None, and returns one for each argument of `forward`, in the order of its signature; None
     where there is nothing to say. It must not write into any `.grad`: the engine does.
 
@@ -23,16 +23,19 @@ class Function:
     Example:
         >>> from gradspec.text import Function, Variable
         >>> class Reverse(Function):
+        ...     io_bound = False  # it waits for nothing
+        ...
         ...     @staticmethod
         ...     def forward(ctx, x):
+        ...         reverse = Variable(x.data[::-1], role=x.role)
         ...         ctx.save_for_backward(x)
-        ...         return Variable(x.data[::-1], role=x.role)
+        ...         return reverse
         ...
         ...     @staticmethod
         ...     def backward(ctx, grad_out):
-        ...         (x,) = ctx.saved_variables
-        ...         feedback = f"Here is the feedback for {x.role} (reversed): {grad_out.data}"
-        ...         return Variable(feedback, role=f"Feedback to {x.role}")
+        ...         [saved] = ctx.saved_variables
+        ...         feedback = f"Here is the feedback for {saved.role} (reversed): {grad_out.data}"
+        ...         return Variable(feedback, role=f"Feedback to {saved.role}")
         >>> a = Variable("This is a string", role="Input string", requires_grad=True)
         >>> c = Reverse.apply(a)
         >>> c
@@ -120,7 +123,7 @@ class Function:
         Args:
             ctx: What `forward` or `setup_context` saved; `ctx.needs_input_grad` says of each argument whether a
                 gradient is wanted.
-            *grad_outputs: A gradient for each output; None for one that is no Variable or that no gradient reached.
+            *grad_outputs: What was said of every output; None for one that is no Variable or that no gradient reached.
 
         Returns:
             A Variable or None for each argument; a list (tuple, dict) of them for an argument that is one.
