@@ -26,9 +26,9 @@ class Function:
         ...     io_bound = False  # it waits for nothing
         ...
         ...     @staticmethod
-        ...     def forward(ctx, x):
-        ...         reverse = Variable(x.data[::-1], role=x.role)
-        ...         ctx.save_for_backward(x)
+        ...     def forward(ctx, text):
+        ...         reverse = Variable(text.data[::-1], role=text.role)
+        ...         ctx.save_for_backward(text)
         ...         return reverse
         ...
         ...     @staticmethod
@@ -64,7 +64,7 @@ class Function:
         cls._node = type(f"{cls.__name__}Backward", (FunctionNode,), {"_function": cls, "__module__": cls.__module__})
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: object, **kwargs: object) -> Any:
         """Call `forward`, and put the call into the graph if a gradient is wanted of any argument.
 
         Args:
