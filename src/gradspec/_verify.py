@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gradspec._plan import plan
+from gradspec._plan import Check, plan
 from gradspec._provenance import provenance, sources
 from gradspec._session import Session
 from gradspec.kind import spec_sheet
@@ -51,6 +51,21 @@ def verify(
     """
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
     checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
+    return run_plan(checks, specs, laws, profile, seed=seed, paths=paths, isolate=isolate, progress=progress)
+
+
+def run_plan(
+    checks: Sequence[Check],
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    *,
+    seed: int = 0,
+    paths: Mapping[str, str] | None = None,
+    isolate: bool | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Run checks that are planned, and report them. Arguments as for `verify`, which plans them first."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if kinds.intersection(law.kinds))
     verdicts = []

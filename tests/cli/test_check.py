@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from gradspec._plan import plan
+from gradspec.registry import select_laws
 from gradspec.report import Report, read_record
 
 FAILURE = """\
@@ -197,3 +199,21 @@ def test_that_what_needs_no_torch_does_not_import_it(gradspec, words):
     run = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
 
     assert run.stderr == "False\n"
+
+
+def test_that_a_run_is_planned_once(gradspec, folder):
+    # Making the cases may be dear: the command line plans, and `verify` must not plan again.
+    (folder / "counted.py").write_text(
+        "import dataclasses, tiny\n"
+        "CALLS = []\n"
+        "def cases(make):\n"
+        "    CALLS.append(1)\n"
+        "    yield from tiny.cases(make)\n"
+        "COUNTED = dataclasses.replace(tiny.HONEST, name='counted', cases=cases)\n"
+    )
+    gradspec("check", "counted:COUNTED", "--law", "vjp")
+    planned = len(sys.modules["counted"].CALLS)
+    sys.modules["counted"].CALLS.clear()
+    plan([sys.modules["counted"].COUNTED], select_laws(["vjp"]))
+
+    assert planned == len(sys.modules["counted"].CALLS)

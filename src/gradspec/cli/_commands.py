@@ -134,13 +134,14 @@ def show(record: Path, verbose: bool) -> None:
 
 
 def _run(pairs: list[tuple[str, Spec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
-    from gradspec._verify import verify
+    from gradspec._verify import run_plan
     from gradspec.cli import _tables
 
     checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
     if case is not None and case not in (known := {check.case for check in checks}):
         have = f"the cases are {', '.join(map(repr, sorted(known)))}"
         raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
+    checks = [check for check in checks if case in (None, check.case)]
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
     with _tables.progress() as report_progress:
-        return verify(specs, chosen, case=case, paths=paths, progress=report_progress, **how)
+        return run_plan(checks, specs, chosen, paths=paths, progress=report_progress, **how)
