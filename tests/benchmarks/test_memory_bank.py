@@ -1,0 +1,66 @@
+"""The benchmark runs where the published package is, and the committed record shows what the page claims: no timing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("memory_bank.py")
+RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "memory_bank.json"
+needs_record = pytest.mark.skipif(not RECORD.is_file(), reason="no record is committed: `nox -s bench` writes it")
+#: How many times as fast as the published operation, by rows of the bank.
+FASTER = {10_000: 1.5, 100_000: 2.5, 1_281_167: 4.0}
+
+
+def record():
+    return json.loads(RECORD.read_text())
+
+
+@pytest.fixture(params=FASTER, ids=lambda size: f"{size} rows")
+def row(request):
+    return next(row for row in record()["measurements"] if row["rows"] == request.param)
+
+
+@needs_record
+@pytest.mark.skipif("GRADSPEC_PUBLISHED" not in os.environ, reason="GRADSPEC_PUBLISHED names no folder with brails")
+def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
+    out = tmp_path / "record.json"
+    small = [sys.executable, SCRIPT, "--size", "600", "--size", "700", "--rounds", "2", "--out", out]
+    subprocess.run(small, check=True, capture_output=True)
+
+    new, committed = json.loads(out.read_text()), record()
+    assert new.keys() == committed.keys()
+    assert new["provenance"].keys() == committed["provenance"].keys()
+    assert [row.keys() for row in new["measurements"]] == [row.keys() for row in committed["measurements"][:2]]
+
+
+@needs_record
+def test_record_is_of_the_three_sizes():
+    assert [row["rows"] for row in record()["measurements"]] == list(FASTER)
+    assert (record()["batch"], record()["features"], record()["dtype"]) == (256, 128, "float32")
+
+
+@needs_record
+def test_record_shows_the_speed_that_is_promised(row):
+    assert 1 / row["to_published"]["median"] >= FASTER[row["rows"]]
+    assert row["to_two_products"]["median"] <= 1.05
+
+
+@needs_record
+def test_record_shows_memory_that_does_not_grow():
+    rows = record()["measurements"]
+    ours, published = ([row["extra_bytes"][way] for row in rows] for way in ("ours", "published"))
+
+    assert 100 * ours[-1] <= published[-1]
+    assert max(ours) <= 1.25 * min(ours)
+
+
+@needs_record
+def test_record_shows_one_loss_and_one_gradient(row):
+    assert row["apart"]["loss"] <= 1e-6
+    assert row["apart"]["gradient"] <= 1e-5
