@@ -15,8 +15,9 @@ import torch
 
 from gradspec._isolation import Child
 from gradspec._measure import Measured, measure, signature_of
+from gradspec._parallel import Progress
 from gradspec._proposal import proposed
-from gradspec._verify import Progress, verify
+from gradspec._verify import verify
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile

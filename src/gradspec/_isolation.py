@@ -52,8 +52,7 @@ class Child(Generic[Question, Answer]):
 
     def ask(self, question: Question) -> Answer | Finding:
         """Return the answer of `run(question)`, or the finding that the child died or did not answer in time."""
-        if self._process is None or not self._process.is_alive():
-            self._start()
+        self.start()
         assert self._pipe is not None
         try:
             self._pipe.send(question)
@@ -82,7 +81,10 @@ class Child(Generic[Question, Answer]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Fork the child, if there is none that lives."""
+        if self._process is not None and self._process.is_alive():
+            return
         self.close()
         fork = multiprocessing.get_context("fork")
         self._pipe, theirs = fork.Pipe()

@@ -44,6 +44,13 @@ class Session:
         verdict = self._said[_key(check)] = self._verdict(check, prior)
         return verdict
 
+    def start(self) -> None:
+        """Fork the child process before the first check asks for it."""
+        if self._isolate:
+            if any(check.law.cost == "compile" for check in self._checks):
+                import torch._dynamo  # noqa: F401 - imported here, each new child has it: it takes seconds
+            self._child.start()
+
     def close(self) -> None:
         """End the child process."""
         self._child.close()
@@ -61,9 +68,7 @@ class Session:
             why = "needs a child process, and this platform or device does not allow one"
             finding = Finding(status=Status.NOT_MEASURED, message=why)
             return verdict_of(check, finding, self._profile, seed=self._seed)
-        if check.law.cost == "compile":
-            # Imported here, each new child has it: it takes seconds.
-            import torch._dynamo  # noqa: F401
+        self.start()
         answer = self._child.ask((self._numbers[_key(check)], prior))
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)

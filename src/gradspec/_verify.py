@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from gradspec._parallel import Progress, run_checks
 from gradspec._plan import Check, plan
 from gradspec._provenance import provenance, sources
-from gradspec._session import Session
 from gradspec.kind import spec_sheet
 from gradspec.law import Law
 from gradspec.laws import LAWS
@@ -14,9 +14,6 @@ from gradspec.profile import Profile, load_profile
 from gradspec.promise import Spec
 from gradspec.report import Report
 from gradspec.sheet import law_sheet
-
-#: progress(done, total, what is running now)
-Progress = Callable[[int, int, str], None]
 
 
 def verify(
@@ -28,6 +25,7 @@ def verify(
     case: str | None = None,
     paths: Mapping[str, str] | None = None,
     isolate: bool | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Hold specs to laws.
@@ -41,6 +39,8 @@ def verify(
         paths: where each spec stands, by name; it is used in the command that runs a check again.
         isolate: run each check in a child process, so that a crash or a hang is a verdict; None for: where this
             machine can (Linux, no CUDA).
+        jobs: how many child processes at a time; as many as there are processors, where that pays. The report is the
+            same for any number.
         progress: called before each check, and once at the end.
 
     Returns:
@@ -51,7 +51,7 @@ def verify(
     """
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
     checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
-    return run_plan(checks, specs, laws, profile, seed=seed, paths=paths, isolate=isolate, progress=progress)
+    return run_plan(checks, specs, laws, profile, seed=seed, paths=paths, isolate=isolate, jobs=jobs, progress=progress)
 
 
 def run_plan(
@@ -63,23 +63,17 @@ def run_plan(
     seed: int = 0,
     paths: Mapping[str, str] | None = None,
     isolate: bool | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Run checks that are planned, and report them. Arguments as for `verify`, which plans them first."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if kinds.intersection(law.kinds))
-    verdicts = []
-    with Session(checks, profile, seed=seed, isolate=isolate) as session:
-        for done, check in enumerate(checks):
-            if progress:
-                progress(done, len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
-            verdicts.append(session.run(check))
-    if progress:
-        progress(len(checks), len(checks), "done")
+    verdicts = run_checks(checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress)
     return Report(
         provenance=provenance(profile, seed),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
         laws={law.name: law_sheet(law) for law in laws},
         sources=sources(specs, laws),
-        verdicts=tuple(verdicts),
+        verdicts=verdicts,
     )

@@ -1,5 +1,6 @@
 """The engine: what it does with a promise of no support, with faults of a spec, with a seed."""
 
+import multiprocessing
 import os
 import re
 import signal
@@ -282,3 +283,27 @@ def test_a_law_is_judged_alike_in_any_order():
     checks = plan([spec], [BY_NAME["primal"], BY_NAME["vjp"]], profile, case="matrix")
     with Session(checks, profile) as session:
         assert session.run(checks[1]).status is Status.NOT_MEASURED
+
+
+@pytest.mark.skipif(not available(), reason="no fork on this machine")
+def test_the_report_is_the_same_for_any_number_of_jobs():
+    laws = [BY_NAME[name] for name in ("primal", "vjp", "batched_cotangent")]
+    specs = [SCALE, DISEASED["sign_flipped"].spec, replace(SCALE, name="kills", function=killing, implementation=None)]
+    said = []
+    one, three = (verify(specs, laws, jobs=jobs, progress=lambda *now: said.append(now)) for jobs in (1, 3))
+
+    assert [(v.spec, v.law, v.case, v.finding) for v in one.verdicts] == [
+        (v.spec, v.law, v.case, v.finding) for v in three.verdicts
+    ]
+    assert said[-1] == (len(one.verdicts), len(one.verdicts), "done")
+
+
+def test_an_interrupt_ends_the_run_and_its_children():
+    def interrupt(done, total, _):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt):
+        verify([SCALE], [BY_NAME["primal"], BY_NAME["vjp"]], jobs=2, progress=interrupt)
+    assert set(multiprocessing.active_children()) == before
