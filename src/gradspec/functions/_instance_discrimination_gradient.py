@@ -21,6 +21,7 @@ from torch.autograd import Function
 from gradspec.functions._instance_discrimination_attention import chunks
 from gradspec.functions._instance_discrimination_values import Temperature, working
 from gradspec.functions._log_sum_exp import merge_by_log_sum_exp
+from gradspec.functions._torch import without_autocast
 
 
 class LossGradient(Function):
@@ -75,7 +76,7 @@ def hessian_product(x: Tensor, memory: Tensor, temperature: Temperature, vector:
     """
     if 0 in x.shape:
         return x * vector  # as empty as both
-    with torch.autocast(x.device.type, enabled=False):
+    with without_autocast(x):
         queries, v = (working(x) / temperature).unsqueeze(0), working(vector).unsqueeze(0)
         total: Moments | None = None
         for chunk in chunks(queries, memory):

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.functions._instance_discrimination_attention import HALF_TYPES, attend
+from gradspec.functions._torch import without_autocast
 
 Temperature = float | Tensor
 
@@ -49,7 +50,7 @@ class LossAndGradient(Function):
         flat = x.reshape(-1, *x.shape[-2:])
         if isinstance(temperature, Tensor) and temperature.ndim:
             temperature = temperature.expand(*x.shape[:-2], 1, 1).reshape(-1, 1, 1)
-        with torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             evaluate = _of_a_small_bank if memory.shape[-2] <= SMALL_BANK or 0 in x.shape else _of_a_large_bank
             loss, gradient = evaluate(working(flat), y.reshape(flat.shape[:-1]), memory, temperature)
         return loss.to(x.dtype).view(x.shape[:-1]), gradient.to(x.dtype).view(x.shape)

@@ -11,7 +11,6 @@ about the bank :math:`M` as one forward pass saw it, whatever has moved since.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -21,13 +20,7 @@ from torch.autograd import Function
 
 from gradspec.functions import _linear_average_journal as journal
 from gradspec.functions._linear_average_journal import Seen
-from gradspec.functions._torch import apply_function
-
-
-def without_autocast(memory: Tensor) -> AbstractContextManager[object]:
-    """Return the context in which a product keeps the dtype of the bank: a cast would copy all of it."""
-    device = memory.device.type
-    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
+from gradspec.functions._torch import apply_function, without_autocast
 
 
 def logits(x: Tensor, memory: Tensor, params: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -41,3 +42,9 @@ def transforms_active() -> bool:
 def queue_callback(callback: Callable[[], None]) -> None:
     """Run a function at the end of the backward pass that is running; not at all if the pass fails."""
     torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+
+def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
+    """Return the context in which a product with a tensor keeps its dtype; autocast would copy all of it."""
+    device = tensor.device.type
+    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
