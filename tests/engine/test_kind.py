@@ -5,6 +5,7 @@ import types
 from dataclasses import replace
 
 import pytest
+import torch
 
 from gradspec import registry
 from gradspec._plan import plan
@@ -95,7 +96,7 @@ def test_the_sheet_of_a_module_says_what_it_is_called_with():
 
     assert (sheet["kind"], sheet["path"], sheet["wrt"]) == ("module", "specimens:NET", ["x"])
     assert [p["name"] for p in sheet["signature"]["parameters"]] == ["classes"]
-    assert sheet["documents"] == ["specimens.modules.Net"]
+    assert sheet["documents"] == ["gradspec.selftest.specimens.modules.Net"]
 
 
 def test_another_class_is_held_to_the_promise_without_our_examples():
@@ -127,11 +128,15 @@ def test_a_refused_call_that_moves_the_state_is_caught():
     assert "after `bn.running_mean` had changed" in verdict.finding.message
 
 
+class Theirs(torch.nn.Module):
+    """A class of another package than ours."""
+
+
 def test_the_source_of_a_module_is_that_of_its_promise_and_of_its_class():
     from gradspec.nn import SHAKE_BLOCK, Shortcut
 
     source = verify([SHAKE_BLOCK], [BY_NAME["batch_size"]]).sources["spec shake_block"]
-    borrowed = verify([SHAKE_BLOCK.for_(NET.module, name="theirs")], [BY_NAME["batch_size"]]).sources["spec theirs"]
+    borrowed = verify([SHAKE_BLOCK.for_(Theirs, name="theirs")], [BY_NAME["batch_size"]]).sources["spec theirs"]
 
     assert {"nn/_shake_block.py", "nn/_shake_block_promise.py", "functions/_shake_shake.py"} <= set(source.files)
     assert borrowed.files == source.files
