@@ -46,7 +46,7 @@ typehints_use_signature_return = True
 typehints_use_rtype = False
 always_use_bars_union = True
 
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from pages.blocks import Block, all_blocks
+from pages.blocks import DOCS, Block, all_blocks
 from pages.commands import runs
 from pages.test_blocks import ELSEWHERE
 
@@ -80,6 +81,14 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "functions.py").write_text(YOURS, encoding="utf-8")
     (head,) = (block.text for block in PYTHON if block.page == "how-to/add-a-module.md")
     (package / "nn.py").write_text(head, encoding="utf-8")
+    (law, *_) = (block.text for block in PYTHON if block.page == "how-to/add-a-law.md")
+    (package / "laws.py").write_text(law, encoding="utf-8")
+    installed = folder / "yourpackage-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: yourpackage\nVersion: 1.0\n", encoding="utf-8")
+    entry = re.search(r"`(yours) = \"(.+)\"`", (DOCS / "how-to" / "add-a-law.md").read_text(encoding="utf-8"))
+    assert entry, "the page shows no entry point"
+    (installed / "entry_points.txt").write_text(f"[gradspec.laws]\n{entry[1]} = {entry[2]}\n", encoding="utf-8")
     return folder
 
 
