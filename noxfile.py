@@ -20,21 +20,23 @@ TARGETS = ["gradspec.functions", "gradspec.nn"]
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake", "text_engine")
+#: Processes share the processors; threads of each beside them would only wait for one another.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments go to pytest."""
+    """Run the tests, on every processor; arguments go to pytest."""
     install(session, "test", "docs", "examples")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
 def doctests(session: nox.Session) -> None:
     """Run every example of every docstring; fail if there is none."""
     install(session, "test", "docs")
-    session.run("pytest", "--doctest-modules", "src/gradspec", *session.posargs)
+    session.run("pytest", "-n", "auto", "--doctest-modules", "src/gradspec", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
