@@ -1,8 +1,11 @@
-"""Every mutation of every Function behind the specs: who kills it, and what torch's own checkers say."""
+"""Every mutation of every Function behind the specs, and which laws notice it."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 import torch
 
 from gradspec._isolation import Child
-from gradspec._plan import plan
+from gradspec._plan import Check, plan
 from gradspec._run import run_check
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
@@ -20,7 +23,7 @@ from gradspec.selftest._mutations import MUTATIONS
 from gradspec.source import import_closure, package_root
 from gradspec.spec import FunctionSpec
 
-#: On how many cases a mutant is tried first; on the others, and by laws that compile, if it survives those.
+#: On how many cases a mutant is tried before the laws that compile are, and on how many these are.
 FEW = 3
 
 
@@ -46,12 +49,17 @@ class Autopsy:
     name: str
     spec: str
     #: The laws that killed it in the first stage in which one did, in the order in which they run; empty: it survived.
-    killed_by: tuple[str, ...]
+    killed_by: tuple[str, ...] = ()
     #: What happened to the process, where no law had the time to speak.
     crash: str = ""
 
+    @property
+    def survived(self) -> bool:
+        """Whether nothing noticed it."""
+        return not (self.killed_by or self.crash)
 
-def mutants(specs: Sequence[FunctionSpec]) -> Iterator[Mutant]:
+
+def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTATIONS) -> Iterator[Mutant]:
     """Yield each mutation of each Function behind the specs, a shared Function once."""
     seen: set[type] = set()
     for spec in specs:
@@ -59,7 +67,7 @@ def mutants(specs: Sequence[FunctionSpec]) -> Iterator[Mutant]:
             if cls in seen:
                 continue
             seen.add(cls)
-            for mutation in MUTATIONS:
+            for mutation in mutations:
                 if _applies(mutation, cls, spec):
                     yield Mutant(spec=spec, cls=cls, mutation=mutation)
 
@@ -83,11 +91,7 @@ def functions_behind(spec: FunctionSpec) -> list[type]:
 
 def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int = 0, seconds: float = 600) -> Autopsy:
     """Break the Function in a process of its own, hold it to the laws, and return which of them noticed."""
-    checks = [c for c in plan([mutant.spec], laws, profile, seed=seed) if c.law.cost != "process"]
-    cases = list(dict.fromkeys(check.case for check in checks if check.law.over == "cases"))
-    few = set(cases[:FEW])
-    at_once = [c for c in checks if c.law.cost == "ms" and (c.law.over != "cases" or c.case in few)]
-    stages = (at_once, [c for c in checks if c not in at_once and (c.law.cost == "ms" or c.case in few)])
+    stages = list(_stages(plan([mutant.spec], laws, profile, seed=seed)))
 
     def live(_: None) -> tuple[str, ...]:
         mutant.mutation.infect(mutant.cls)
@@ -104,14 +108,37 @@ def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int 
 
     with Child(live, seconds=seconds) as child:
         answer = child.ask(None)
-    crash = answer.message if isinstance(answer, Finding) else ""
-    killers = () if isinstance(answer, Finding) else answer
-    return Autopsy(name=mutant.name, spec=mutant.spec.name, killed_by=killers, crash=crash)
+    if isinstance(answer, Finding):
+        return Autopsy(name=mutant.name, spec=mutant.spec.name, crash=answer.message)
+    return Autopsy(name=mutant.name, spec=mutant.spec.name, killed_by=answer)
+
+
+def _stages(checks: Sequence[Check]) -> Iterator[list[Check]]:
+    """Yield the checks in the order of their price: one case, a few, all of them, and the laws that compile."""
+    cases = list(dict.fromkeys(check.case for check in checks if check.law.over == "cases"))
+    left = [c for c in checks if c.law.cost == "ms" or (c.law.cost == "compile" and c.case in cases[:FEW])]
+    tests = (
+        lambda c: c.law.cost == "ms" and c.case in cases[:1],
+        lambda c: c.law.cost == "ms" and (c.law.over != "cases" or c.case in cases[:FEW]),
+        lambda c: c.law.cost == "ms",
+        lambda c: True,
+    )
+    for test in tests:
+        yield [c for c in left if test(c)]
+        left = [c for c in left if not test(c)]
 
 
 def _applies(mutation: Mutation, cls: Any, spec: FunctionSpec) -> bool:
     if mutation.several and len(spec.wrt) < 2:
         return False
-    if mutation.method != "class":
-        return mutation.method in vars(cls)
-    return mutation.can(cls)
+    if mutation.method == "class":
+        return mutation.can(cls)
+    return mutation.method in vars(cls) and not (mutation.method == "backward" and _has_no_gradient(cls))
+
+
+def _has_no_gradient(cls: Any) -> bool:
+    """Whether a backward returns None for every argument: there is no gradient to break, and nobody calls it."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls.backward)))
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    parts = [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return all(isinstance(part, ast.Constant) and part.value is None for part in parts)

@@ -55,7 +55,7 @@ def before_backward(act: Callable[[Any, Tensor], Tensor | None]) -> Change:
 
     def mutate(cls: type, backward: Callable[..., Any]) -> Callable[..., Any]:
         def mutant(ctx: Any, *y_bars: Tensor) -> Any:
-            replaced = act(ctx, y_bars[0])
+            replaced = act(ctx, y_bars[0]) if isinstance(y_bars[0], Tensor) else None
             return backward(ctx, y_bars[0] if replaced is None else replaced, *y_bars[1:])
 
         return mutant
@@ -64,11 +64,12 @@ def before_backward(act: Callable[[Any, Tensor], Tensor | None]) -> Change:
 
 
 def on_output(change: Callable[[Tensor, Tensor], Tensor]) -> Change:
-    """Return the mutation of a forward that changes the output; it sees the output and the first tensor argument."""
+    """Return the mutation of a forward that changes each output; it sees that and the first tensor argument."""
 
     def mutate(cls: type, forward: Callable[..., Any]) -> Callable[..., Any]:
         def mutant(*args: Any) -> Any:
-            return change(forward(*args), _first(args))
+            y = forward(*args)
+            return tuple(change(t, _first(args)) for t in y) if isinstance(y, tuple) else change(y, _first(args))
 
         return mutant
 
@@ -93,7 +94,8 @@ def on_tangent(change: Callable[[Tensor, Tensor], Tensor]) -> Change:
 
     def mutate(cls: type, jvp: Callable[..., Any]) -> Callable[..., Any]:
         def mutant(ctx: Any, *x_dots: Any) -> Any:
-            return change(jvp(ctx, *x_dots), _first(x_dots))
+            y_dot = jvp(ctx, *x_dots)
+            return change(y_dot, _first(x_dots)) if isinstance(y_dot, Tensor) else y_dot
 
         return mutant
 

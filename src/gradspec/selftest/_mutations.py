@@ -88,8 +88,20 @@ def _alias(y: Tensor, x: Tensor) -> Tensor:
     return x.data if y.shape == x.shape else y
 
 
-def _reads_a_number(x: Tensor) -> float:
-    return float(x.sum())
+def _tangent_of_the_primal(d: Tensor, x: Tensor) -> Tensor:
+    if x.shape == d.shape:
+        return x.clone()
+    return x.sum(-1) if x.shape[:-1] == d.shape else 2 * d
+
+
+def _single(t: Tensor) -> Tensor:
+    return t.to(torch.complex64 if t.is_complex() else torch.float32)
+
+
+def _clipped(g: Tensor, _: Tensor) -> Tensor:
+    if g.is_complex():
+        return torch.complex(g.real.clamp(-1e-2, 1e-2), g.imag.clamp(-1e-2, 1e-2))
+    return g.clamp(-1e-2, 1e-2)
 
 
 def _all_needed(cls: type, backward: Any) -> Any:
@@ -136,7 +148,7 @@ def _keep_input(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 MUTATIONS = (
     # values
     Mutation(name="value_off_by_a_millionth", method="forward", change=on_output(lambda y, x: y * MILLIONTH)),
-    Mutation(name="value_in_float32", method="forward", change=on_output(lambda y, x: y.float())),
+    Mutation(name="value_in_float32", method="forward", change=on_output(lambda y, x: _single(y))),
     Mutation(name="value_negated", method="forward", change=on_output(lambda y, x: -y)),
     Mutation(name="value_random", method="forward", change=on_output(lambda y, x: y * (1 + 1e-3 * torch.rand(())))),
     # the gradient
@@ -147,9 +159,9 @@ MUTATIONS = (
     Mutation(name="factor_dropped", method="backward", change=on_gradients(_unscaled)),
     Mutation(name="gradient_zero", method="backward", change=on_gradients(lambda g, v: torch.zeros_like(g))),
     Mutation(name="gradient_lost", method="backward", change=on_gradients(lambda g, v: None)),
-    Mutation(name="gradient_clipped", method="backward", change=on_gradients(lambda g, v: g.clamp(-1e-2, 1e-2))),
+    Mutation(name="gradient_clipped", method="backward", change=on_gradients(_clipped)),
     Mutation(name="operand_reversed", method="backward", change=on_gradients(_reversed)),
-    Mutation(name="gradient_in_float32", method="backward", change=on_gradients(lambda g, v: g.float())),
+    Mutation(name="gradient_in_float32", method="backward", change=on_gradients(lambda g, v: _single(g))),
     Mutation(name="gradient_of_another_shape", method="backward", change=on_gradients(lambda g, v: g.unsqueeze(0))),
     Mutation(name="gradient_detached", method="backward", change=on_gradients(lambda g, v: g.detach())),
     Mutation(name="gradient_random", method="backward", change=on_gradients(_random)),
@@ -163,7 +175,7 @@ MUTATIONS = (
     # forward mode
     Mutation(name="tangent_negated", method="jvp", change=on_tangent(lambda d, x: -d)),
     Mutation(name="tangent_off_by_a_millionth", method="jvp", change=on_tangent(lambda d, x: d * MILLIONTH)),
-    Mutation(name="tangent_of_the_primal", method="jvp", change=on_tangent(lambda d, x: x.expand_as(d).clone())),
+    Mutation(name="tangent_of_the_primal", method="jvp", change=on_tangent(_tangent_of_the_primal)),
     Mutation(name="tangent_zero", method="jvp", change=on_tangent(lambda d, x: torch.zeros_like(d))),
     # effects and protocol
     Mutation(name="input_scaled_in_place", method="forward", change=before_forward(_moved_input)),
@@ -171,7 +183,7 @@ MUTATIONS = (
     Mutation(name="input_on_ctx", method="setup_context", change=after_setup(_keep_input)),
     Mutation(name="output_on_ctx", method="setup_context", change=after_setup(_keep_output)),
     Mutation(name="positional_only", method="class", change=on_class(_positional_only), can=_has_apply),
-    Mutation(name="reads_a_number", method="forward", change=before_forward(_reads_a_number)),
+    Mutation(name="reads_a_number", method="forward", change=before_forward(lambda x: x.sum().item())),
     Mutation(name="draws_in_secret", method="forward", change=before_forward(lambda x: torch.rand(()))),
     Mutation(name="prints", method="backward", change=before_backward(lambda c, v: print("backward"))),
     Mutation(
@@ -180,7 +192,7 @@ MUTATIONS = (
         change=before_forward(lambda x: torch.set_default_dtype(torch.float64)),
     ),
     # shapes
-    Mutation(name="crashes_on_an_empty_batch", method="forward", change=before_forward(lambda x: x.max())),
+    Mutation(name="crashes_on_an_empty_batch", method="forward", change=before_forward(lambda x: x.abs().max())),
     Mutation(name="needs_a_batch_dimension", method="backward", change=before_backward(_row)),
     Mutation(name="input_viewed", method="forward", change=before_forward(lambda x: x.view(-1))),
     # transforms
