@@ -1,6 +1,6 @@
-"""The command line: `gradspec check`, `audit`, `list`, `explain` and `show`."""
+"""The command line: `gradspec check`, `audit`, `selftest`, `list`, `explain` and `show`."""
 
-from gradspec.cli import _audit  # noqa: F401 - it enters its command
+from gradspec.cli import _audit, _selftest  # noqa: F401 - they enter their commands
 from gradspec.cli._commands import main
 
 __all__ = ["main"]

@@ -21,6 +21,7 @@ from gradspec.report import kind_of_sheet
 if TYPE_CHECKING:
     from gradspec.promise import Spec
     from gradspec.report import Report
+    from gradspec.selftest._record import Matrix
 
 #: Wide enough for any table: a pipe has no width, and a name that is cut cannot be searched for.
 _NO_LIMIT = 10_000
@@ -108,6 +109,18 @@ def laws(known: Sequence[Law]) -> Table:
         table.add_row(
             Text(law.name, "bold"), Text(law.family), judges, Text(_plain(law.doc.strip().partition("\n\n")[0]))
         )
+    return table
+
+
+def kill_matrix(matrix: Matrix) -> Table:
+    """Return the table of specimens and mutants, with the laws that noticed each, and torch's checkers if asked."""
+    tools = list(dict.fromkeys(tool for subject in matrix.subjects for tool in subject.stock))
+    table = _table("subject", "sort", "killed by", *tools)
+    for subject in matrix.subjects:
+        killers = ", ".join(subject.killed_by) or subject.crash or ("nothing: no different" if subject.proof else "-")
+        said = (subject.stock.get(tool, "") for tool in tools)
+        opinions = (Text(text if text in ("", "accepts", "nothing to check") else "rejects") for text in said)
+        table.add_row(Text(subject.name, "bold red" if subject.fault else ""), subject.sort, Text(killers), *opinions)
     return table
 
 

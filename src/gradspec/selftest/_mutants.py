@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,11 +113,17 @@ def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int 
     return Autopsy(name=mutant.name, spec=mutant.spec.name, killed_by=answer)
 
 
+def warm_up(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, *, seed: int = 0) -> None:
+    """Run the first checks of a sound function here, so that no child has to start torch's machinery again."""
+    for check in next(_stages(plan([spec], laws, profile, seed=seed))):
+        run_check(check, profile, seed=seed)
+
+
 def _stages(checks: Sequence[Check]) -> Iterator[list[Check]]:
     """Yield the checks in the order of their price: one case, a few, all of them, and the laws that compile."""
     cases = list(dict.fromkeys(check.case for check in checks if check.law.over == "cases"))
     left = [c for c in checks if c.law.cost == "ms" or (c.law.cost == "compile" and c.case in cases[:FEW])]
-    tests = (
+    tests: tuple[Callable[[Check], bool], ...] = (
         lambda c: c.law.cost == "ms" and c.case in cases[:1],
         lambda c: c.law.cost == "ms" and (c.law.over != "cases" or c.case in cases[:FEW]),
         lambda c: c.law.cost == "ms",

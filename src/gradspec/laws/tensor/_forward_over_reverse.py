@@ -1,4 +1,6 @@
-r"""Forward mode over the backward pass, `jvp` of `grad`, gives the reference's product of Hessian and vector.
+r"""Forward mode over the backward pass gives the reference's product of Hessian and vector.
+
+It is asked for by `torch.func.jvp` of `torch.func.grad`, and by the gradient of a call with dual tensors.
 
 Why it matters: it is how torch computes a Hessian (`torch.func.hessian`), and the cheapest Hessian-vector product;
 backward runs there on an input that carries a tangent.
@@ -15,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
@@ -31,24 +34,38 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("the spec promises no torch.func.grad, or no second derivative")
     x = inputs.tensors()
     u = like(x, trial.seed)
-    got = pushforward(_gradient(trial.spec.function, inputs, trial), x, u)
-    expected = pushforward(_gradient(reference(trial.spec), inputs, trial), x, u)
-    for way, mine, theirs in zip(("gradient under jvp", "Hessian times vector"), got, expected, strict=True):
-        for name, a, b in zip(inputs.wrt, mine, theirs, strict=True):
-            if (finding := compare(trial, f"{way} of `{name}`", a, b)) is not HOLDS:
-                return finding
+    loss, argnums = _loss(trial.spec.function, inputs, trial), tuple(range(len(x)))
+    expected = pushforward(torch.func.grad(_loss(reference(trial.spec), inputs, trial), argnums), x, u)
+    for words, got in (
+        (("gradient under jvp", "Hessian times vector"), pushforward(torch.func.grad(loss, argnums), x, u)),
+        (("gradient beside a dual tensor", "tangent of the gradient"), _by_dual_tensors(loss, x, u)),
+    ):
+        for way, mine, theirs in zip(words, got, expected, strict=True):
+            for name, a, b in zip(inputs.wrt, mine, theirs, strict=True):
+                if (finding := compare(trial, f"{way} of `{name}`", a, b)) is not HOLDS:
+                    return finding
     return HOLDS
 
 
-def _gradient(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> Callable[..., Any]:
-    """Return the gradient of `sum(v |y|^2) / 2`: the square gives a linear function a Hessian too."""
+def _by_dual_tensors(loss: Callable[..., Tensor], x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> Any:
+    """Return the gradient, and its tangent, where the arguments are dual tensors that require a gradient."""
+    leaves = [t.detach().requires_grad_() for t in x]
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(a, b) for a, b in zip(leaves, u, strict=True)]  # type: ignore[no-untyped-call]
+        found = torch.autograd.grad(loss(*duals), leaves, allow_unused=True)
+        pairs = [(g, None) if g is None else forward_ad.unpack_dual(g) for g in found]  # type: ignore[no-untyped-call]
+        return tuple(zip(*pairs, strict=True))
+
+
+def _loss(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> Callable[..., Tensor]:
+    """Return `sum(v |y|^2) / 2`: the square gives a linear function a Hessian too."""
 
     def loss(*tensors: Tensor) -> Tensor:
         y = outputs(inputs.closed(function)(*tensors))
         v = like(tuple(t.abs() for t in y), trial.seed)
         return torch.stack([(a * (t * t.conj()).real).sum() for a, t in zip(v, y, strict=True)]).sum() / 2
 
-    return torch.func.grad(loss, argnums=tuple(range(len(inputs.wrt))))
+    return loss
 
 
 FORWARD_OVER_REVERSE = Law(

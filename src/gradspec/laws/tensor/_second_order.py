@@ -12,7 +12,7 @@ raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -66,29 +66,34 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     v = tuple(t.detach().requires_grad_() for t in like(tuple(t.abs() for t in y), trial.seed))
     loss = torch.stack([(a * (t * t.conj()).real).sum() for a, t in zip(v, y, strict=True)]).sum() / 2
     every = {**{f"`{name}`": leaf for name, leaf in leaves.items()}, "the cotangent": v[0]}
+    w = [t.requires_grad_() for t in like(tuple(leaves.values()), trial.seed + 1)]
+    last = {**every, "the second cotangent": w[0]}
     found: dict[str, Tensor | None] = {
-        f"{order} derivative with respect to {name}": None for order in ("second", "third") for name in every
+        **{f"second derivative with respect to {name}": None for name in every},
+        **{f"third derivative with respect to {name}": None for name in last},
     }
     if not loss.requires_grad:
         return found
-    derivative = torch.autograd.grad(loss, list(leaves.values()), create_graph=True, allow_unused=True)
-    for order, seed in (("second", trial.seed + 1), ("third", trial.seed + 2)):
-        total = _contracted(derivative, seed)
-        if not total.requires_grad:
-            break
-        derivative = torch.autograd.grad(total, list(every.values()), create_graph=True, allow_unused=True)
-        found |= {
-            f"{order} derivative with respect to {name}": None if t is None else t.detach()
-            for name, t in zip(every, derivative, strict=True)
-        }
-    return found
+    first = torch.autograd.grad(loss, list(leaves.values()), create_graph=True, allow_unused=True)
+    second = _gradients(_contracted(w, first), every)
+    found |= {f"second derivative with respect to {name}": t for name, t in second.items()}
+    present = tuple(t for t in second.values() if t is not None)
+    third = _gradients(_contracted(like(present, trial.seed + 2), present), last)
+    return found | {f"third derivative with respect to {name}": t for name, t in third.items()}
 
 
-def _contracted(tensors: Sequence[Tensor | None], seed: int) -> Tensor:
-    """Return `<w, t>`, with a random w for each tensor that there is."""
-    present = [t for t in tensors if t is not None]
-    terms = [(a.conj() * t).real.sum() for a, t in zip(like(tuple(present), seed), present, strict=True)]
+def _contracted(w: Sequence[Tensor], tensors: Sequence[Tensor | None]) -> Tensor:
+    """Return `<w, t>`, summed over the tensors that there are."""
+    terms = [(a.conj() * t).real.sum() for a, t in zip(w, tensors, strict=True) if t is not None]
     return torch.stack(terms).sum() if terms else torch.zeros(())
+
+
+def _gradients(total: Tensor, leaves: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
+    """Return the gradients of a number, with their graph; None for what it does not depend on."""
+    if not total.requires_grad:
+        return dict.fromkeys(leaves)
+    found = torch.autograd.grad(total, list(leaves.values()), create_graph=True, allow_unused=True)
+    return dict(zip(leaves, found, strict=True))
 
 
 SECOND_ORDER = Law(

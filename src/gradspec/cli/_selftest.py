@@ -1,0 +1,93 @@
+"""The command `selftest`: the laws held to specimens and mutants."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradspec.cli._commands import main
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_folder, save
+
+if TYPE_CHECKING:
+    from gradspec.selftest._record import Matrix, Subject
+
+
+@main.command(
+    epilog=block(
+        "Exit code",
+        "0  every diseased specimen is killed by its own law, no sound one by any, and each mutant that survives",
+        "   has a proof that nothing can tell it from the original",
+        "1  one is not",
+        "2  the arguments cannot be used; nothing was run or written",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec selftest",
+        "gradspec selftest --mutants GradFactor.sign_flipped",
+        "gradspec selftest --specimens --stock off_by_a_millionth",
+        "gradspec selftest --stock --jobs 2 --record docs/records/kill_matrix.json",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--specimens", "only", flag_value="specimens", help="Only the specimens, sound and diseased.")
+@click.option("--mutants", "only", flag_value="mutants", help="Only the mutants of our functions.")
+@click.option("--stock", is_flag=True, help="Ask gradcheck, gradgradcheck and opcheck about the specimens too.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="In how many processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON, and nothing else, to stdout.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the matrix, whatever it says.")
+def selftest(
+    names: tuple[str, ...], only: str | None, stock: bool, seed: int, jobs: int, as_json: bool, record: Path | None
+) -> None:
+    """Hold the laws to functions that are broken on purpose, and say which law notices which.
+
+    NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); all of them unless told.
+    """
+    from gradspec.cli import _tables
+
+    with one_line_errors():
+        refuse_folder(record, option="--record")
+        from gradspec.selftest._run import selftest as run
+
+        with _tables.progress() as report_progress:
+            try:
+                matrix = run(
+                    names,
+                    specimens=only != "mutants",
+                    mutated=only != "specimens",
+                    stock=stock,
+                    seed=seed,
+                    jobs=jobs,
+                    progress=report_progress,
+                )
+            except ValueError as error:
+                raise Unusable(str(error)) from None
+        if record is not None:
+            save(matrix.to_json(), record, option="--record")
+    if as_json:
+        click.echo(matrix.to_json(), nl=False)
+    else:
+        _print(matrix)
+    sys.exit(1 if matrix.faults else 0)
+
+
+def _print(matrix: Matrix) -> None:
+    from gradspec.cli import _tables
+
+    screen = _tables.console()
+    _tables.put(screen, _tables.kill_matrix(matrix))
+    for subject in matrix.faults:
+        click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
+    for sort, count in Counter(subject.sort for subject in matrix.subjects).items():
+        killed = sum(subject.is_killed for subject in matrix.of(sort))
+        click.echo(f"{sort}: {killed} of {count} killed{_more(matrix.of(sort))}")
+
+
+def _more(subjects: tuple[Subject, ...]) -> str:
+    proven = sum(bool(subject.proof) for subject in subjects)
+    return f", {proven} proven to be no different" if proven else ""
