@@ -53,7 +53,11 @@ def broken(found):
 def test_a_published_form_is_found_out():
     found = audit(Reversed, [(X, 0.5)])
 
-    assert {"surrogate", "adjoint", "func_grad", "vmap", "compile_grad", "export"} == broken(found)
+    forward_mode = {"adjoint", "compile_jvp"}
+    assert {"surrogate", "func_grad", "vmap", "compile_grad", "compile_vmap", "export"} | forward_mode == broken(found)
+    assert {v.status for v in found.report.failures} == {Status.BROKEN}
+    (finding,) = (v.finding for v in found.report.of(law="surrogate"))
+    assert finding.message == "backward does not apply the derivative of what forward computes"
     assert "vjp" not in found.report.laws
 
 
@@ -104,6 +108,38 @@ def test_noise_is_seen_and_what_cannot_be_judged_is_left_out():
     assert "draws noise" in found.remarks[0]
     assert {"vmap", "compile", "export"} & set(found.report.laws) == set()
     assert broken(found) == set()
+
+
+class MaskedGradient(Function):
+    """The gradient of a projection as published: zero where the output is zero."""
+
+    value = 0
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        (x,) = ctx.saved_tensors
+        grad = grad.clone()
+        grad[x <= 0] = cls.value if cls.value is not None else 0 * grad.sum()
+        return grad
+
+
+class MaskedGradientOfATensor(MaskedGradient):
+    value = None
+
+
+@pytest.mark.parametrize(
+    ("function", "status"), [(MaskedGradient, Status.HOLDS), (MaskedGradientOfATensor, Status.BROKEN)]
+)
+def test_a_number_put_under_a_mask_is_no_read_and_a_tensor_is(function, status):
+    # Torch makes a masked fill of the first; for the second it counts the mask, and on a GPU the host waits.
+    (verdict,) = audit(function, [(X,)], laws=[law for law in LAWS if law.name == "no_host_read"]).report.verdicts
+
+    assert verdict.status is status
 
 
 def test_no_graph_is_a_remark():

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -24,6 +25,8 @@ def fresh(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
+    if value.is_contiguous():
+        return value.clone()
     narrow = value[
         tuple(
             slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(value.shape, value.stride(), strict=True)
@@ -43,7 +46,7 @@ class Inputs:
     @classmethod
     def of(cls, trial: Trial) -> Inputs:
         """Bind the case to the argument names of the spec."""
-        bound = inspect.signature(trial.spec.primal).bind(*trial.case.args, **trial.case.kwargs)
+        bound = _signature(trial.spec.primal).bind(*trial.case.args, **trial.case.kwargs)
         bound.apply_defaults()
         values = dict(bound.arguments)
         return cls(values, tuple(name for name in trial.spec.wrt if differentiable(values.get(name))))
@@ -73,18 +76,23 @@ class Inputs:
         return tuple(self.values[name].detach().clone() for name in self.wrt)
 
 
+@lru_cache
+def _signature(primal: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(primal)
+
+
 def outputs(y: Any) -> tuple[Any, ...]:
     """Return what a function returned as a tuple."""
     return tuple(y) if isinstance(y, tuple | list) else (y,)
 
 
 def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
-    """Return random signed tensors of the same shapes and dtypes: hundredths between -9 and 9, none of them 0."""
+    """Return random signed tensors of the same shapes and dtypes: -8.995 to 8.995 by hundredths, none of them 0."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(shape: torch.Size) -> Tensor:
-        sign = torch.randint(0, 2, shape, generator=generator) * 2 - 1
-        return sign * torch.randint(1, 901, shape, generator=generator).double() / 100
+        number = torch.randint(-900, 900, shape, generator=generator, dtype=torch.float64)
+        return number.add_(0.5).div_(100)  # a half, so that none is 0
 
     def one(tensor: Tensor) -> Tensor:
         value = torch.complex(draw(tensor.shape), draw(tensor.shape)) if tensor.is_complex() else draw(tensor.shape)
@@ -106,7 +114,7 @@ def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple
         yield f"random {k}", like(y, trial.seed + k)
     if y[0].numel():
         hot = torch.zeros_like(y[0], memory_format=torch.contiguous_format)
-        hot.view(-1)[-1] = 1
+        hot.view(-1).select(0, -1).fill_(1)
         yield "one-hot", (hot, *(torch.zeros_like(t) for t in y[1:]))
     yield "expanded", tuple(torch.ones((), dtype=t.dtype, device=t.device).expand(t.shape) for t in y)
 

@@ -35,7 +35,7 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    likely = "the custom gradient is dropped silently: the plain derivative of forward is applied"
+    likely = "the custom gradient is dropped silently: the plain derivative of forward is left, or none at all"
     for strict in (True, False):
         module = _Exported(frozen(trial.spec.function, inputs))
         torch._dynamo.reset()

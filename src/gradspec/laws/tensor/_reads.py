@@ -41,12 +41,22 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         depends = any(storage_of(t) in self.derived for t in tensors_in((*args, *kwargs.values())))
-        if depends and _reads(func, args, kwargs):
+        if depends and _reads(func, args, kwargs) and not self._fills(func, args):
             self.found.append(f"{str(func).rpartition('.')[0]} ({line_of_the_user()})")
         made = func(*args, **kwargs)
         if depends:
             self.derived |= {storage_of(t): t.untyped_storage() for t in tensors_in(made)}
         return made
+
+    def _fills(self, func: Any, args: Any) -> bool:
+        """Whether `x[mask] = number`: torch makes it a masked fill on every device, which counts nothing.
+
+        A tensor in place of the number stays where it is, and then the elements are counted.
+        """
+        if str(func).rpartition(".")[0] not in ("aten.index_put", "aten.index_put_") or any(args[3:]):
+            return False
+        indices, value = args[1], args[2]
+        return len(list(tensors_in(indices))) == 1 and value.ndim == 0 and storage_of(value) not in self.derived
 
 
 class _Methods(TorchFunctionMode):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor._call import Inputs, differentiable, fresh, like, outputs
-from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor._reference import is_stand_in, on_spec_side
 
 # Start steps of the central differences, and how often each is halved; the numbers are hundredths up to 9.
 STEPS = (0.1, 0.01, 0.001)
@@ -67,12 +67,19 @@ def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
         )
     if abs(exact - numeric) <= 10 * bar + 1e-13 * scale:
         return HOLDS
+    given = {"got": f"{exact:.12g}", "expected": f"{numeric:.12g} ± {bar:.1e}"}
+    if is_stand_in(trial.spec.surrogate):
+        return broken(
+            "backward does not apply the derivative of what forward computes",
+            argument="directional derivative",
+            likely="a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate",
+            **given,
+        )
     return broken(
         "the surrogate's autograd derivative is not its numerical one",
         argument="directional derivative of the surrogate",
-        got=f"{exact:.12g}",
-        expected=f"{numeric:.12g} ± {bar:.1e}",
         likely="the surrogate uses detach(), rounding or a custom backward",
+        **given,
     )
 
 
