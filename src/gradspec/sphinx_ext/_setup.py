@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from gradspec import __version__
 from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
+from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
 from gradspec.sphinx_ext._pages import PAGES
+from gradspec.sphinx_ext._peers_directive import PeersDirective
 from gradspec.sphinx_ext._spec_directive import SpecDirective
 
 if TYPE_CHECKING:
@@ -33,4 +35,6 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
         app.add_directive(f"gradspec-{kind}", SpecDirective)
     app.add_directive("gradspec-law", LawDirective)
     app.add_directive("gradspec-matrix", MatrixDirective)
+    app.add_directive("gradspec-benchmark", BenchmarkDirective)
+    app.add_directive("gradspec-peers", PeersDirective)
     return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

@@ -1,0 +1,119 @@
+"""Recorded benchmarks and published implementations on a page: every number is the record's, and none is lost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+
+from gradspec.law import Finding, Status
+from gradspec.report import write_record
+from gradspec.source import fingerprint
+from sphinx_ext.handmade import Built, Project, copied, report, verdict
+
+PEER = "espnet2.encoder.GradMultiply"
+
+
+def prepared(folder: Path, **provenance: Any) -> Project:
+    """Return the mini-project, with a record of a published class that breaks `vjp` on one of two cases."""
+    project = copied("test-benchmark", folder)
+    module = project.source / "conf.py"
+    made = report(copied("test-function", folder / "other"))
+    source = replace(made.sources["spec scale"], files=(str(module),), hash=fingerprint([str(module)], None))
+    bad = Finding(status=Status.BROKEN, message="off by a sign")
+    verdicts = (
+        verdict("vjp", "one", bad, PEER),
+        verdict("vjp", "two", None, PEER),
+        verdict("formula", "one", None, PEER),
+    )
+    write_record(
+        replace(
+            made,
+            provenance={**made.provenance, "packages": {"espnet": "202511"}, **provenance},
+            sheets={PEER: made.sheets["scale"]},
+            sources={f"spec {PEER}": source},
+            verdicts=verdicts,
+        ),
+        project.source / "peers.json",
+    )
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return prepared(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    made = prepared(tmp_path_factory.mktemp("benchmark")).build()
+    assert (made.returncode, made.warnings) == (0, [])
+    return made
+
+
+def tables(built: Built) -> list[list[list[str]]]:
+    soup = BeautifulSoup(built.html(), "html.parser")
+    return [
+        [[cell.get_text(" ", strip=True) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")]
+        for table in soup.find_all("table")
+    ]
+
+
+def test_every_number_of_a_benchmark_is_in_a_table(built: Built) -> None:
+    _, alike, alone = tables(built)
+    assert alike == [
+        ["shape", "2 x 3", "4 x 5"],
+        ["median ms, ours", "25.78", "1.5"],
+        ["median ms, theirs", "12,345", "3"],
+        ["ours / theirs, median (quartiles)", "0.5 (0.25 to 0.75)", "0.625 (0.6 to 0.65)"],
+    ]
+    assert alone == [["rows", "7"], ["extra bytes", "1,048,576"]]
+
+
+def test_a_benchmark_says_where_and_when_and_under_which_load(built: Built) -> None:
+    page = built.html()
+    assert "Measured on 2026-01-02 03:04 UTC: torch 2.13.0, device an abacus, load average 7.25." in page
+    assert "In all of them: dtype float32." in page
+    assert ">Two loops<" in page
+
+
+def test_a_published_class_stands_with_its_package_and_what_it_breaks(built: Built) -> None:
+    head, row = tables(built)[0]
+    assert head[:2] == ["Package", "Class"]
+    assert row == ["espnet 202511", PEER, "vjp (1)", "✓ holds 1"]
+
+
+def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
+    (project.source / "conf.py").write_text(
+        (project.source / "conf.py").read_text(encoding="utf-8") + "other = 1\n", encoding="utf-8"
+    )
+    (row,) = tables(project.build())[0][1:]
+    assert row[2:] == ["", "○ not measured 2 (recorded for an older source, on 2026-01-02)"]
+
+
+def test_a_missing_record_is_a_warning_and_stays_one(project: Project) -> None:
+    (project.source / "benchmarks" / "loops.json").unlink()
+    for _ in range(2):
+        made = project.build()
+        assert made.returncode == 1
+        assert [line for line in made.warnings if "there is no record" in line and "[gradspec.record]" in line]
+
+
+def test_two_numbers_of_one_name_are_a_warning(project: Project) -> None:
+    path = project.source / "benchmarks" / "loops.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["measurements"][2]["extra_bytes"] = [{"peak": 1}, {"peak": 2}]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    made = project.build()
+    assert [line for line in made.warnings if "two values are called 'extra bytes, peak'" in line]
+
+
+def test_no_published_implementation_is_a_warning(project: Project) -> None:
+    (project.source / "peers.json").unlink()
+    made = project.build()
+    assert made.returncode == 1
+    assert [line for line in made.warnings if "make one" in line and "[gradspec.record]" in line]
