@@ -16,7 +16,7 @@ nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
 ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
-TARGETS = ["gradspec.functions", "gradspec.nn"]
+TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake", "text_engine")

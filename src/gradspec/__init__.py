@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradspec.promise import Waiver
     from gradspec.report import Report
     from gradspec.spec import Case, Effects, FunctionSpec, Supports
+    from gradspec.text_spec import TextCase, TextSpec
 
 __all__ = [
     "Audit",
@@ -26,6 +27,8 @@ __all__ = [
     "Report",
     "Status",
     "Supports",
+    "TextCase",
+    "TextSpec",
     "Verdict",
     "Waiver",
     "audit",
@@ -46,6 +49,8 @@ _HOME = {
     "Report": "report",
     "Status": "law",
     "Supports": "spec",
+    "TextCase": "text_spec",
+    "TextSpec": "text_spec",
     "Verdict": "law",
     "Waiver": "promise",
     "audit": "_audit",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 
+from gradspec.kind import kind_of
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS
-from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.promise import Misuse, Spec
 from gradspec.sheet import qualified_name
@@ -73,7 +73,7 @@ def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
 
 
 def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
-    make = Maker(seed, profile.device)
+    make = kind_of(spec.kind).maker(seed, profile.device)
     names: list[str] = []
     try:
         if over == "documents":
@@ -89,6 +89,6 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
     return names
 
 
-def misuses(spec: Spec, make: Maker) -> Iterator[Misuse]:
+def misuses(spec: Spec, make: Any) -> Iterator[Misuse]:
     """Return the wrong calls of a spec, none where it names none."""
     return spec.raises(make) if spec.raises else iter(())

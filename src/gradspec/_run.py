@@ -10,9 +10,9 @@ from dataclasses import replace
 import torch
 
 from gradspec._plan import Check, misuses
+from gradspec.kind import kind_of
 from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
 from gradspec.laws import SpecFaultError, Surroundings
-from gradspec.make import Maker
 from gradspec.profile import Profile
 from gradspec.promise import Case
 
@@ -99,7 +99,7 @@ def _waived(check: Check, finding: Finding) -> Finding:
 
 
 def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
-    spec, make = check.spec, Maker(seed, profile.device)
+    spec, make = check.spec, kind_of(check.spec.kind).maker(seed, profile.device)
     misuse = None
     if check.law.over == "documents":
         case = Case(name=check.case, args=())

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gradspec.make import Maker
 from gradspec.module_spec import ModuleSpec
 from gradspec.promise import Spec
-from gradspec.sheet import common_sheet, function_sheet, module_sheet
+from gradspec.sheet import common_sheet, function_sheet, module_sheet, text_sheet
 from gradspec.spec import FunctionSpec
+from gradspec.text_spec import TextMaker, TextSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +28,21 @@ class Kind:
     home: str
     #: What the page of such a spec shows beside what every page shows.
     sheet: Callable[[Any], dict[str, Any]]
+    #: From a seed and a device to what makes the arguments of a case.
+    maker: Callable[[int, str], Any] = Maker
 
 
 KINDS = (
     Kind(name="function", spec=FunctionSpec, listed="FUNCTIONS", home="gradspec.functions", sheet=function_sheet),
     Kind(name="module", spec=ModuleSpec, listed="MODULES", home="gradspec.nn", sheet=module_sheet),
+    Kind(
+        name="text",
+        spec=TextSpec,
+        listed="TEXTS",
+        home="gradspec.text",
+        sheet=text_sheet,
+        maker=lambda seed, device: TextMaker(),
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from gradspec.module_spec import ModuleCase, ModuleSpec
 from gradspec.promise import Case, Misuse, Spec
 from gradspec.spec import FunctionSpec
+from gradspec.text_spec import TextCase, TextSpec
 
 if TYPE_CHECKING:
     from gradspec.profile import Profile
@@ -109,6 +110,8 @@ class TrialOf(Generic[AnySpec, AnyCase]):
 Trial: TypeAlias = TrialOf[FunctionSpec, Case]
 #: What a law of modules looks at.
 ModuleTrial: TypeAlias = TrialOf[ModuleSpec, ModuleCase]
+#: What a law of text Functions looks at.
+TextTrial: TypeAlias = TrialOf[TextSpec, TextCase]
 #: What a law of several kinds looks at.
 AnyTrial: TypeAlias = TrialOf[Spec, Case]
 
@@ -119,8 +122,8 @@ class Law:
 
     #: The name of its file, and on the command line.
     name: str
-    #: values, derivative, transforms, protocol, effects, randomness, inputs, device, modules: the families of the
-    #: table.
+    #: values, derivative, transforms, protocol, effects, randomness, inputs, device, modules, text: the families of
+    #: the table.
     family: str
     #: The equation, in TeX.
     statement: str

@@ -108,6 +108,8 @@ class Attempt:
     call: Callable[[], Any]
     #: What a refused call must leave as it is, by name; only tensors are looked at.
     values: Mapping[str, Any]
+    #: What else it must leave as it is, in words by name: read before the call and after it.
+    state: Callable[[], Mapping[str, str]] = dict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +121,10 @@ class Spec:
 
     #: Unique in a report.
     name: str
-    #: A generator of representative calls.
-    cases: Callable[[Make], Iterator[Case]]
+    #: A generator of representative calls; it gets what makes their arguments, `Make` where they are tensors.
+    cases: Callable[[Any], Iterator[Case]]
     #: A generator of wrong calls and the error that each gets.
-    raises: Callable[[Make], Iterator[Misuse]] | None = None
+    raises: Callable[[Any], Iterator[Misuse]] | None = None
     #: One sentence that a user could search for.
     summary: str = ""
     #: The arguments of the call, for the page.

@@ -12,6 +12,7 @@ from gradspec.law import Law
 from gradspec.module_spec import ModuleSpec
 from gradspec.promise import Spec
 from gradspec.spec import FunctionSpec
+from gradspec.text_spec import TextSpec
 
 
 def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
@@ -48,6 +49,18 @@ def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
         "inputs": [asdict(argument) for argument in spec.inputs],
         "returns": spec.returns,
         "frozen": list(spec.frozen),
+    }
+
+
+def text_sheet(spec: TextSpec) -> dict[str, Any]:
+    """Return what the sheet of a text Function says beside that."""
+    behind = spec.implementation
+    signature = inspect.signature(spec.function) if behind is None else behind._call.signature
+    return {
+        "signature": _signature(signature),
+        "wrt": list(spec.wrt),
+        "returns": spec.returns,
+        "io_bound": spec.io_bound,
     }
 
 
@@ -154,7 +167,15 @@ def qualified_name(document: Any) -> str:
     public = ".".join(parts)
     name = document.__qualname__
     found = getattr(sys.modules.get(public), name.partition(".")[0], None)
-    return f"{public}.{name}" if found is not None else f"{document.__module__}.{name}"
+    if found is not None:
+        return f"{public}.{name}"
+    # A package beside the private module may be the one that shows it.
+    shown = (
+        path
+        for path, module in sorted(sys.modules.items())
+        if path.startswith(f"{public}.") and "._" not in path and getattr(module, name, None) is document
+    )
+    return f"{next(shown, document.__module__)}.{name}"
 
 
 def _annotation(annotation: Any) -> str:

@@ -16,7 +16,7 @@ from gradspec.laws import LAWS
 from gradspec.module_spec import ModuleCase
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report, judges
-from gradspec.selftest.specimens import NET, SCALE
+from gradspec.selftest.specimens import NET, SCALE, TAG
 
 BY_NAME = {law.name: law for law in LAWS}
 
@@ -29,14 +29,14 @@ def test_a_law_names_kinds_that_exist_and_each_kind_has_laws():
 
 def test_the_kind_of_a_spec_is_that_of_its_class():
     assert [kind.spec.kind for kind in KINDS] == [kind.name for kind in KINDS]
-    with pytest.raises(ValueError, match=r"no kind 'text': the kinds are function, module"):
-        kind_of("text")
+    with pytest.raises(ValueError, match=r"no kind 'network': the kinds are function, module, text"):
+        kind_of("network")
 
 
 def test_a_spec_meets_the_laws_of_its_kind_and_no_other():
-    checks = plan([SCALE, NET])
+    checks = plan([SCALE, NET, TAG])
 
-    for spec in (SCALE, NET):
+    for spec in (SCALE, NET, TAG):
         met = {check.law.name for check in checks if check.spec is spec}
         assert met == {law.name for law in LAWS if spec.kind in law.kinds}
 

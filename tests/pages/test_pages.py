@@ -79,8 +79,9 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "functions.py").write_text(YOURS, encoding="utf-8")
-    (head,) = (block.text for block in PYTHON if block.page == "how-to/add-a-module.md")
-    (package / "nn.py").write_text(head, encoding="utf-8")
+    for page, module in (("add-a-module", "nn"), ("verify-a-text-function", "texts")):
+        (text,) = (block.text for block in PYTHON if block.page == f"how-to/{page}.md")
+        (package / f"{module}.py").write_text(text, encoding="utf-8")
     (law, *_) = (block.text for block in PYTHON if block.page == "how-to/add-a-law.md")
     (package / "laws.py").write_text(law, encoding="utf-8")
     installed = folder / "yourpackage-1.0.dist-info"

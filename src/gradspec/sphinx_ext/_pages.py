@@ -47,4 +47,8 @@ PAGES: Mapping[str, Page] = {
         ),
         inherited=False,
     ),
+    "text": Page(
+        before=(("Arguments", _semantics.arguments), ("What comes out", _semantics.comes_out), *MEASURED),
+        inherited=False,
+    ),
 }

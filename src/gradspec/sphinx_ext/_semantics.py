@@ -94,6 +94,14 @@ def call(view: View) -> Iterator[nodes.Node]:
         yield paragraph(f"Not trained: {', '.join(f'`{name}`' for name in frozen)}.")
 
 
+def comes_out(view: View) -> Iterator[nodes.Node]:
+    """Yield what an operation on text returns, and whether its backward waits."""
+    if returns := view.sheet["returns"]:
+        yield paragraph(returns)
+    if view.sheet["io_bound"]:
+        yield paragraph("On the way back it waits for a model: in a concurrent pass such calls overlap.")
+
+
 def _argument_table(view: View, listed: Sequence[Mapping[str, Any]]) -> Iterator[nodes.Node]:
     columns = {"Argument": "name", "Type": "type", "Shape": "shape", "Dtype": "dtype"}
     shown = [title for title, key in columns.items() if any(argument[key] for argument in listed)]

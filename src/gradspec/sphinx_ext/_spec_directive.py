@@ -1,4 +1,4 @@
-"""The directives `gradspec-function` and `gradspec-module`: the page of one spec, its sections in a fixed order."""
+"""The directives `gradspec-function`, `gradspec-module` and `gradspec-text`: the page of one spec, its sections in a fixed order."""
 
 from __future__ import annotations
 

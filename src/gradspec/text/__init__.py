@@ -11,8 +11,10 @@ from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
 from gradspec.text._picture import mermaid, tree
 from gradspec.text._variable import Variable
+from gradspec.text.ops import TEXTS
 
 __all__ = [
+    "TEXTS",
     "Data",
     "Function",
     "FunctionNode",

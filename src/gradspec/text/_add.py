@@ -44,6 +44,11 @@ def add(x: Variable | str | float, y: Variable | str | float) -> Variable:
 
     Raises:
         TypeError: one is a text and the other a number, or lists of different lengths.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> add("Be ", Variable("short")).data
+        'Be short'
     """
     result: Variable = Add.apply(x, y)
     return result

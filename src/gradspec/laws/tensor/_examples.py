@@ -73,7 +73,7 @@ EXAMPLES = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    kinds=("function", "module"),
+    kinds=("function", "module", "text"),
     over="documents",
     specimens=("stale_example",),
 )

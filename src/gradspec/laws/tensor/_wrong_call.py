@@ -26,7 +26,7 @@ def _check(trial: AnyTrial) -> Finding:
     assert misuse is not None, "verify gives a misuse to a law that runs over misuses"
     call = "".join(f"{name}({_written(args, kwargs)})" for name, args, kwargs in attempt.written)
     tensors = {name: value for name, value in attempt.values.items() if isinstance(value, Tensor)}
-    before = snapshots(tensors)
+    before, state = snapshots(tensors), attempt.state()
     expected = f"{misuse.error.__name__} that matches {misuse.match!r}"
     try:
         attempt.call()
@@ -41,6 +41,9 @@ def _check(trial: AnyTrial) -> Finding:
         return broken("the wrong call is accepted", argument=call, got="no error", expected=expected)
     if changed := first_change(before, tensors):
         return broken(f"the wrong call was refused after {changed[0]} had changed: {changed[1]}", argument=call)
+    for name, was in state.items():
+        if (now := attempt.state()[name]) != was:
+            return broken("the wrong call was refused after a change", argument=name, got=now, expected=was)
     details = {"call": call, "error": misuse.error.__name__, "message": message}
     return Finding(status=Status.HOLDS, details=details)
 
@@ -70,7 +73,7 @@ WRONG_CALL = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    kinds=("function", "module"),
+    kinds=("function", "module", "text"),
     over="misuses",
     specimens=("accepts_a_wrong_call",),
 )

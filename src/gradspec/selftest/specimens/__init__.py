@@ -1,15 +1,16 @@
-"""What is sound, and what is broken on purpose and named after its disease: functions and modules."""
+"""What is sound, and what is broken on purpose and named after its disease: functions, modules and text Functions."""
 
-from gradspec.selftest.specimens import diseased, honest, intruders, modules
+from gradspec.selftest.specimens import diseased, honest, intruders, modules, text
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.selftest.specimens.honest import SCALE
 from gradspec.selftest.specimens.mixed import MIXED
 from gradspec.selftest.specimens.modules import NET
 from gradspec.selftest.specimens.noisy import NOISY
 from gradspec.selftest.specimens.stateful import STATEFUL
+from gradspec.selftest.specimens.text import TAG
 
-#: Sound functions and modules: no law may break on them.
-HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *modules.HONEST)
-DISEASED = {**diseased.DISEASED, **intruders.DISEASED, **modules.DISEASED}
+#: Sound specs of every kind: no law may break on them.
+HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *modules.HONEST, *text.HONEST)
+DISEASED = {**diseased.DISEASED, **intruders.DISEASED, **modules.DISEASED, **text.DISEASED}
 
-__all__ = ["DISEASED", "HONEST", "NET", "SCALE", "Disease"]
+__all__ = ["DISEASED", "HONEST", "NET", "SCALE", "TAG", "Disease"]

@@ -5,12 +5,18 @@ from gradspec.text.ops._chat import ChatCompletion, chat
 from gradspec.text.ops._evaluate import Evaluate, evaluate, exact_match
 from gradspec.text.ops._join import Join, join, sum  # noqa: A004 -- it does what the built-in one does
 from gradspec.text.ops._judge import judge
+from gradspec.text.ops._judges_promise import CHAT, EVALUATE, EXACT_MATCH, JUDGE
+from gradspec.text.ops._parts_promise import ADD, FILL, JOIN, SPLIT, SUM
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._split import Split, split
 from gradspec.text.ops._template import Fill, fill
 
+#: The specs, in the order of the pages.
+TEXTS = (ADD, JOIN, SUM, SPLIT, FILL, CHAT, EVALUATE, EXACT_MATCH, JUDGE)
+
 __all__ = [
     "PROMPTS",
+    "TEXTS",
     "Add",
     "ChatCompletion",
     "Evaluate",

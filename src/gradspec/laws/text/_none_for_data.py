@@ -1,0 +1,94 @@
+r"""Backward returns None for what is no Variable, and says nothing of an argument that gets no feedback by the spec.
+
+Where the backward waits for a model, it makes no call for a Variable that wants no gradient.
+
+Why it matters: feedback on data reaches nobody; if a model wrote it, it was paid for.
+
+What breaks it: the gradient returned for a separator as well, `needs_input_grad` not asked.
+
+Remedy: return None there; look at `ctx.needs_input_grad`, and in a list at `ctx.wants`, before a model is called.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable, raised
+from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
+from gradspec.laws.text._watch import Ran, leaves_of, watch
+
+
+def _check(trial: TextTrial) -> Finding:
+    log, error = _run(trial, Inputs.of(trial))
+    if not log and error is None:
+        return not_applicable(NOTHING_WANTED)
+    for ran in log:
+        for place, (slot, value) in enumerate(zip(ran.slots, ran.values, strict=False)):
+            if slot is None and value is not None:
+                return broken(
+                    f"{ran.name} says something of an argument that holds no Variable",
+                    argument=f"argument {place}",
+                    got=repr(value),
+                    expected="None",
+                )
+    if error is not None:
+        return raised(error, "backward")
+    return _judge_places(trial) if (finding := _judge_calls(trial)) is HOLDS else finding
+
+
+def _judge_places(trial: TextTrial) -> Finding:
+    """Ask for a gradient of every Variable: those outside `wrt` must get none all the same."""
+    inputs = Inputs.of(trial, every=True)
+    _, error = _run(trial, inputs)
+    if error is not None:
+        return raised(error, "backward, where every Variable wants a gradient,")
+    for place, leaf in inputs.leaves.items():
+        if place.partition("[")[0] not in trial.spec.wrt and leaf.grad is not None:
+            return broken(
+                "feedback reaches an argument that is not in `wrt`",
+                argument=f"`{place}`",
+                got=repr(leaf.grad.data),
+                expected="None",
+            )
+    return HOLDS
+
+
+def _judge_calls(trial: TextTrial) -> Finding:
+    """Of a backward that waits: have each Variable in turn want no gradient, and see that nothing is asked for it."""
+    places = list(Inputs.of(trial).leaves) if trial.spec.io_bound else []
+    for left_out in places if len(places) > 1 else ():
+        inputs = Inputs.of(trial, but=left_out)
+        log, error = _run(trial, inputs)
+        if error is not None:
+            return raised(error, f"backward, where `{left_out}` wants no gradient,")
+        for ran in log:
+            values = [v for slot, value in zip(ran.slots, ran.values, strict=False) for v in leaves_of(slot, value)]
+            for value, edge in zip(values, ran.node.next_functions, strict=False):
+                if value is not None and edge.node is None:
+                    return broken(
+                        f"{ran.name} works out feedback on a Variable that wants none",
+                        argument=f"`{left_out}`",
+                        got=repr(value),
+                        expected="None",
+                    )
+    return HOLDS
+
+
+def _run(trial: TextTrial, inputs: Inputs) -> tuple[list[Ran], Exception | None]:
+    log: list[Ran] = []
+    outputs = inputs.outputs(trial)
+    watch(nodes_of(outputs), log)
+    try:
+        say(outputs, feedback(trial, outputs))
+    except Exception as error:
+        return log, error
+    return log, None
+
+
+NONE_FOR_DATA = Law(
+    name="none_for_data",
+    family="text",
+    statement=r"x_i \text{ is data} \Rightarrow \bar{x}_i = \text{None}",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("text",),
+    specimens=("speaks_of_data", "feedback_on_a_target", "asks_in_vain"),
+)
