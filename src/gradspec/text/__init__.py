@@ -10,6 +10,7 @@ from gradspec.text._merge import Data, Part
 from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
 from gradspec.text._picture import mermaid, tree
+from gradspec.text._progress import progress
 from gradspec.text._variable import Variable
 from gradspec.text.ops import TEXTS
 
@@ -35,6 +36,7 @@ __all__ = [
     "max_concurrency",
     "mermaid",
     "no_grad",
+    "progress",
     "set_grad_enabled",
     "tree",
 ]
