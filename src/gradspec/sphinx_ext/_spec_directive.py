@@ -1,4 +1,4 @@
-"""The directives `gradspec-function`, `gradspec-module` and `gradspec-text`: the page of one spec, its sections in a fixed order."""
+"""The directives `gradspec-function`, `gradspec-module`, `gradspec-text`: the page of one spec, in fixed sections."""
 
 from __future__ import annotations
 

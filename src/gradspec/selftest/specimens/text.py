@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradspec.promise import Misuse
+from gradspec.selftest.specimens.diseased import Disease
 from gradspec.text import Function, Variable, later
 from gradspec.text_spec import TextCase, TextMaker, TextSpec
-from gradspec.selftest.specimens.diseased import Disease
 
 
 class Tag(Function):
