@@ -6,12 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gradspec.make import Maker
 from gradspec.module_spec import ModuleSpec
 from gradspec.promise import Spec
 from gradspec.sheet import common_sheet, function_sheet, module_sheet, text_sheet
 from gradspec.spec import FunctionSpec
 from gradspec.text_spec import TextMaker, TextSpec
+
+
+def tensors(seed: int, device: str) -> Any:
+    """Return what makes tensors; torch is imported here, for a record is read and shown without it."""
+    from gradspec.make import Maker
+
+    return Maker(seed, device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +35,19 @@ class Kind:
     #: What the page of such a spec shows beside what every page shows.
     sheet: Callable[[Any], dict[str, Any]]
     #: From a seed and a device to what makes the arguments of a case.
-    maker: Callable[[int, str], Any] = Maker
+    maker: Callable[[int, str], Any]
 
 
 KINDS = (
-    Kind(name="function", spec=FunctionSpec, listed="FUNCTIONS", home="gradspec.functions", sheet=function_sheet),
-    Kind(name="module", spec=ModuleSpec, listed="MODULES", home="gradspec.nn", sheet=module_sheet),
+    Kind(
+        name="function",
+        spec=FunctionSpec,
+        listed="FUNCTIONS",
+        home="gradspec.functions",
+        sheet=function_sheet,
+        maker=tensors,
+    ),
+    Kind(name="module", spec=ModuleSpec, listed="MODULES", home="gradspec.nn", sheet=module_sheet, maker=tensors),
     Kind(
         name="text",
         spec=TextSpec,
