@@ -76,7 +76,7 @@ def test_every_number_of_a_benchmark_is_in_a_table(built: Built) -> None:
 
 def test_a_benchmark_says_where_and_when_and_under_which_load(built: Built) -> None:
     page = built.html()
-    assert "Measured on 2026-01-02 03:04 UTC: torch 2.13.0, device an abacus, load average 7.25." in page
+    assert "Measured on 2026-01-02 03:04 UTC: torch 2.13.0, device an abacus, load average 7.25, 6.5." in page
     assert "In all of them: dtype float32." in page
     assert ">Two loops<" in page
 

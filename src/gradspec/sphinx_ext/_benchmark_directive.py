@@ -110,7 +110,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{_words(key)} {_shown(item)}" for key, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return " x ".join(map(_shown, value))
+        shape = all(isinstance(item, int) for item in value)
+        return (" x " if shape else ", ").join(map(_shown, value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -1,0 +1,32 @@
+"""What the page on CUDA says of this site, and of a machine without a GPU, is so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from gradspec.cli import main
+from pages.blocks import DOCS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (DOCS / "how-to" / "run-on-cuda.md").read_text(encoding="utf-8")
+
+
+def test_the_page_says_whether_there_is_a_record() -> None:
+    """Once one is committed under the name that the page gives it, the sentence has to go."""
+    assert "docs/records/cuda.json" in PAGE
+    assert ("No CUDA record has been made yet" in PAGE) is not (DOCS / "records" / "cuda.json").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here: the page speaks of machines without")
+def test_without_cuda_the_command_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    assert "Where there is no CUDA the command says so, and\nwrites nothing" in PAGE
+    record = tmp_path / "cuda.json"
+    done = CliRunner().invoke(main, ["check", "gradspec.functions", "--profile", "cuda", "--record", str(record)])
+    assert (done.exit_code, record.exists()) == (2, False)
+    assert "cuda" in done.output.lower()
