@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -39,10 +40,20 @@ if TYPE_CHECKING:
 @click.option("--stock", is_flag=True, help="Ask gradcheck, gradgradcheck and opcheck about the specimens too.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="In how many processes.")
+@click.option(
+    "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found.  [default: no limit]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON, and nothing else, to stdout.")
 @click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the matrix, whatever it says.")
 def selftest(
-    names: tuple[str, ...], only: str | None, stock: bool, seed: int, jobs: int, as_json: bool, record: Path | None
+    names: tuple[str, ...],
+    only: str | None,
+    stock: bool,
+    seed: int,
+    jobs: int,
+    minutes: float,
+    as_json: bool,
+    record: Path | None,
 ) -> None:
     """Hold the laws to functions that are broken on purpose, and say which law notices which.
 
@@ -63,6 +74,7 @@ def selftest(
                     stock=stock,
                     seed=seed,
                     jobs=jobs,
+                    minutes=minutes,
                     progress=report_progress,
                 )
             except ValueError as error:
@@ -83,6 +95,8 @@ def _print(matrix: Matrix) -> None:
     _tables.put(screen, _tables.kill_matrix(matrix))
     for subject in matrix.faults:
         click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
+    if len(matrix.subjects) < matrix.population:
+        click.echo(f"{len(matrix.subjects)} of {matrix.population} tried")
     for sort, count in Counter(subject.sort for subject in matrix.subjects).items():
         killed = sum(subject.is_killed for subject in matrix.of(sort))
         click.echo(f"{sort}: {killed} of {count} killed{_more(matrix.of(sort))}")

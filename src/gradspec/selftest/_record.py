@@ -65,7 +65,7 @@ class Matrix:
     provenance: Mapping[str, Any]
     #: What the measurement stands on: "laws", "specimens", "functions".
     sources: Mapping[str, Source]
-    #: How many mutants there are; more than were tried, if a part was asked for.
+    #: How many subjects there are of the sorts that were asked for; more than were tried, if the time was up.
     population: int
     subjects: tuple[Subject, ...]
 
