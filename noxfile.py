@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
+KILL_MATRIX = "docs/records/kill_matrix.json"
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake", "text_engine")
@@ -75,6 +76,20 @@ def peers(session: nox.Session) -> None:
     session.run("python", "tests/peers/record.py", "--site", str(folder), "--out", "docs/records/peers.json")
     at_hand = {"GRADSPEC_PEERS": str(folder.resolve())}
     session.run("pytest", "tests/nn", "tests/benchmarks/test_shake_shake.py", env=at_hand)
+
+
+@nox.session(default=False)
+def selftest(session: nox.Session) -> None:
+    """Hold the laws to every specimen and every mutant, and write the record of the kill matrix."""
+    install(session)
+    session.run("gradspec", "selftest", "--stock", "--jobs", "2", "--record", KILL_MATRIX, *session.posargs)
+
+
+@nox.session(default=False)
+def seeds(session: nox.Session) -> None:
+    """Hold the sound functions to every law under 100 seeds, and write into the record what came of it."""
+    install(session)
+    session.run("gradspec", "selftest", "--seeds", "100", "--record", KILL_MATRIX, *session.posargs)
 
 
 @nox.session(default=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         "gradspec selftest",
         "gradspec selftest --mutants GradFactor.sign_flipped",
         "gradspec selftest --specimens --stock off_by_a_millionth",
+        "gradspec selftest --seeds 100 --record docs/records/kill_matrix.json",
         "gradspec selftest --stock --jobs 2 --record docs/records/kill_matrix.json",
     )
 )
@@ -38,10 +40,13 @@ if TYPE_CHECKING:
 @click.option("--specimens", "only", flag_value="specimens", help="Only the specimens, sound and diseased.")
 @click.option("--mutants", "only", flag_value="mutants", help="Only the mutants of our functions.")
 @click.option("--stock", is_flag=True, help="Ask gradcheck, gradgradcheck and opcheck about the specimens too.")
+@click.option(
+    "--seeds", default=0, metavar="N", help="Hold the sound functions to every law under N seeds, and no more."
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="In how many processes.")
 @click.option(
-    "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found.  [default: no limit]"
+    "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found; no limit unless told."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON, and nothing else, to stdout.")
 @click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the matrix, whatever it says.")
@@ -49,6 +54,7 @@ def selftest(
     names: tuple[str, ...],
     only: str | None,
     stock: bool,
+    seeds: int,
     seed: int,
     jobs: int,
     minutes: float,
@@ -63,19 +69,21 @@ def selftest(
 
     with one_line_errors():
         refuse_folder(record, option="--record")
-        from gradspec.selftest._run import selftest as run
-
         with _tables.progress() as report_progress:
             try:
-                matrix = run(
-                    names,
-                    specimens=only != "mutants",
-                    mutated=only != "specimens",
-                    stock=stock,
-                    seed=seed,
-                    jobs=jobs,
-                    minutes=minutes,
-                    progress=report_progress,
+                matrix = (
+                    _swept(seeds, record, minutes=minutes, progress=report_progress)
+                    if seeds
+                    else _run(
+                        names,
+                        specimens=only != "mutants",
+                        mutated=only != "specimens",
+                        stock=stock,
+                        seed=seed,
+                        jobs=jobs,
+                        minutes=minutes,
+                        progress=report_progress,
+                    )
                 )
             except ValueError as error:
                 raise Unusable(str(error)) from None
@@ -85,7 +93,29 @@ def selftest(
         click.echo(matrix.to_json(), nl=False)
     else:
         _print(matrix)
-    sys.exit(1 if matrix.faults else 0)
+    sys.exit(1 if matrix.faults or matrix.seeds.get("failures") else 0)
+
+
+def _run(names: tuple[str, ...], **how: Any) -> Matrix:
+    from gradspec.selftest._run import selftest as run
+
+    return run(names, **how)
+
+
+def _swept(seeds: int, record: Path | None, **how: Any) -> Matrix:
+    """Return the matrix of a record, if there is one, with what the seeds gave."""
+    from gradspec._provenance import provenance
+    from gradspec.profile import load_profile
+    from gradspec.selftest._record import Matrix, read_matrix
+    from gradspec.selftest._run import measured_sources
+    from gradspec.selftest._seeds import sweep
+
+    if record is not None and record.exists():
+        matrix = read_matrix(record)
+    else:
+        facts = provenance(load_profile("quick"), 0)
+        matrix = Matrix(provenance=facts, sources=measured_sources(), population={}, subjects=())
+    return replace(matrix, seeds=sweep(seeds, **how))
 
 
 def _print(matrix: Matrix) -> None:
@@ -95,11 +125,16 @@ def _print(matrix: Matrix) -> None:
     _tables.put(screen, _tables.kill_matrix(matrix))
     for subject in matrix.faults:
         click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
-    if len(matrix.subjects) < matrix.population:
-        click.echo(f"{len(matrix.subjects)} of {matrix.population} tried")
+    if matrix.seeds:
+        click.echo(
+            f"seeds: {matrix.seeds['run']} of {matrix.seeds['asked']} run, {matrix.seeds['verdicts']} verdicts, "
+            f"{len(matrix.seeds['failures'])} failures"
+        )
+        for line in matrix.seeds["failures"]:
+            click.echo(line)
     for sort, count in Counter(subject.sort for subject in matrix.subjects).items():
         killed = sum(subject.is_killed for subject in matrix.of(sort))
-        click.echo(f"{sort}: {killed} of {count} killed{_more(matrix.of(sort))}")
+        click.echo(f"{sort}: {killed} of {count} killed (there are {matrix.population[sort]}){_more(matrix.of(sort))}")
 
 
 def _more(subjects: tuple[Subject, ...]) -> str:

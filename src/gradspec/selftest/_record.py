@@ -65,9 +65,11 @@ class Matrix:
     provenance: Mapping[str, Any]
     #: What the measurement stands on: "laws", "specimens", "functions".
     sources: Mapping[str, Source]
-    #: How many subjects there are of the sorts that were asked for; more than were tried, if the time was up.
-    population: int
+    #: How many subjects of each sort there are; more than were tried, if a part was asked for or the time was up.
+    population: Mapping[str, int]
     subjects: tuple[Subject, ...]
+    #: What `gradspec.selftest._seeds.sweep` returned; empty if it was not asked for.
+    seeds: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def faults(self) -> tuple[Subject, ...]:
@@ -87,7 +89,8 @@ class Matrix:
             "schema": SCHEMA,
             "provenance": dict(self.provenance),
             "sources": {name: asdict(source) for name, source in self.sources.items()},
-            "population": self.population,
+            "population": dict(self.population),
+            "seeds": dict(self.seeds),
         }
         text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
         return f'{text},\n "subjects": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
@@ -113,8 +116,9 @@ class Matrix:
                     name: Source(package=s["package"], files=tuple(s["files"]), hash=s["hash"])
                     for name, s in data["sources"].items()
                 },
-                population=int(data["population"]),
+                population={sort: int(count) for sort, count in data["population"].items()},
                 subjects=tuple(map(_subject, data["subjects"])),
+                seeds=data["seeds"],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RecordError(f"{where} is no kill matrix ({type(error).__name__}: {error}): {AGAIN}") from None

@@ -20,6 +20,7 @@ from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.promise import Spec
+from gradspec.report import Source
 from gradspec.selftest._mutants import Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._stock import TOOLS, first_case, judge
@@ -65,18 +66,19 @@ def selftest(
     import torch._dynamo  # noqa: F401 - imported here, each child has it: it takes seconds
 
     profile = profile or load_profile("quick")
-    population = list(mutants(FUNCTIONS))
+    every = list(mutants(FUNCTIONS))
+    population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
     tasks: dict[str, Task] = {}
     if specimens:
         tasks |= {spec.name: _specimen(spec, "honest", (), profile, seed, stock) for spec in HONEST}
         for name, sick in DISEASED.items():
             tasks[name] = _specimen(sick.spec, "diseased", tuple(sick.caught_by), profile, seed, stock, name=name)
     if mutated:
-        tasks |= {mutant.name: _mutant(mutant, profile, seed) for mutant in population}
+        tasks |= {mutant.name: _mutant(mutant, profile, seed) for mutant in every}
     chosen = {name: task for name, task in tasks.items() if not names or any(word in name for word in names)}
     if not chosen:
         raise ValueError(f"no specimen and no mutant is named {', '.join(map(repr, names))}")
-    for spec in {mutant.spec.name: mutant.spec for mutant in population if mutant.name in chosen}.values():
+    for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in chosen}.values():
         warm_up(spec, LAWS, profile, seed=seed)
     found: dict[str, Subject] = {}
     order, end = list(chosen), time.monotonic() + 60 * minutes
@@ -89,15 +91,18 @@ def selftest(
             break
     return Matrix(
         provenance=provenance(profile, seed),
-        sources={
-            "laws": source_of("gradspec.laws"),
-            "specimens": source_of("gradspec.selftest.specimens"),
-            "functions": source_of("gradspec.functions"),
-            "mutations": source_of("gradspec.selftest._mutations"),
-        },
-        population=len(tasks),
+        sources=measured_sources(),
+        population=population,
         subjects=tuple(found[name] for name in chosen if name in found),
     )
+
+
+def measured_sources() -> dict[str, Source]:
+    """Return the source of all that a self-test measures."""
+    homes = {"laws": "laws", "specimens": "selftest.specimens", "functions": "functions"}
+    return {
+        name: source_of(f"gradspec.{home}") for name, home in (homes | {"mutations": "selftest._mutations"}).items()
+    }
 
 
 def _mutant(mutant: Mutant, profile: Profile, seed: int) -> Task:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradspec import __version__
 from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
+from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
 from gradspec.sphinx_ext._pages import PAGES
@@ -37,4 +38,5 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("gradspec-matrix", MatrixDirective)
     app.add_directive("gradspec-benchmark", BenchmarkDirective)
     app.add_directive("gradspec-peers", PeersDirective)
+    app.add_directive("gradspec-kill-matrix", KillMatrixDirective)
     return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

@@ -1,0 +1,139 @@
+"""The directive `gradspec-kill-matrix`: which law noticed which function that is broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec.law import Status
+from gradspec.report import RecordError
+from gradspec.selftest._record import Matrix, Subject, read_matrix
+from gradspec.sphinx_ext._links import law_link
+from gradspec.sphinx_ext._nodes import Cell, paragraph, table
+from gradspec.sphinx_ext._records import source_files
+from gradspec.sphinx_ext._staleness import is_current
+from gradspec.sphinx_ext._verdicts import badge
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+
+
+class KillMatrixDirective(SphinxDirective):
+    """Render a kill matrix; the argument is the path of its record, relative to the page."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the counts and the tables, or that nothing was measured."""
+        path = Path(self.env.relfn2path(self.arguments[0])[1])
+        self.env.note_dependency(path)
+        if not path.exists():
+            self.env.note_reread()
+            return [paragraph(badge(Status.NOT_MEASURED), " (there is no record)")]
+        try:
+            matrix = read_matrix(path)
+        except RecordError as error:
+            warn(GradspecWarning.RECORD, str(error), self.get_location())
+            self.env.note_reread()
+            return [paragraph(badge(Status.NOT_MEASURED))]
+        for source in matrix.sources.values():
+            for file in source_files(source):
+                self.env.note_dependency(file)
+        return list(_page(matrix))
+
+
+def _page(matrix: Matrix) -> Iterator[nodes.Node]:
+    facts = matrix.provenance
+    date = str(facts.get("date", "an unknown date"))[:10]
+    if not all(map(is_current, matrix.sources.values())):
+        yield paragraph(badge(Status.NOT_MEASURED), f" (recorded for an older source, on {date})")
+        yield paragraph("What follows is what was found then.")
+    yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in summary(matrix)))
+    for sort, title in (("diseased", "Specimens that are broken on purpose"), ("honest", "Sound specimens")):
+        if found := matrix.of(sort):
+            tools = list(dict.fromkeys(tool for subject in found for tool in subject.stock))
+            yield nodes.rubric("", title)
+            head = ["Specimen", "Killed by", *tools]
+            yield table(head, ([*_row(s), *(_opinion(s, t) for t in tools)] for s in found), "gradspec-kills")
+    if found := matrix.of("mutant"):
+        yield nodes.rubric("", "Mutants of the functions documented here")
+        yield table(["Mutant", "Killed by"], _grouped(found), "gradspec-kills")
+    known = [f"{name} {facts[name]}" for name in ("torch", "python", "device", "commit") if facts.get(name)]
+    yield paragraph(f"Measured on {date} with {', '.join(known)}.", classes=["gradspec-detail"])
+
+
+def summary(matrix: Matrix) -> Iterator[str]:
+    """Yield the counts of a matrix, a sentence each."""
+    if sick := matrix.of("diseased"):
+        judged = [s for s in sick if not s.not_measured]
+        caught = sum(not s.fault for s in judged)
+        yield f"{caught} of {len(judged)} diseased specimens are killed by their own law{_tried(matrix, 'diseased')}."
+        if skipped := len(sick) - len(judged):
+            yield f"{skipped} cannot be judged on this device."
+    if sound := matrix.of("honest"):
+        broken = sum(s.is_killed for s in sound)
+        yield f"{broken} of {len(sound)} sound specimens are broken by any law{_tried(matrix, 'honest')}."
+    if mutants := matrix.of("mutant"):
+        alive = [s for s in mutants if not s.is_killed]
+        proven = sum(bool(s.proof) for s in alive)
+        yield f"{len(mutants) - len(alive)} of {len(mutants)} mutants are killed{_tried(matrix, 'mutant')}."
+        if alive:
+            yield f"{proven} of the {len(alive)} that survive are proven to be no different from the original."
+    for tool in dict.fromkeys(tool for subject in matrix.subjects for tool in subject.stock):
+        counts = [
+            _rejects([s for s in matrix.of(sort) if _has_spoken(s, tool)], tool) for sort in ("diseased", "honest")
+        ]
+        yield f"{tool} rejects {counts[0]} of the same diseased specimens, and {counts[1]} of the sound ones."
+    if seeds := matrix.seeds:
+        asked = f" (of {seeds['asked']} that were asked for)" if seeds["run"] < seeds["asked"] else ""
+        yield (
+            f"Under {seeds['run']} seeds{asked}, {len(seeds['failures'])} of {seeds['verdicts']} verdicts of "
+            f"{len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are broken, inconclusive or an error."
+        )
+
+
+def _tried(matrix: Matrix, sort: str) -> str:
+    count, there_are = len(matrix.of(sort)), matrix.population.get(sort, 0)
+    return f" ({count} were tried, of {there_are} that there are)" if count < there_are else ""
+
+
+def _rejects(subjects: Sequence[Subject], tool: str) -> str:
+    return f"{sum(subject.stock[tool] != 'accepts' for subject in subjects)} of {len(subjects)}"
+
+
+def _has_spoken(subject: Subject, tool: str) -> bool:
+    return subject.stock.get(tool, "nothing to check") != "nothing to check"
+
+
+def _grouped(subjects: Sequence[Subject]) -> Iterator[list[Cell]]:
+    group = ""
+    for subject in subjects:
+        if subject.group != group:
+            group = subject.group
+            yield [nodes.literal("", group)]
+        yield _row(subject, subject.name.partition(".")[2])
+
+
+def _row(subject: Subject, shown: str = "") -> list[Cell]:
+    return [nodes.literal("", shown or subject.name), _killers(subject)]
+
+
+def _killers(subject: Subject) -> Cell:
+    own = [name for name in subject.killed_by if name in subject.own]
+    parts: list[nodes.Node] = []
+    for name in [*own, *(name for name in subject.killed_by if name not in subject.own)]:
+        link = law_link(name)
+        parts += [nodes.Text(", ")] if parts else []
+        parts.append(nodes.strong("", "", link) if name in own else link)
+    if parts:
+        return parts
+    if subject.not_measured:
+        return [badge(Status.NOT_MEASURED)]
+    said = subject.crash or (f"nothing: {subject.proof}" if subject.proof else "nothing")
+    return [nodes.Text(said)]
+
+
+def _opinion(subject: Subject, tool: str) -> Cell:
+    said = subject.stock.get(tool, "")
+    return said if said in ("", "accepts", "nothing to check") else f"rejects ({said.partition(':')[0]})"
