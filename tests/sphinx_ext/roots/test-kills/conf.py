@@ -1,0 +1,2 @@
+extensions = ["gradspec.sphinx_ext", "myst_parser"]
+html_theme = "basic"
