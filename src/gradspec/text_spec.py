@@ -5,28 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from importlib import import_module
+from typing import Any, ClassVar
 
 from gradspec.promise import Argument, Attempt, Case, Difference, Misuse, Reference, Spec
 from gradspec.promise import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
-
-if TYPE_CHECKING:
-    from gradspec.text import Function, Variable
 
 
 class TextMaker:
     """Makes the Variables of a case: leaves that want a gradient. What should get none is written as plain data."""
 
-    def __call__(self, data: Any, role: str = "") -> Variable:
+    def __call__(self, data: Any, role: str = "") -> Any:
         """Return a new leaf.
 
         Args:
             data: a text, a number, or a flat list of either.
             role: what it is for, in words.
         """
-        from gradspec.text import Variable
-
-        return Variable(data, role, requires_grad=True)
+        return _text().Variable(data, role, requires_grad=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +99,7 @@ class TextSpec(Spec):
         return tuple(inspect.signature(self.primal).parameters)
 
     @property
-    def implementation(self) -> type[Function] | None:
+    def implementation(self) -> Any:
         """The Function behind `function`, where that is its `apply`."""
         owner = getattr(self.function, "__self__", None)
         return owner if isinstance(owner, type) else None
@@ -128,15 +124,16 @@ class TextSpec(Spec):
             return Attempt(
                 written=(made,), call=lambda: self.function(*case.args, **case.kwargs), values={}, state=state
             )
-        from gradspec.text import Variable, backward
-
+        text = _text()
         returned = self.function(*case.args, **case.kwargs)
-        outputs = [v for v in (returned if isinstance(returned, tuple) else (returned,)) if isinstance(v, Variable)]
-        said = tuple(None if data is None else Variable(data) for data in case.feedback)
+        outputs = [
+            v for v in (returned if isinstance(returned, tuple) else (returned,)) if isinstance(v, text.Variable)
+        ]
+        said = tuple(None if data is None else text.Variable(data) for data in case.feedback)
         given = [(o, s) for o, s in zip(outputs, said, strict=False) if s is not None]
         return Attempt(
             written=(made, (".backward", tuple(s for _, s in given), {})),
-            call=lambda: backward([o for o, _ in given], [s for _, s in given]),
+            call=lambda: text.backward([o for o, _ in given], [s for _, s in given]),
             values={},
             state=state,
         )
@@ -156,14 +153,17 @@ class TextSpec(Spec):
         return replace(self, name=name, function=function, io_bound=waits, documents=(), differences=())
 
 
-def _variables(value: Any) -> list[Variable]:
-    from gradspec.text import Variable
-
-    if isinstance(value, Variable):
+def _variables(value: Any) -> list[Any]:
+    if isinstance(value, _text().Variable):
         return [value]
     if isinstance(value, dict | list | tuple):
         return [v for item in (value.values() if isinstance(value, dict) else value) for v in _variables(item)]
     return []
+
+
+def _text() -> Any:
+    # By name: every law imports this file, and the source of a law on tensors is not to move with that of text.
+    return import_module("gradspec.text")
 
 
 __all__ = ["Argument", "TextCase", "TextMaker", "TextSpec"]

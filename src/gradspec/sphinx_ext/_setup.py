@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradspec import __version__
 from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
+from gradspec.sphinx_ext._graph_directive import GraphDirective
 from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
@@ -34,6 +35,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _plot.setup(app)
     for kind in PAGES:
         app.add_directive(f"gradspec-{kind}", SpecDirective)
+    app.add_directive("gradspec-graph", GraphDirective)
     app.add_directive("gradspec-law", LawDirective)
     app.add_directive("gradspec-matrix", MatrixDirective)
     app.add_directive("gradspec-benchmark", BenchmarkDirective)

@@ -26,7 +26,7 @@ class GradspecWarning(StrEnum):
     STALE = "stale"
     #: A function of the record has no page.
     UNDOCUMENTED = "undocumented"
-    #: A documented object cannot be imported.
+    #: A documented object cannot be imported, or the code of a graph cannot be run.
     IMPORT = "import"
     #: A formula that KaTeX cannot read.
     MATH = "math"
