@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from _interleaved import interleaved, machine, summary
 
-from gradspec.functions import instance_discrimination_loss
+from gradspec.nn import LinearAverage
 
 sys.path.append(str(Path(__file__).parents[1] / "peers"))
 from load import cut  # a script has its own folder on the path alone
@@ -34,24 +33,23 @@ ROUNDS = {10_000: 31, 100_000: 15, 1_281_167: 5}
 ENOUGH = 5
 
 
-def inputs(size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return embeddings of length 1, their instances, and a bank as the published module makes it, without a copy."""
+def inputs(size: int) -> tuple[torch.Tensor, torch.Tensor, LinearAverage]:
+    """Return embeddings of length 1, their instances, and a bank."""
     torch.manual_seed(0)
-    bound = 1 / math.sqrt(FEATURES / 3)
-    memory = torch.empty(size, FEATURES).uniform_(-bound, bound)
+    bank = LinearAverage(FEATURES, size, TEMPERATURE, MOMENTUM)
     x = torch.nn.functional.normalize(torch.randn(BATCH, FEATURES))
-    return x, torch.randint(size, (BATCH,)), memory
+    return x, torch.randint(size, (BATCH,)), bank
 
 
 def steps(size: int, site: Path) -> dict[str, Callable[[], Any]]:
     """Return the ways to measure; all but the products return loss and gradient."""
-    x, y, memory = inputs(size)
+    x, y, bank = inputs(size)
     x.requires_grad_()
+    memory, params = bank.memory, bank.params
     published = cut(site / FILE, "LinearAverageOp")
-    params = torch.tensor([TEMPERATURE, MOMENTUM])
 
     def ours() -> tuple[torch.Tensor, torch.Tensor]:
-        loss = instance_discrimination_loss(x, y, memory, TEMPERATURE)
+        loss = bank.loss(x, y)
         return loss.detach(), torch.autograd.grad(loss, x)[0]
 
     def theirs() -> tuple[torch.Tensor, torch.Tensor]:
@@ -131,7 +129,7 @@ def main() -> None:
     record = {
         "schema": SCHEMA,
         "name": "memory_bank",
-        "what": "loss and gradient of instance_discrimination_loss against the published LinearAverageOp, cut from the "
+        "what": "loss and gradient of LinearAverage.loss against the published LinearAverageOp, cut from the "
         "wheel of brails 4.3.1, with cross_entropy, and against x @ memory.T @ memory, interleaved; nothing of the "
         "published operation is substituted: it names no device",
         "batch": BATCH,
