@@ -63,9 +63,10 @@ def run_checks(
             stack.enter_context(Session([checks[n] for n in share], profile, seed=seed, isolate=isolate))
             for share in shares
         ]
-        if len(shares) > 1:
-            for session in sessions:
-                session.start()  # all of them now: later there are threads, and a fork copies only one
+        # Forked here and not in a thread of the pool: a child that is forked elsewhere waits for ever for the lock of a
+        # module that this thread is importing, as where a module verifies its specs when it is imported.
+        for session in sessions:
+            session.start()
         running = [pool.submit(work, session, share) for session, share in zip(sessions, shares, strict=True)]
         for future in running:
             future.result()
