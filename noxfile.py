@@ -5,6 +5,7 @@ pip installs, under the exact versions of conf/constraints.txt, so that a sessio
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import nox
@@ -20,7 +21,7 @@ TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
 KILL_MATRIX = "docs/records/kill_matrix.json"
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
-BENCHMARKS = ("gradient_scaling", "memory_bank", "shake_shake", "text_engine")
+BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_engine")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -90,6 +91,19 @@ def seeds(session: nox.Session) -> None:
     """Hold the sound functions to every law under 100 seeds, and write into the record what came of it."""
     install(session)
     session.run("gradspec", "selftest", "--seeds", "100", "--record", KILL_MATRIX, *session.posargs)
+
+
+@nox.session(default=False)
+def audits(session: nox.Session) -> None:
+    """Audit published functions that have no spec, and write the record that a how-to shows."""
+    install(session)
+    folder = BUILD / "audits" / "site-packages"
+    sys.path.insert(0, "tests/audits")
+    from audit_table import AUDITED
+
+    packages = sorted({f"{audited.package}=={audited.version}" for audited in AUDITED})
+    session.install("--no-deps", "--upgrade", "--target", str(folder), *packages)
+    session.run("python", "tests/audits/audit_record.py", "--site", str(folder), "--out", "docs/records/audits.json")
 
 
 @nox.session(default=False)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from gradspec._plan import Check
     from gradspec._session import Session
-    from gradspec.law import Verdict
+    from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
+    from gradspec.promise import Spec
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +50,57 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="linelist",
         default=[],
         help="targets of gradspec in a run that does not name single test files",
+    )
+
+
+def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law] | None = None) -> pytest.MarkDecorator:
+    """Make of a test function one test for each spec, law and case; its argument `check` is called to run it.
+
+    The options `--gradspec-profile` and `--gradspec-law` say which laws, and how hard.
+
+    Args:
+        specs: what is verified; their names are unique.
+        laws: the laws to choose from; ours, and those of installed packages, unless given.
+
+    Example:
+        >>> from gradspec_pytest import parametrize_with_laws
+        >>> from gradspec.functions import FUNCTIONS
+        >>> @parametrize_with_laws(FUNCTIONS)
+        ... def test_laws(check):
+        ...     check()
+    """
+    return pytest.mark.gradspec_laws(tuple(specs), laws)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark behind `parametrize_with_laws`."""
+    config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize the test functions that `parametrize_with_laws` decorates."""
+    marker = metafunc.definition.get_closest_marker("gradspec_laws")
+    if marker is None:
+        return
+    from gradspec._plan import plan
+    from gradspec._session import Session
+    from gradspec.profile import ProfileError, load_profile
+    from gradspec.registry import LawError, laws
+
+    option = metafunc.config.option
+    specs, given = marker.args
+    try:
+        profile = load_profile(option.gradspec_profile)
+        profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+        checks = plan(specs, given or laws(), profile)
+    except (LawError, ProfileError, ValueError) as error:
+        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+    session = Session(checks, profile)
+    metafunc.config.add_cleanup(session.close)
+    metafunc.parametrize(
+        "check",
+        [partial(_hold, session.run, check) for check in checks],
+        ids=[f"{check.spec.name}::{check.law.name}[{check.case}]" for check in checks],
     )
 
 
@@ -106,21 +159,26 @@ class LawItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        from gradspec.law import Status
-        from gradspec.render import failure_text, reason
-
-        with pytest.MonkeyPatch.context() as patch:
-            # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
-            patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
-            verdict = self.parent.run(self.check)
-        if verdict.status.is_failure:
-            pytest.fail(failure_text(verdict), pytrace=False)
-        if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
-            pytest.skip(reason(verdict))
+        _hold(self.parent.run, self.check)
 
     def reportinfo(self) -> tuple[Any, None, str]:
         """Return where the item stands; it has no line in a file."""
         return self.path, None, self.nodeid
+
+
+def _hold(run: Callable[[Check], Verdict], check: Check) -> None:
+    """Run a check, and fail or skip in the words of the command line."""
+    from gradspec.law import Status
+    from gradspec.render import failure_text, reason
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
+        patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
+        verdict = run(check)
+    if verdict.status.is_failure:
+        pytest.fail(failure_text(verdict), pytrace=False)
+    if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
+        pytest.skip(reason(verdict))
 
 
 def _targets(config: pytest.Config) -> list[str]:

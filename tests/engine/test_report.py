@@ -1,10 +1,13 @@
 """Records: what is written is what is read, and what cannot be read says so in one line."""
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from gradspec._verify import verify
+from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
 from gradspec.selftest.specimens import DISEASED, SCALE
@@ -65,3 +68,26 @@ def test_an_unknown_status_is_refused(report):
 def test_verdicts_are_found_by_spec_law_and_case(report):
     assert {v.spec for v in report.failures} == {"sign_flipped"}
     assert {v.case for v in report.of(spec="scale", law="wrong_call")} == {"text"}
+
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "reference" / "report.schema.json"
+
+
+def test_a_real_report_is_of_the_published_schema(report):
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    data = json.loads(report.to_json())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(data, schema, jsonschema.Draft202012Validator)
+
+    assert schema["properties"]["schema"]["const"] == SCHEMA
+    assert schema["$defs"]["verdict"]["properties"]["status"]["enum"] == [status.value for status in Status]
+    assert set(schema["$defs"]["verdict"]["properties"]) == set(data["verdicts"][0])
+
+
+@pytest.mark.parametrize("change", [{"schema": 2}, {"verdicts": [{"status": "fine"}]}, {"extra": 1}])
+def test_what_is_no_report_is_not_of_the_published_schema(report, change):
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    data = json.loads(report.to_json())
+
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data | change, schema)

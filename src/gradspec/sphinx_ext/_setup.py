@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradspec import __version__
 from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
+from gradspec.sphinx_ext._audit_directive import AuditDirective
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
 from gradspec.sphinx_ext._graph_directive import GraphDirective
 from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
@@ -35,6 +36,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _plot.setup(app)
     for kind in PAGES:
         app.add_directive(f"gradspec-{kind}", SpecDirective)
+    app.add_directive("gradspec-audit", AuditDirective)
     app.add_directive("gradspec-graph", GraphDirective)
     app.add_directive("gradspec-law", LawDirective)
     app.add_directive("gradspec-matrix", MatrixDirective)

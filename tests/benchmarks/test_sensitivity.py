@@ -1,0 +1,36 @@
+"""The benchmark runs, and the committed record shows what the page claims. Nothing is timed here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("sensitivity.py")
+RECORD = json.loads((Path(__file__).parents[2] / "docs/records/benchmarks/sensitivity.json").read_text())
+
+
+def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
+    out = tmp_path / "record.json"
+    words = ["--rounds", "3", "--largest", "100", "--out", str(out)]
+    subprocess.run([sys.executable, SCRIPT, *words], check=True, capture_output=True)
+    new = json.loads(out.read_text())
+    assert new.keys() == RECORD.keys()
+    assert new["cost"][0].keys() == RECORD["cost"][0].keys()
+    # What is seen depends on seeds alone, not on the machine.
+    assert [new[kind] for kind in ("millionth", "zero_gradient")] == [
+        RECORD[kind] for kind in ("millionth", "zero_gradient")
+    ]
+
+
+def test_the_law_sees_a_millionth_in_one_of_10_000_elements_and_fast_gradcheck_accepts_zero_at_100_000() -> None:
+    small, large = RECORD["millionth"][-1], RECORD["zero_gradient"][-1]
+    assert (small["elements"], small["seen"]["vjp"]) == (10_000, 1)
+    assert (large["elements"], large["seen"]["vjp"], large["seen"]["gradcheck_fast"]) == (100_000, 1, 0)
+
+
+def test_the_record_is_within_the_cost_that_is_promised() -> None:
+    ratios = {row["elements"]: row["ratio"]["law vjp"]["median"] for row in RECORD["cost"]}
+    assert max(ratios[n] for n in (100, 1_000, 10_000)) <= 10
+    assert ratios[1_000_000] <= 40
