@@ -142,7 +142,7 @@ def curve(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def shares(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figure of what is seen: the share of seeds, by size."""
-    rows = record["zero_gradient"]
+    rows = record["seen"]["zero_gradient"]
     lines = [
         {"label": label, "x": [row["elements"] for row in rows], "runs": [[row["seen"][way] for row in rows]]}
         for way, label in (("vjp", "law vjp"), ("gradcheck_fast", "gradcheck, fast"))
@@ -167,16 +167,18 @@ def main() -> None:
         "against one forward and backward, interleaved; "
         "and the share of seeds that notice a wrong gradient",
         "provenance": machine() | {"command": "python tests/benchmarks/sensitivity.py", "seeds": SEEDS},
-        "cost": costs,
-        "millionth": [{"elements": n, "seen": seen(Millionth, n, SEEDS)} for n in (100, 10_000)],
-        "zero_gradient": [{"elements": n, "seen": seen(Zero, n, SEEDS)} for n in (100, 1_000, 10_000, 100_000)],
+        "measurements": costs,
+        "seen": {
+            "millionth": [{"elements": n, "seen": seen(Millionth, n, SEEDS)} for n in (100, 10_000)],
+            "zero_gradient": [{"elements": n, "seen": seen(Zero, n, SEEDS)} for n in (100, 1_000, 10_000, 100_000)],
+        },
     }
     record["figures"] = {"cost": curve(costs), "zero": shares(record)}
-    for row in record["cost"]:
+    for row in record["measurements"]:
         said = ", ".join(f"{way} {found['median']:.1f}" for way, found in row["ratio"].items())
         print(f"{row['elements']} elements, times one forward and backward: {said}")
     for kind in ("millionth", "zero_gradient"):
-        for row in record[kind]:
+        for row in record["seen"][kind]:
             print(f"{kind} at {row['elements']}: {row['seen']}")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

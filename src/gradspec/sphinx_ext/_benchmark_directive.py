@@ -17,7 +17,7 @@ from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 #: What a record holds beside its settings.
-_OWN = ("schema", "name", "what", "provenance", "measurements")
+_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures")
 
 
 class BenchmarkDirective(SphinxDirective):
