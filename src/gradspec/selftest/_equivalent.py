@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+_REDUCED = (
+    "Autograd alone calls this backward, and sums what it returns to the shape of the argument: over a first dimension "
+    "of size 1 that sum is the gradient itself."
+)
 #: The name of a mutant to why no observation of the function can tell it from the original.
 EQUIVALENT: dict[str, str] = {
+    "Product.gradient_of_another_shape": _REDUCED,
+    "LossGradient.gradient_of_another_shape": _REDUCED,
+    "InstanceDiscriminationLoss.needs_a_batch_dimension": (
+        "Its cotangent has the dimension of the batch, always, so that the slice is there; the sum of an empty slice "
+        "is 0, and adding it changes no number."
+    ),
     "ScaledCopy.not_allowed_in_graph": (
         "ScaledCopy is called inside GradFactor.apply and GradMultiply.apply alone, and each of these is one call to "
         "Dynamo, so that Dynamo never meets ScaledCopy and never asks whether it is allowed."
