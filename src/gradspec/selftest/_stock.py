@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from gradspec.law import Trial, shown
-from gradspec.laws.tensor._call import Inputs, fresh
+from gradspec.laws.tensor._call import Inputs, fresh, outputs
 from gradspec.make import Maker
 from gradspec.profile import load_profile
 from gradspec.spec import Case, FunctionSpec
@@ -43,11 +43,13 @@ def opcheck(inputs: Inputs, spec: FunctionSpec) -> None:
         f"{'Tensor' if isinstance(value, Tensor) else kinds[type(value)]} {name}"
         for name, value in inputs.values.items()
     ]
+    count = len(outputs(inputs.closed(spec.function)(*inputs.tensors())))
+    returned = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
     operator = torch.library.custom_op(
         f"gradspec_selftest::twin_{next(_numbers)}",
         function.forward,
         mutates_args=(),
-        schema=f"({', '.join(typed)}) -> Tensor",
+        schema=f"({', '.join(typed)}) -> {returned}",
     )
     operator.register_fake(function.forward)
     operator.register_autograd(function.backward, setup_context=function.setup_context)
