@@ -101,6 +101,18 @@ def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
     return tuple(one(tensor) for tensor in tensors)
 
 
+def resembling(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
+    """Return other tensors of the same sign and size: each number times one between a half and 1, drawn by a seed.
+
+    So they lie where the case lies, in the domain of the function. Integers and booleans stay.
+    """
+    drawn = like(tuple(t.abs() if t.is_complex() else t for t in tensors), seed)
+    return tuple(
+        t.detach() * (0.5 + d.abs() / 18) if differentiable(t) else fresh(t)
+        for t, d in zip(tensors, drawn, strict=True)
+    )
+
+
 def whole(tensor: Tensor) -> Tensor:
     """Return a tensor rounded to whole numbers, in both parts where it is complex."""
     if tensor.is_complex():

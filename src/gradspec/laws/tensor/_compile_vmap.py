@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like
+from gradspec.laws.tensor._call import Inputs
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import reference
 from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, tracing_backend, weighted, weights
@@ -36,7 +36,7 @@ def _check(trial: Trial) -> Finding:
         gradients, value = torch.func.grad_and_value(loss, argnums=places)(*tensors)
         return (value, *gradients)
 
-    elements = (inputs.tensors(), like(inputs.tensors(), trial.seed + 1))
+    elements = (inputs.tensors(), resembling(inputs.tensors(), trial.seed + 1))
     torch._dynamo.reset()
     compiled = torch.compile(torch.vmap(one), fullgraph=True, backend=tracing_backend(trial))
     value, *got = compiled(*(torch.stack(column) for column in zip(*elements, strict=True)))

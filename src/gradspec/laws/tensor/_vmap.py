@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, fresh, like, outputs
+from gradspec.laws.tensor._call import Inputs, fresh, like, outputs, resembling
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import on_spec_side
 from gradspec.laws.tensor._transform import expected_gradients, judge, weighted
@@ -38,7 +38,7 @@ def _check(trial: Trial) -> Finding:
 
 def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> Finding:
     given = tuple(inputs.values[name] for name in names)
-    elements = [tuple(map(fresh, given)), *(_like(given, trial.seed + k) for k in range(1, BATCH))]
+    elements = [tuple(map(fresh, given)), *(resembling(given, trial.seed + k) for k in range(1, BATCH))]
     stacked = [torch.stack(column, dim) for column in zip(*elements, strict=True)]
 
     def value(*tensors: Tensor) -> Any:
@@ -76,12 +76,6 @@ def _gradients(
         if finding is not HOLDS:
             return finding
     return HOLDS
-
-
-def _like(given: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
-    # Another element of the batch: drawn anew where a number may be anything, the same integers and booleans.
-    drawn = like(given, seed)
-    return tuple(d if t.is_floating_point() or t.is_complex() else fresh(t) for t, d in zip(given, drawn, strict=True))
 
 
 VMAP = Law(
