@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs
+from gradspec.laws.tensor._call import Inputs, resembling
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import reference
 from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, tracing_backend, weighted, weights
