@@ -43,7 +43,7 @@ def test_record_names_what_stands_in_for_the_gpu() -> None:
     assert "torch.FloatTensor stands in for the torch.cuda.FloatTensor" in json.loads(RECORD.read_text())["what"]
 
 
-# A process takes fresh memory unless it is told to keep what it frees; with memory recycled the published one is faster.
+# A process takes fresh memory unless told to keep what it frees; with memory recycled the published one gains more.
 @pytest.mark.parametrize(
     ("memory", "bound"), [("fresh from the system", 1 / 2), ("recycled by the allocator", 1 / 1.5)]
 )
