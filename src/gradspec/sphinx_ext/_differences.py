@@ -11,7 +11,7 @@ from gradspec.law import Status
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import Records
-from gradspec.sphinx_ext._verdicts import badge, overall
+from gradspec.sphinx_ext._verdicts import badge, brief_message, overall
 from gradspec.sphinx_ext._view import View
 
 
@@ -48,6 +48,6 @@ def _verdict(difference: Mapping[str, Any], records: Records) -> list[nodes.Node
             return [paragraph(badge(Status.NOT_MEASURED), why)]
         found = [paragraph(badge(overall(verdicts)), f", measured on {record.date}")]
         if message := next((v.finding.message for v in verdicts if v.status is not Status.HOLDS), ""):
-            found.append(paragraph(nodes.Text(message), classes=["gradspec-detail"]))
+            found.append(paragraph(nodes.Text(brief_message(message)), classes=["gradspec-detail"]))
         return list(found)
     return [paragraph(badge(Status.NOT_MEASURED))]

@@ -78,8 +78,8 @@ def _found(name: str, records: Records) -> Iterator[nodes.Node]:
                 if not verdicts:
                     continue
                 shown: list[nodes.Node] = [paragraph(spec_link(spec)), paragraph(span(kind, "gradspec-detail"))]
-                rows.append(
-                    [shown, summary(verdicts, stale=record.is_stale(spec, name)), span(record.date, "gradspec-date")]
-                )
+                stale, brief = record.is_stale(spec, name), group is records.committed
+                found = summary(verdicts, stale=stale, brief=brief)
+                rows.append([shown, found, span(record.date, "gradspec-date")])
     if rows:
         yield table(["Function", "Verdict", "Measured"], rows)
