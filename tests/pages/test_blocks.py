@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,14 @@ BLOCKS = all_blocks()
 #: What the build makes of something that is held to its source; autodoc shows docstrings, whose examples run.
 DIRECTIVES = {"{eval-rst}", "{toctree}", "{math}", "{literalinclude}"}
 #: `gradspec-*`: rendered from records and specs.
-OWN = re.compile(r"\{gradspec-\w+\}")
+OWN = re.compile(r"\{gradspec-[\w-]+\}")
 #: Blocks that another test reads: page and kind, and that test.
 ELSEWHERE = {
+    ("how-to/audit-a-function.md", "python"): "tests/test_how_to.py",
+    ("how-to/audit-a-function.md", "sh"): "tests/audits/test_audits.py",
+    ("how-to/verify-in-pytest.md", "python"): "tests/test_how_to.py",
+    ("how-to/verify-in-pytest.md", "sh"): "tests/test_how_to.py",
+    ("how-to/verify-in-pytest.md", "toml"): "tests/pages/test_blocks.py",
     ("how-to/local-language-model.md", "python"): "tests/text/lm/test_docs.py",
     ("how-to/local-language-model.md", "sh"): "tests/text/lm/test_docs.py",
     ("reference/sphinx.md", "json"): "tests/sphinx_ext/test_plot.py",
@@ -28,7 +34,9 @@ ELSEWHERE = {
 
 def complaint(block: Block) -> str:
     """Return what is wrong with a block that nobody runs; empty if somebody does."""
-    if block.kind in DIRECTIVES or OWN.fullmatch(block.kind) or (block.page, block.kind) in ELSEWHERE:
+    if (block.page, block.kind) in ELSEWHERE:
+        return ""
+    if block.kind in DIRECTIVES or OWN.fullmatch(block.kind):
         return _included(block) if block.kind == "{literalinclude}" else ""
     if block.kind == "python":
         return ""  # test_pages.py runs it
@@ -45,7 +53,8 @@ def complaint(block: Block) -> str:
 
 def _included(block: Block) -> str:
     file = (DOCS / block.page).parent.joinpath(block.argument).resolve()
-    homes = (ROOT / "src", DOCS / "examples", ROOT / "tests")
+    schema = DOCS / "reference" / "report.schema.json"  # tests/engine/test_report.py holds a report to it
+    homes = (ROOT / "src", DOCS / "examples", ROOT / "tests", schema)
     good = file.is_file() and any(file.is_relative_to(home) for home in homes)
     return "" if good else f"{block.where}: {block.argument} is not in src, tests or docs/examples, where code is run"
 
@@ -60,6 +69,14 @@ def test_the_test_that_reads_a_block_names_its_page(place: tuple[str, str], test
     page, kind = place
     assert page.rpartition("/")[2] in (ROOT / test).read_text(encoding="utf-8")
     assert any((block.page, block.kind) == (page, kind) for block in BLOCKS), "the exception is no longer needed"
+
+
+def test_the_entry_points_of_a_page_are_those_that_are_read() -> None:
+    (block,) = (b for b in BLOCKS if (b.page, b.kind) == ("how-to/verify-in-pytest.md", "toml"))
+    groups = tomllib.loads(block.text)["project"]["entry-points"]
+    registry = (ROOT / "src" / "gradspec" / "registry.py").read_text(encoding="utf-8")
+    assert len(groups) == 2
+    assert all(f'group="{group}"' in registry for group in groups)
 
 
 def loose(text: str) -> list[str]:
