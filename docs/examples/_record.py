@@ -20,6 +20,7 @@ import click
 import torch
 
 import gradspec
+from gradspec.report import write_whole
 from gradspec.source import fingerprint, package_root
 
 #: The form of the record. It moves when a reader of the old form would misread the new one.
@@ -110,9 +111,7 @@ def write(record: Mapping[str, Any], out: Path) -> None:
     """Write a record, all or nothing, each list of numbers on one line so that a diff can be read."""
     text = json.dumps({"schema": SCHEMA, **record}, indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    partial = out.with_name(f"{out.name}.partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(out)
+    write_whole(text + "\n", out)
     click.echo(f"written to {out}")
 
 

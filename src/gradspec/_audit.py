@@ -9,23 +9,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from gradspec._isolation import Child
+from gradspec._isolation import Child, available
 from gradspec._measure import Measured, measure, signature_of
 from gradspec._parallel import Progress
-from gradspec._proposal import proposed
+from gradspec._proposal import guessed, proposed
 from gradspec._verify import verify
 from gradspec.law import Finding, Law
-from gradspec.laws import LAWS
+from gradspec.laws import LAWS, Surroundings
 from gradspec.laws.tensor._reference import stand_in
 from gradspec.profile import Profile, load_profile
 from gradspec.spec import Case, Effects, FunctionSpec
 
 if TYPE_CHECKING:
     from gradspec.report import Report
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,18 +98,22 @@ def audit(
     signature = signature_of(call, implementation, named[0])
     for case in named:
         _refuse_misfit(name, signature, case)
-    measured = _measured(call, signature, named, seed, profile)
+    measured = _apart(lambda: measure(call, signature, named, seed), profile, seed)
+    if isinstance(measured, Finding):
+        measured = Measured(raised=measured.message)
     spec = _stand_in(name, call, implementation, signature, named, measured, seed)
     chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
     if measured.raised and not measured.wrt:  # one law says it as well as all
         chosen = [law for law in chosen if law.name == "global_state"]
     if measured.random:
-        chosen = [law for law in chosen if law.cost != "compile" and law.promise is None]
+        # Of the draws the remark speaks; and the seeding of each call moves a generator that `declared_draws` watches.
         chosen = [
-            law for law in chosen if law.name != "declared_draws"
-        ]  # the remark says it, and the seeding moves one
+            law for law in chosen if law.cost != "compile" and law.promise is None and law.name != "declared_draws"
+        ]
     report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
-    return Audit(report=report, proposal=proposed(spec, report, path), remarks=tuple(measured.remarks()))
+    forms = _apart(lambda: guessed(spec), profile, seed)
+    proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)
+    return Audit(report=report, proposal=proposal, remarks=tuple(measured.remarks()))
 
 
 def _called(function: Callable[..., Any]) -> tuple[Callable[..., Any], type | None]:
@@ -133,16 +140,22 @@ def _refuse_misfit(name: str, signature: inspect.Signature, case: Case) -> None:
         raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
 
 
-def _measured(
-    call: Callable[..., Any], signature: inspect.Signature, cases: tuple[Case, ...], seed: int, profile: Profile
-) -> Measured:
-    def run(_: int) -> Measured:
-        torch.manual_seed(seed)
-        return measure(call, signature, cases, seed)
+def _apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Finding:
+    """Return what a call of unknown code gives, in a child process: whatever it does there, this one is as before."""
 
-    with Child(run, seconds=profile.seconds) as child:
-        found = child.ask(0)
-    return Measured(raised=found.message) if isinstance(found, Finding) else found
+    def seeded(_: None) -> Answer:
+        torch.manual_seed(seed)
+        return run()
+
+    if not available(profile.device):
+        before = Surroundings.now()
+        try:
+            with torch.random.fork_rng():
+                return seeded(None)
+        finally:
+            before.restore()
+    with Child(seeded, seconds=profile.seconds) as child:
+        return child.ask(None)
 
 
 def _stand_in(

@@ -27,11 +27,12 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
-def available() -> bool:
-    """Whether checks can run in a child here: a fork is at hand, and no accelerator holds it back."""
+def available(device: str = "cpu") -> bool:
+    """Whether checks on a device can run in a child here: a fork is at hand, and no accelerator holds it back."""
     import torch
 
-    return sys.platform.startswith("linux") and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
+    initialised = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
+    return sys.platform.startswith("linux") and not device.startswith("cuda") and not initialised
 
 
 class Child(Generic[Question, Answer]):

@@ -13,6 +13,7 @@ from torch import Tensor
 from gradspec.law import shown
 from gradspec.laws.tensor._call import differentiable, fresh, gradients, like, outputs
 from gradspec.laws.tensor._memory import overlap
+from gradspec.sheet import forward_signature
 from gradspec.spec import Case
 
 
@@ -45,12 +46,8 @@ class Measured:
 def signature_of(call: Callable[..., Any], implementation: type | None, case: Case) -> inspect.Signature:
     """Return the arguments of a call: those of forward without ctx, or of the function, or as many as the case has."""
     try:
-        if implementation is None:
-            found = list(inspect.signature(call).parameters.values())
-        else:
-            forward = inspect.signature(implementation.forward)  # type: ignore[attr-defined]  # a Function has one
-            combined = implementation.setup_context is torch.autograd.Function.setup_context  # type: ignore[attr-defined]
-            found = list(forward.parameters.values())[1 if combined else 0 :]
+        read = inspect.signature(call) if implementation is None else forward_signature(implementation)
+        found = list(read.parameters.values())
     except (TypeError, ValueError):  # a function in C has no signature to read
         found = []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,7 +66,7 @@ def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple
     view_of, random, raised = None, False, ""
     for case in cases:
         try:
-            values = _bound(signature, case)
+            values = bound(signature, case)
             leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if differentiable(v)}
             args = {n: leaves[n] if n in leaves else fresh(v) for n, v in values.items()}
             y = outputs(call(*args.values()))
@@ -86,10 +83,11 @@ def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple
     return Measured(wrt=order, view_of=view_of, random=random, raised=raised)
 
 
-def _bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
-    bound = signature.bind(*case.args, **case.kwargs)
-    bound.apply_defaults()
-    return dict(bound.arguments)
+def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
+    """Return the arguments of a case by name, defaults included."""
+    given = signature.bind(*case.args, **case.kwargs)
+    given.apply_defaults()
+    return dict(given.arguments)
 
 
 def _same(a: Tensor, b: Tensor) -> bool:

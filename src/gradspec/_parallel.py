@@ -40,7 +40,7 @@ def run_checks(
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
     """
-    if isolate is False or not available() or profile.device.startswith("cuda"):
+    if isolate is False or not available(profile.device):
         jobs = 1  # in this process, where checks would meet
     shares = _shares(checks, jobs or min(_processors(), 1 + len(checks) // CHECKS_A_CHILD))
     verdicts: dict[int, Verdict] = {}

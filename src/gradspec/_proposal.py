@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradspec._measure import bound
 from gradspec.laws import LAWS
 from gradspec.laws.tensor._call import differentiable, fresh, gradients, like, outputs, whole
 from gradspec.make import Maker
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from gradspec.report import Report
 
 Form = tuple[str, Callable[..., Tensor]]
+#: The text of a primal and of a surrogate; None where no known form agrees.
+Guess = tuple[str | None, str | None]
 
 #: What forward may compute of one tensor x; the text as it stands in a lambda.
 _FORMS: tuple[Form, ...] = (
@@ -57,18 +60,27 @@ _FORMS_WITH_NUMBER: tuple[Form, ...] = (
 )
 
 
-def proposed(spec: FunctionSpec, report: Report, path: str = "") -> str:
+def guessed(spec: FunctionSpec) -> Guess:
+    """Return what forward computes and the map whose derivative backward applies, where a known form agrees.
+
+    It calls the function: in a child process, if it is not known to be harmless.
+    """
+    forms = list(_forms(spec))
+    return _matching(spec, forms, _values_agree), _matching(spec, forms, _gradients_agree)
+
+
+def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -> str:
     """Return the text of a spec that promises what was measured.
 
     Args:
         spec: what the audit ran on: the function is its own primal and surrogate.
         report: the verdicts.
+        forms: what `guessed` returned.
         path: the import path of the function, `package.module:Name`; a comment asks for it without one.
     """
     module, _, name = path.partition(":")
     name = name or (spec.implementation.__name__ if spec.implementation else spec.name)
-    forms = list(_forms(spec))
-    value, gradient = _matching(spec, forms, _values_agree), _matching(spec, forms, _gradients_agree)
+    value, gradient = forms
     names = ", ".join(spec.parameters)
     promises = {law.name: law.promise for law in LAWS}
     raising = {promises.get(v.law) for v in report.failures if "raised" in v.finding.details}
@@ -134,9 +146,7 @@ def _matching(spec: FunctionSpec, forms: list[Form], agree: Callable[..., bool])
 
 
 def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
-    bound = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
-    bound.apply_defaults()
-    return dict(bound.arguments)
+    return bound(inspect.signature(spec.primal), case)
 
 
 def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:

@@ -27,7 +27,7 @@ class Session:
     ) -> None:
         self._numbers = {_key(check): number for number, check in enumerate(checks)}
         self._checks, self._profile, self._seed = checks, profile, seed
-        self._can = available() and not profile.device.startswith("cuda")
+        self._can = available(profile.device)
         self._isolate = self._can if isolate is None else isolate
         self._said: dict[tuple[str, str, str], Verdict] = {}
         self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(self._answer, seconds=profile.seconds)
@@ -46,7 +46,7 @@ class Session:
 
     def start(self) -> None:
         """Fork the child process before the first check asks for it."""
-        if self._isolate:
+        if self._isolate and self._can:
             if any(check.law.cost == "compile" for check in self._checks):
                 import torch._dynamo  # noqa: F401 - imported here, each new child has it: it takes seconds
             self._child.start()

@@ -83,24 +83,29 @@ def call_signature(spec: FunctionSpec) -> dict[str, Any]:
     source = spec.implementation
     if source is None or not hasattr(source, "forward"):
         try:
-            signature, skip = inspect.signature(spec.function), 0
+            signature = inspect.signature(spec.function)
         except ValueError:  # a function in C has no signature to read
-            signature, skip = inspect.signature(spec.primal), 0
+            signature = inspect.signature(spec.primal)
     else:
-        # The combined form of forward takes ctx first, whatever it is called there.
-        signature = inspect.signature(source.forward)
-        skip = 0 if "setup_context" in vars(source) or _inherits_setup_context(source) else 1
-    return _signature(signature, skip)
+        signature = forward_signature(source)
+    return _signature(signature)
 
 
-def _signature(signature: inspect.Signature, skip: int = 0) -> dict[str, Any]:
+def forward_signature(function: Any) -> inspect.Signature:
+    """Return the arguments of a Function's `forward` as a caller gives them: the combined form takes ctx first."""
+    signature = inspect.signature(function.forward)
+    skip = 0 if _has_setup_context(function) else 1
+    return signature.replace(parameters=list(signature.parameters.values())[skip:])
+
+
+def _signature(signature: inspect.Signature) -> dict[str, Any]:
     parameters = [
         {
             "name": parameter.name,
             "annotation": _annotation(parameter.annotation),
             "default": None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
         }
-        for parameter in list(signature.parameters.values())[skip:]
+        for parameter in signature.parameters.values()
     ]
     return {"parameters": parameters, "returns": _annotation(signature.return_annotation)}
 
@@ -156,7 +161,7 @@ def sympy_formula(spec: FunctionSpec) -> tuple[Any, Any, dict[str, Any]]:
     return expressions[0], expressions[1], symbols
 
 
-def _inherits_setup_context(cls: type) -> bool:
+def _has_setup_context(cls: type) -> bool:
     owner = next((c for c in cls.__mro__ if "setup_context" in vars(c)), object)
     return not owner.__module__.startswith("torch.")
 

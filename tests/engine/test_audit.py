@@ -164,6 +164,21 @@ def test_a_function_that_cannot_be_called_is_one_finding(function, message):
     assert message in found.remarks[0]
 
 
+class WidensTheDefault(Reversed):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        torch.set_default_dtype(torch.float64)
+        return Reversed.forward(ctx, x, alpha)
+
+
+def test_what_a_function_does_to_the_process_stays_in_the_audit():
+    found = audit(WidensTheDefault, [(X, 0.5)], laws=CHEAP)
+
+    assert torch.get_default_dtype() is torch.float32
+    assert "global_state" in broken(found)
+    assert "surrogate=lambda x, alpha: -alpha * x," in found.proposal
+
+
 @pytest.mark.parametrize(
     ("function", "cases", "error", "message"),
     [
