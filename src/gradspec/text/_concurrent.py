@@ -28,8 +28,7 @@ async def run(current: Pass, limit: int) -> None:
     try:
         with current.running():
             while True:
-                for node, gradients in current.ready_nodes():
-                    given = node._before(gradients)
+                for node, given in current.ready_nodes():
                     function = node._function
                     if function.io_bound or function._is_async:
                         calls.start(node, given, function.backward, node, *node._filled(given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gradspec.text._arguments import Nested, edge_of, variables_in
@@ -12,7 +12,7 @@ from gradspec.text._grad_mode import ENABLED
 from gradspec.text._hooks import replace_each
 from gradspec.text._later import resolve
 from gradspec.text._merge import zero
-from gradspec.text._node import Edge, Node, next_sequence_number
+from gradspec.text._node import Edge, Node, next_rank
 from gradspec.text._saved import FREED, pack, unpack
 from gradspec.text._variable import Variable
 
@@ -30,6 +30,10 @@ class Wanted(Protocol):
 #: The pass that is running, if it does not want every gradient. The node itself is left alone, so that two passes
 #: over one graph may run at once.
 NARROWED: ContextVar[Wanted | None] = ContextVar("gradspec.text.narrowed", default=None)
+
+
+#: The slots of a call whose one argument is a Variable.
+ALONE = (1,)
 
 
 class FunctionNode(Node):
@@ -56,7 +60,7 @@ class FunctionNode(Node):
     _changed_outputs: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
-        self._sequence_nr = next_sequence_number()
+        self._rank = next_rank()
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -97,7 +101,7 @@ class FunctionNode(Node):
             raise RuntimeError(FREED)
         if self._saved is None:
             return self._to_save
-        return tuple([unpack(value, self) for value in self._saved])
+        return tuple(map(unpack, self._saved, repeat(self)))
 
     def set_materialize_grads(self, value: bool) -> None:
         """Give `backward` an empty text (or 0) for an output that no gradient reached, and not None."""
@@ -170,8 +174,10 @@ class FunctionNode(Node):
 
     def _after(self, returned: Any, given: Sequence[Variable | None]) -> Sequence[Variable | None]:
         """Return what `backward` returned as one gradient, or None, for each edge."""
-        gradients: list[Variable | None] = []
         values = returned if isinstance(returned, tuple) else (returned,)
+        if len(values) == 1 and self._slots == ALONE and not self._posthooks:
+            return (self._stamped(values[0]),)
+        gradients: list[Variable | None] = []
         if len(values) != len(self._slots):
             values = self._counted(values)
         for place, (slot, value) in enumerate(zip(self._slots, values, strict=False)):

@@ -27,8 +27,7 @@ FIRST = float("-inf")
 def run(current: Pass) -> None:
     """Run the nodes of a pass, one after the other."""
     with current.running():
-        for node, gradients in current.ready_nodes():
-            given = node._before(gradients)
+        for node, given in current.ready_nodes():
             returned = node._function.backward(node, *node._filled(given))
             current.deliver(node, node._after(returned, given))
 
@@ -49,17 +48,21 @@ class Pass:
         self._ready: list[tuple[int, FunctionNode]] = []
         # For each node, with each gradient: the rank of the node that sent it, and the output that it is for.
         self._arrived: dict[Node, list[tuple[float, int, Variable]]] = {}
+        self._seeds = seeds
+        # For each node, how many gradients are still to come.
+        self._waiting = _uses([edge for edge, _ in seeds])
+        self._runs: Set[Node] = self._waiting.keys()
         self._reached: set[Edge] = set()
-        nodes = _reachable(edge for edge, _ in seeds)
-        self._runs = set(nodes) if wanted is None else _leading_to(wanted, nodes)
+        if wanted is not None:
+            self._runs = _leading_to(wanted, self._waiting)
+            self._narrow(wanted)
         #: Whether a backward among them has to be awaited.
         self.is_async = False
         for node in self._runs:
             if isinstance(node, FunctionNode):
                 node._check()  # before the first call is made and paid for
-                self.is_async |= node._function._is_async
-        self._seeds = seeds
-        self._waiting = self._count(seeds)
+                if node._function._is_async:
+                    self.is_async = True
 
     def wants(self, edge: Edge) -> bool:
         """Return whether the gradient that goes along an edge is of use to this pass."""
@@ -69,8 +72,8 @@ class Pass:
         """Return whether any path leads from the seeds to an edge."""
         return edge in self._reached
 
-    def ready_nodes(self) -> Iterator[tuple[FunctionNode, list[Variable | None]]]:
-        """Yield each node that is ready, the latest call first, with the gradients of its outputs."""
+    def ready_nodes(self) -> Iterator[tuple[FunctionNode, tuple[Variable | None, ...]]]:
+        """Yield each node that is ready, the latest call first, with the gradients of its outputs behind its hooks."""
         seeds, self._seeds = self._seeds, ()
         self._send([edge for edge, _ in seeds], [gradient for _, gradient in seeds], FIRST)
         while self._ready:
@@ -81,11 +84,11 @@ class Pass:
                 continue
             gradients = self._merged(node, arrived, node._outputs)
             if node in self._runs:
-                yield node, gradients
+                yield node, node._before(gradients)
 
     def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
         """Send what a node's backward returned along its edges."""
-        self._send(node._edges, gradients, -node._sequence_nr)
+        self._send(node._edges, gradients, node._rank)
 
     def commit(self, *, retain_graph: bool) -> None:
         """Write the gradients into `.grad`, and free what the nodes saved: all of it, or none if anything fails."""
@@ -121,20 +124,18 @@ class Pass:
             ENABLED.reset(enabled)
             NARROWED.reset(narrowed)
 
-    def _count(self, seeds: Iterable[tuple[Edge, Variable]]) -> dict[Node, int]:
-        edges: list[Edge] = [edge for edge, _ in seeds]
-        for node in self._runs:
-            edges += node._edges
-        if self._wanted is not None:
-            edges = [edge for edge in edges if self.wants(edge)]
-            self._reached = {edge for edge in edges if edge in self._wanted}
-        return Counter([target for target, _ in edges if target is not None])
+    def _narrow(self, wanted: Set[Edge]) -> None:
+        """Wait only for what leads to a wanted edge."""
+        edges = [edge for edge, _ in self._seeds] + [edge for node in self._runs for edge in node._edges]
+        edges = [edge for edge in edges if self.wants(edge)]
+        self._reached = {edge for edge in edges if edge in wanted}
+        self._waiting = Counter([target for target, _ in edges if target is not None])
 
     def _send(self, edges: Sequence[Edge], gradients: Iterable[Variable | None], rank: float) -> None:
-        waiting, arrived = self._waiting, self._arrived
+        waiting, arrived, narrowed = self._waiting, self._arrived, self._wanted is not None
         for edge, gradient in zip(edges, gradients, strict=False):
             node, output_nr = edge
-            if node is None or (self._wanted is not None and not self.wants(edge)):
+            if node is None or (narrowed and not self.wants(edge)):
                 continue
             if gradient is not None:
                 if node in arrived:
@@ -145,7 +146,7 @@ class Pass:
             if waiting[node]:
                 continue
             if isinstance(node, FunctionNode):
-                heappush(self._ready, (-node._sequence_nr, node))
+                heappush(self._ready, (node._rank, node))
             elif isinstance(node, AccumulateGrad) and node in arrived:
                 (total,) = self._merged(node, arrived.pop(node), 1)
                 # The leaf may have been told since that it needs no gradient.
@@ -180,21 +181,24 @@ class Pass:
                     self.captured[node, place] = wanted
 
 
-def _reachable(roots: Iterable[Edge]) -> list[Node]:
-    found = dict.fromkeys(node for node, _ in roots if node is not None)
-    stack = list(found)
-    while stack:
-        for node, _ in stack.pop()._edges:
-            if node is not None and node not in found:
-                found[node] = None
-                stack.append(node)
-    return list(found)
+def _uses(roots: Sequence[Edge]) -> dict[Node, int]:
+    """Return each node that a gradient could reach, with the number of edges that lead there."""
+    uses: dict[Node, int] = {}
+    edges = [tuple(roots)]
+    while edges:
+        for node, _ in edges.pop():
+            if node in uses:
+                uses[node] += 1
+            elif node is not None:
+                uses[node] = 1
+                edges.append(node._edges)
+    return uses
 
 
 def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
     """Return the nodes whose backward must run to reach a wanted edge; a node comes after all that it leads to."""
     runs: set[Node] = set()
-    for node in sorted((n for n in nodes if isinstance(n, FunctionNode)), key=lambda n: n._sequence_nr):
+    for node in sorted((n for n in nodes if isinstance(n, FunctionNode)), key=lambda n: -n._rank):
         if any(edge in wanted or edge[0] in runs for edge in node._edges):
             runs.add(node)
     return runs

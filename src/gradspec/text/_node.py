@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: An edge as the engine walks it: the node that the gradient goes to, or None, and which of its outputs it is for.
 Edge: TypeAlias = "tuple[Node | None, int]"
 
-_SEQUENCE = count()
+_RANKS = count(0, -1)
 
 
 class GradientEdge(NamedTuple):
@@ -95,6 +95,6 @@ def accumulator(leaf: Variable) -> AccumulateGrad:
     return found
 
 
-def next_sequence_number() -> int:
-    """Return a number greater than that of every node so far: a node comes after all that it uses."""
-    return next(_SEQUENCE)
+def next_rank() -> int:
+    """Return a number less than that of every node so far: of the nodes that are ready, the latest call runs first."""
+    return next(_RANKS)

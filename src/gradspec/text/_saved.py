@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradspec.text._merge import Data
 from gradspec.text._variable import Variable
@@ -19,8 +18,7 @@ FREED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SavedInput:
+class SavedInput(NamedTuple):
     """A Variable that is no output of the node that saves it."""
 
     variable: Variable
@@ -36,8 +34,7 @@ class SavedInput:
         return variable
 
 
-@dataclass(frozen=True, slots=True)
-class SavedOutput:
+class SavedOutput(NamedTuple):
     """An output, by number: to hold it would make a cycle, for it holds the node."""
 
     output_nr: int
@@ -72,7 +69,11 @@ def unpack(value: Any, node: FunctionNode) -> Any:
         RuntimeError: a Variable in it was changed since.
     """
     kind = type(value)
-    if kind is SavedInput or kind is SavedOutput:
+    if kind is SavedInput:
+        variable, version, items = value
+        # Most Variables are texts that nobody assigned: every pass looks at each of them twice.
+        return variable if items is None and variable._version == version else value.unpack(node)
+    if kind is SavedOutput:
         return value.unpack(node)
     if kind is list or kind is tuple:
         return kind([unpack(item, node) for item in value])
