@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -79,8 +79,10 @@ class FunctionNode(Node):
 
         An argument that is a list or a dict has one flag in `needs_input_grad` for all the Variables in it.
         """
+        if not variable._requires_grad:
+            return False
         wanted = NARROWED.get()
-        return variable._requires_grad and (wanted is None or wanted.wants(edge_of(variable)))
+        return wanted is None or wanted.wants(edge_of(variable))
 
     def save_for_backward(self, *values: Any) -> None:
         """Keep values for `backward`: Variables, any other values, and containers of both.
@@ -184,7 +186,7 @@ class FunctionNode(Node):
             if slot == 1:
                 gradients.append(self._stamped(value))
             elif slot is not None:
-                gradients += self._structured(slot, value, place)
+                self._structured(slot, value, place, gradients)
             elif value is not None:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position {place}, but the "
@@ -218,9 +220,9 @@ class FunctionNode(Node):
             gradient._origin = self._origin
         return gradient
 
-    def _structured(self, slot: int | Nested, value: Any, place: int) -> Iterator[Variable | None]:
+    def _structured(self, slot: int | Nested, value: Any, place: int, gradients: list[Variable | None]) -> None:
         if isinstance(slot, int) or value is None:
-            yield from [None] * _count(slot) if value is None else [self._stamped(value)]
+            gradients += [None] * _count(slot) if value is None else [self._stamped(value)]
             return
         fits = type(value) is dict if slot.is_dict else isinstance(value, list | tuple) and len(value) == slot.length
         if not fits:
@@ -231,7 +233,7 @@ class FunctionNode(Node):
             )
         for key, inner in slot.items.items():
             item = value.get(key) if slot.is_dict else value[key]
-            yield from self._structured(inner, item, place)
+            self._structured(inner, item, place, gradients)
 
     def _check(self) -> None:
         """Raise now what backward would meet when it reads what was saved: before any call is paid for."""

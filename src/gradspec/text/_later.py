@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradspec.text._variable import Variable
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Later:
@@ -51,8 +53,8 @@ def resolve(value: Any) -> Any:
     """Make the call that a value is, here and now; another value is returned as it is."""
     if not isinstance(value, Later):
         return value
-    result = value.call(*[resolve(argument) for argument in value.args], **value.kwargs)
-    if inspect.isawaitable(result):
+    result = value.call(*map(resolve, value.args), **value.kwargs)
+    if not isinstance(result, Variable) and inspect.isawaitable(result):
         from gradspec.text._concurrent import run_sync
 
         return run_sync(result)

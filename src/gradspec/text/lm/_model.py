@@ -104,7 +104,9 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
         'QUIET'
     """
     reply = model(as_messages(messages), **options)
-    return as_completion(_bridge.wait_for(reply) if inspect.isawaitable(reply) else reply)
+    if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
+        reply = _bridge.wait_for(reply)
+    return as_completion(reply)
 
 
 async def acomplete(model: Model, messages: Messages, **options: Any) -> Completion:

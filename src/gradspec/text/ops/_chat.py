@@ -12,7 +12,7 @@ from gradspec.text._overlap import overlap
 from gradspec.text._variable import Variable
 from gradspec.text.lm import Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
-from gradspec.text.ops._template import fill
+from gradspec.text.ops._template import filled
 
 
 class ChatCompletion(Function):
@@ -38,18 +38,22 @@ class ChatCompletion(Function):
         single = not _is_batch(messages)
         ctx.single, ctx.model, ctx.prompts = single, backward_model, prompts
         ctx.conversations, ctx.answers = conversations, answers
-        ctx.save_for_backward(messages)
+        contents = [message["content"] for message in messages]
+        # Where the Variables stand is kept beside them: a pass looks at what was saved once more before it begins.
+        ctx.places = [_each(content, lambda _: True) for content in contents]
+        pieces = [piece for content in contents for piece in _pieces(content)]
+        ctx.save_for_backward(*[piece for piece in pieces if isinstance(piece, Variable)])
         return Variable(answers[0] if single else answers, role=role)
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Any, ...]:
         """Return the calls that ask the model what should change in each Variable."""
-        (messages,) = ctx.saved_variables
         said: Any = grad_out.data
         feedback = said if isinstance(said, list) else [said] * len(ctx.answers)
         if len(feedback) != len(ctx.answers):
             raise ValueError(f"{len(feedback)} pieces of feedback for {len(ctx.answers)} answers")
-        gradients = [{"content": _each(message["content"], _asks(ctx, feedback))} for message in messages]
+        asks = iter([_asked(ctx, variable, feedback) for variable in ctx.saved_variables])
+        gradients = [{"content": _each(places, lambda _: next(asks))} for places in ctx.places]
         return None, gradients, None, None, None, None
 
 
@@ -128,32 +132,33 @@ def _at(piece: Any, place: int) -> str:
 def _each(content: Any, ask: Any) -> Any:
     if isinstance(content, list | tuple):
         return type(content)(_each(piece, ask) for piece in content)
-    return ask(content) if isinstance(content, Variable) else None
+    return ask(content) if content is True or isinstance(content, Variable) else None
 
 
-def _asks(ctx: Any, feedback: Any) -> Any:
-    def ask(variable: Variable) -> Later | None:
-        if not ctx.wants(variable):
-            return None
-        role = f"feedback to {variable.role}"
-        calls = [
-            later(_ask, ctx, variable, place, text) if text else "" for place, text in enumerate(map(str, feedback))
-        ]
-        if isinstance(variable.data, list):
-            return later(lambda *said: Variable(list(said), role=role), *calls)
-        return later(lambda *said: Variable("\n".join(filter(None, said)), role=role), *calls)
+def _asked(ctx: Any, variable: Variable, feedback: Sequence[Any]) -> Later | None:
+    """Return the calls that ask what should change in a Variable: one for each place, if anything was said there."""
+    if not ctx.wants(variable):
+        return None
+    if ctx.single:
+        return later(partial(_told, ctx, variable, str(feedback[0])))
+    role = f"feedback to {variable.role}"
+    calls = [later(_ask, ctx, variable, place, text) if text else "" for place, text in enumerate(map(str, feedback))]
+    if isinstance(variable.data, list):
+        return later(lambda *said: Variable(list(said), role=role), *calls)
+    return later(lambda *said: Variable("\n".join(filter(None, said)), role=role), *calls)
 
-    return ask
+
+def _told(ctx: Any, variable: Variable, feedback: str) -> Variable:
+    return Variable(_ask(ctx, variable, 0, feedback) if feedback else "", role=f"feedback to {variable.role}")
 
 
 def _ask(ctx: Any, variable: Variable, place: int, feedback: str) -> str:
     conversation = "\n".join(f"{message['role']}: {message['content']}" for message in ctx.conversations[place])
-    prompt = fill(
-        ctx.prompts.feedback,
-        role=variable.role or "piece",
-        value=_at(variable, place),
-        conversation=conversation,
-        output=ctx.answers[place],
-        feedback=feedback,
-    )
-    return complete(ctx.model, str(prompt.data)).text
+    values = {
+        "role": variable.role or "piece",
+        "value": _at(variable, place),
+        "conversation": conversation,
+        "output": ctx.answers[place],
+        "feedback": feedback,
+    }
+    return complete(ctx.model, filled(ctx.prompts.feedback, values)).text

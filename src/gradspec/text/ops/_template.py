@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from gradspec.text._function import Function
@@ -17,21 +19,33 @@ class Fill(Function):
         """Return the template with each `{name}` replaced, all at once: what was put in is not looked into."""
         text = template.data if isinstance(template, Variable) else template
         role = template.role if isinstance(template, Variable) else ""
-        missing = [name for name in values if f"{{{name}}}" not in str(text)]
-        if missing:
-            raise ValueError(f"the template has no place for {', '.join(missing)}: it is {text!r}")
         ctx.names = list(values)
-        ctx.template = isinstance(template, Variable)
-        if not values:
-            return Variable(text, role=role)
-        places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
-        return Variable(places.sub(lambda place: str(values[place[0][1:-1]]), str(text)), role=role)
+        return Variable(filled(str(text), values), role=role)
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Variable | None, dict[str, Variable] | None]:
         """Return the gradient for the template and for each value."""
         template, values = ctx.needs_input_grad
         return grad_out if template else None, dict.fromkeys(ctx.names, grad_out) if values else None
+
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """Return a template with its places filled, where nothing is to be differentiated."""
+    pieces, missing = _pieces(template, tuple(values))
+    if missing:
+        raise ValueError(f"the template has no place for {', '.join(missing)}: it is {template!r}")
+    parts = [*pieces]
+    parts[1::2] = [str(values[name]) for name in pieces[1::2]]
+    return "".join(parts)
+
+
+@lru_cache(maxsize=32)
+def _pieces(template: str, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the text between the places and the names in them, by turns, and the names that have no place."""
+    if not names:
+        return [template], []
+    pieces = re.split(r"\{(" + "|".join(map(re.escape, names)) + r")\}", template)
+    return pieces, [name for name in names if name not in pieces[1::2]]
 
 
 def fill(template: Variable | str, **values: Any) -> Variable:
