@@ -31,6 +31,7 @@ def cases(make: Make) -> Iterator[Case]:
     yield Case(name="one dimension", args=(*branches(3), weight(3), weight(3)))
     yield Case(name="one weight a batch", args=(*branches(3, 4), weight(1, 1), weight(1, 1)))
     yield Case(name="0-d weights", args=(*branches(3, 4), weight(), weight()))
+    yield Case(name="0-d branches", args=(*branches(), weight(), 0.25))
     yield Case(name="even both ways", args=(*branches(3, 4), 0.5, 0.5))
     yield Case(name="even forward", args=(*branches(3, 4), 0.5, weight(3, 1)))
     yield Case(name="even backward", args=(*branches(3, 4), weight(3, 1), 0.5))

@@ -6,14 +6,27 @@ _REDUCED = (
     "Autograd alone calls this backward, and sums what it returns to the shape of the argument: over a first dimension "
     "of size 1 that sum is the gradient itself."
 )
+_BATCH = (
+    "Its cotangent has the dimension of the batch, always: the call refuses an input without one. So the slice is "
+    "there; the sum of an empty slice is 0, and adding it changes no number."
+)
+_NO_NODE = (
+    "It is called in one place, on a detached input, so that no node of a graph is made: its ctx dies with the call, "
+    "and what it keeps with it."
+)
 #: The name of a mutant to why no observation of the function can tell it from the original.
 EQUIVALENT: dict[str, str] = {
     "Product.gradient_of_another_shape": _REDUCED,
+    "Transposed.gradient_of_another_shape": _REDUCED,
+    "ScaledCopy.gradient_of_another_shape": _REDUCED,
     "LossGradient.gradient_of_another_shape": _REDUCED,
-    "InstanceDiscriminationLoss.needs_a_batch_dimension": (
-        "Its cotangent has the dimension of the batch, always, so that the slice is there; the sum of an empty slice "
-        "is 0, and adding it changes no number."
-    ),
+    "LossAndGradient.input_on_ctx": _NO_NODE,
+    "LossAndGradient.output_on_ctx": _NO_NODE,
+    "Product.needs_a_batch_dimension": _BATCH,
+    "Transposed.needs_a_batch_dimension": _BATCH,
+    "InstanceDiscriminationLoss.needs_a_batch_dimension": _BATCH,
+    "LinearAverageOp.needs_a_batch_dimension": _BATCH,
+    "LossGradient.needs_a_batch_dimension": _BATCH,
     "ScaledCopy.not_allowed_in_graph": (
         "ScaledCopy is called inside GradFactor.apply and GradMultiply.apply alone, and each of these is one call to "
         "Dynamo, so that Dynamo never meets ScaledCopy and never asks whether it is allowed."

@@ -7,7 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,10 @@ def functions_behind(spec: FunctionSpec) -> list[type]:
 
 def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int = 0, seconds: float = 600) -> Autopsy:
     """Break the Function in a process of its own, hold it to the laws, and return which of them noticed."""
-    stages = list(_stages(plan([mutant.spec], laws, profile, seed=seed)))
 
     def live(_: None) -> tuple[str, ...]:
         mutant.mutation.infect(mutant.cls)
-        for stage in stages:
+        for stage in _stages(plan([_bound_anew(mutant.spec, mutant.cls)], laws, profile, seed=seed)):
             killers: dict[str, None] = {}
             for check in stage:
                 if check.law.name not in killers:
@@ -113,6 +112,17 @@ def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int 
     return Autopsy(name=mutant.name, spec=mutant.spec.name, killed_by=answer)
 
 
+def _bound_anew(spec: FunctionSpec, cls: Any) -> FunctionSpec:
+    """Return the spec about the class as it is now: a bound `apply` is that of the class as it was."""
+
+    def anew(function: Callable[..., Any]) -> Any:
+        owner: Any = getattr(function, "__self__", None)
+        return cls.apply if owner is cls else function
+
+    noise = None if spec.noise is None else replace(spec.noise, drawing=anew(spec.noise.drawing))
+    return replace(spec, function=anew(spec.function), noise=noise)
+
+
 def warm_up(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, *, seed: int = 0) -> None:
     """Run the first checks of a sound function here, so that no child has to start torch's machinery again."""
     for check in next(_stages(plan([spec], laws, profile, seed=seed))):
@@ -120,13 +130,14 @@ def warm_up(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, *, seed: 
 
 
 def _stages(checks: Sequence[Check]) -> Iterator[list[Check]]:
-    """Yield the checks in the order of their price: one case, a few, all of them, and the laws that compile."""
+    """Yield the checks in the order of their price: one case, a few, all of them; then the laws that compile."""
     cases = list(dict.fromkeys(check.case for check in checks if check.law.over == "cases"))
     left = [c for c in checks if c.law.cost == "ms" or (c.law.cost == "compile" and c.case in cases[:FEW])]
     tests: tuple[Callable[[Check], bool], ...] = (
         lambda c: c.law.cost == "ms" and c.case in cases[:1],
         lambda c: c.law.cost == "ms" and (c.law.over != "cases" or c.case in cases[:FEW]),
         lambda c: c.law.cost == "ms",
+        lambda c: c.case in cases[:1],
         lambda c: True,
     )
     for test in tests:
@@ -135,7 +146,7 @@ def _stages(checks: Sequence[Check]) -> Iterator[list[Check]]:
 
 
 def _applies(mutation: Mutation, cls: Any, spec: FunctionSpec) -> bool:
-    if mutation.several and len(spec.wrt) < 2:
+    if (mutation.several and len(spec.wrt) < 2) or cls.__name__ in mutation.spares:
         return False
     if mutation.method == "class":
         return mutation.can(cls)

@@ -26,6 +26,8 @@ class Mutation:
     change: Change
     #: Whether only a function with several differentiated arguments can have it.
     several: bool = False
+    #: The names of the Functions in which it would change nothing, each with the reason beside it.
+    spares: tuple[str, ...] = ()
     #: Whether a class can have it, where the method does not say so.
     can: Callable[[Any], bool] = lambda cls: True
 

@@ -179,7 +179,12 @@ MUTATIONS = (
     Mutation(name="tangent_zero", method="jvp", change=on_tangent(lambda d, x: torch.zeros_like(d))),
     # effects and protocol
     Mutation(name="input_scaled_in_place", method="forward", change=before_forward(_moved_input)),
-    Mutation(name="untracked_alias", method="forward", change=on_output(_alias)),
+    Mutation(
+        name="untracked_alias",
+        method="forward",
+        change=on_output(_alias),
+        spares=("InstanceDiscriminationLoss",),  # a loss has another shape than the embeddings, whatever the call
+    ),
     Mutation(name="input_on_ctx", method="setup_context", change=after_setup(_keep_input)),
     Mutation(name="output_on_ctx", method="setup_context", change=after_setup(_keep_output)),
     Mutation(name="positional_only", method="class", change=on_class(_positional_only), can=_has_apply),

@@ -1,5 +1,7 @@
 r"""An output shares memory with an argument only where that is declared, and then as a view that autograd tracks.
 
+It is watched in a plain pass and, where that is promised, beside a tangent.
+
 Why it matters: memory that is shared behind autograd's back gives silently wrong gradients after the next in-place
 operation.
 
@@ -16,11 +18,17 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._memory import overlap
+from gradspec.laws.tensor._passes import THROUGH_BACKWARD, Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
+    # What backward returns may well be its cotangent: only the outputs are looked at.
+    return in_each_pass(trial, lambda way: HOLDS if way is THROUGH_BACKWARD else _watch(trial, way))
+
+
+def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
-    args = inputs.args(inputs.leaves())
+    args = way.args(inputs, way.leaves(inputs), seed=trial.seed)
     y = outputs(trial.spec.function(*args))
     for name, arg in zip(inputs.values, args, strict=True):
         if not isinstance(arg, Tensor):
@@ -54,5 +62,9 @@ ALIASING = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("untracked_alias", "undeclared_view"),
+    specimens=(
+        "untracked_alias",
+        "undeclared_view",
+        "aliases_beside_a_tangent",
+    ),
 )

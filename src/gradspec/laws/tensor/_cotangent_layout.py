@@ -1,5 +1,7 @@
 r"""Backward gives the same gradient whatever the strides of the cotangent.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: the cotangent of `sum()` is expanded, that of `cat` is a slice, that of a transpose is transposed;
 gradcheck feeds contiguous ones only.
 
@@ -11,7 +13,7 @@ Remedy: use `reshape`, or call `contiguous()` first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -19,7 +21,10 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor._reference import on_spec_side, reference
+
+LIKELY = "backward assumes contiguous memory: use reshape() for view()"
 
 
 def _check(trial: Trial) -> Finding:
@@ -28,24 +33,58 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     y = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     v = like(y, trial.seed)
-    for name, laid_out in _layouts(v):
+    for name, lay_out in LAYOUTS.items():
+        laid_out = tuple(map(lay_out, v))
         expected = vjp(reference(trial.spec), inputs, laid_out)  # first: the function may change the cotangent
         try:
             got = vjp(trial.spec.function, inputs, laid_out)
         except Exception as error:
-            likely = "backward assumes contiguous memory: use reshape() for view()"
-            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=likely)
+            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
         finding = compare_all(trial, f"gradient ({name} cotangent)", got, expected)
         if finding is not HOLDS:
+            return finding
+    return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
+
+
+def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    """Compare the gradients of a pass with those of the same cotangents, contiguous."""
+    for name in ("every other element", "expanded"):
+        lay_out = LAYOUTS[name]
+
+        def contiguous(t: Tensor, lay_out: Callable[[Tensor], Tensor] = lay_out) -> Tensor:
+            return lay_out(t).contiguous()
+
+        expected = _gradients(trial, inputs, way, contiguous)
+        try:
+            got = _gradients(trial, inputs, way, lay_out)
+        except Exception as error:
+            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
+        if (finding := compare_all(trial, f"gradient ({name} cotangent)", got, expected)) is not HOLDS:
             return finding
     return HOLDS
 
 
-def _layouts(v: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:
-    yield "transposed", tuple(_reversed(_reversed(t).contiguous()) for t in v)
-    yield "every other element", tuple(torch.stack((t, -t), -1)[..., 0] for t in v)
-    yield "a slice behind an offset", tuple(torch.cat((t.new_zeros(7), t.flatten()))[7:].view(t.shape) for t in v)
-    yield "expanded", tuple(t.flatten()[:1].sum().expand(t.shape) for t in v)
+def _gradients(
+    trial: Trial, inputs: Inputs, way: Pass, lay_out: Callable[[Tensor], Tensor]
+) -> dict[str, Tensor | None]:
+    """Return the gradients of a pass by name, but those of third order: where logits are large, these lack digits."""
+    leaves, found = way.leaves(inputs), dict[str, Tensor | None]()
+    for number, order in enumerate(way.orders(called(trial, way, inputs, leaves), leaves, trial.seed), 1):
+        order.cotangents = {
+            n: lay_out(t.detach()).requires_grad_(not order.is_last) for n, t in order.cotangents.items()
+        }
+        got = order.differentiate()
+        found |= {f"{n}, order {number}": t for n, t in got.items() if number < 3}
+    return found
+
+
+#: Each makes a cotangent of another layout; the last one of other values too.
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "transposed": lambda t: _reversed(_reversed(t).contiguous()),
+    "every other element": lambda t: torch.stack((t, -t), -1)[..., 0],
+    "a slice behind an offset": lambda t: torch.cat((t.new_zeros(7), t.flatten()))[7:].view(t.shape),
+    "expanded": lambda t: t.flatten()[:1].sum().expand(t.shape),
+}
 
 
 def _reversed(t: Tensor) -> Tensor:
@@ -59,5 +98,9 @@ COTANGENT_LAYOUT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("views_its_cotangent",),
+    specimens=(
+        "views_its_cotangent",
+        "views_through_backward",
+        "views_beside_a_tangent",
+    ),
 )

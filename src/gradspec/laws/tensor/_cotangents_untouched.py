@@ -1,5 +1,7 @@
 r"""No bit and no version counter of a cotangent moves in backward.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: autograd hands the same cotangent to other branches of the graph; a backward that changes it changes
 their gradients.
 
@@ -10,9 +12,12 @@ Remedy: compute out of place: `cotangent / T`.
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor._call import Inputs, cotangents, fresh, gradients, outputs
-from gradspec.laws.tensor._memory import first_change, snapshots
+from gradspec.laws.tensor._memory import Snapshot, first_change, snapshots
+from gradspec.laws.tensor._passes import PLAIN, Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
@@ -32,6 +37,17 @@ def _check(trial: Trial) -> Finding:
                 argument=changed[0],
                 likely="an in-place operation in backward: div_(), mul_(), masked_fill_()",
             )
+    return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
+
+
+def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    leaves = way.leaves(inputs)
+    handed, before = dict[str, Tensor](), dict[str, Snapshot]()
+    for order in way.orders(called(trial, way, inputs, leaves), leaves, trial.seed):
+        handed |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
+        before |= snapshots({name: t for name, t in handed.items() if name not in before})
+    if changed := first_change(before, handed):
+        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0])
     return HOLDS
 
 
@@ -42,5 +58,9 @@ COTANGENTS_UNTOUCHED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("divides_the_cotangent_in_place",),
+    specimens=(
+        "divides_the_cotangent_in_place",
+        "writes_to_its_cotangent_through_backward",
+        "writes_to_its_cotangent_beside_a_tangent",
+    ),
 )

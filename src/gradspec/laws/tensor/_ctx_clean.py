@@ -1,5 +1,7 @@
 r"""No tensor sits on ctx outside the saved ones.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: a tensor on ctx leaks memory, is not checked for later writes, and makes double backward silently
 wrong.
 
@@ -16,16 +18,29 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._call import Inputs
 from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor._passes import Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
-    for node in _nodes([t.grad_fn for t in y if isinstance(t, Tensor)]):
+    return in_each_pass(trial, lambda way: _watch(trial, inputs, way))
+
+
+def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    leaves = way.leaves(inputs)
+    # Each is looked at before its backward pass, which lets go of a graph.
+    for order in way.orders(called(trial, way, inputs, leaves), leaves, trial.seed):
+        if (finding := _look(list(order.outputs.values()))) is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _look(tensors: list[Tensor]) -> Finding:
+    for node in _nodes([t.grad_fn for t in tensors]):
         for name, value in vars(node).items():
             for tensor in _tensors(value):
                 return broken(
@@ -69,5 +84,9 @@ CTX_CLEAN = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("tensor_on_ctx",),
+    specimens=(
+        "tensor_on_ctx",
+        "keeps_a_tensor_through_backward",
+        "keeps_a_tensor_beside_a_tangent",
+    ),
 )

@@ -1,5 +1,7 @@
 r"""Nothing draws a random number but the form that is declared to, in forward, from torch's generator of its device.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: a draw that nobody declared changes every number drawn after it, and torch's checkpointing and its
 data loaders rewind no other generator.
 
@@ -18,41 +20,49 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor._generators import moved, of_device, seeded, states, without_noise
+from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._generators import has_batch, moved, of_device, seeded, states, without_noise
+from gradspec.laws.tensor._passes import PLAIN, Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
-    if (finding := _draws(trial, trial.spec.function, Inputs.of(trial), "", None)) is not HOLDS:
+    finding = in_each_pass(trial, lambda way: _draws(trial, trial.spec.function, Inputs.of(trial), "", None, way))
+    if finding is not HOLDS:
         return finding
-    if trial.spec.noise is None:
+    if trial.spec.noise is None or not has_batch(without_noise(trial)):
         return HOLDS
     inputs = without_noise(trial)
     tensors = [value for value in inputs.values.values() if isinstance(value, Tensor)]
     own = of_device(tensors[0].device if tensors else torch.device(trial.profile.device))
-    finding = _draws(trial, trial.spec.noise.drawing, inputs, "in the form that draws, ", own)
+    drawing = trial.spec.noise.drawing
+    finding = in_each_pass(trial, lambda way: _draws(trial, drawing, inputs, "in the form that draws, ", own, way))
     if finding is not HOLDS or not all(t.numel() for t in tensors):
         return finding
     with seeded(trial.seed):
         before = states()
-        trial.spec.noise.drawing(*inputs.args())
+        drawing(*inputs.args())
         if own not in moved(before, states()):
             return broken(f"the form that draws does not draw from {own}", likely="it has a generator of its own")
     return HOLDS
 
 
-def _draws(trial: Trial, function: Callable[..., Any], inputs: Inputs, form: str, own: str | None) -> Finding:
+def _draws(
+    trial: Trial, function: Callable[..., Any], inputs: Inputs, form: str, own: str | None, way: Pass
+) -> Finding:
     """Judge one form of the function, which may draw from the generator `own` in forward."""
-    leaves = inputs.leaves()
+    leaves = way.leaves(inputs)
+    args = way.args(inputs, leaves, seed=trial.seed)
     with seeded(trial.seed):
         start = states()
-        y = outputs(function(*inputs.args(leaves)))
+        y = outputs(function(*args))
         after = states()
         if hidden := [name for name in moved(start, after) if name != own]:
             return broken(f"{form}forward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
-        gradients(y, leaves, like(y, trial.seed))
+        way.backward(y, leaves, trial.seed)
         if hidden := moved(after, states()):
             return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+    if way is not PLAIN:
+        return HOLDS
     with seeded(trial.seed), torch.no_grad():
         function(*inputs.args())
         if differing := moved(after, states()):
@@ -67,5 +77,13 @@ DECLARED_DRAWS = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("hidden_draw", "draws_from_numpy", "draws_in_backward", "draws_for_a_gradient_only", "own_generator"),
+    specimens=(
+        "hidden_draw",
+        "draws_from_numpy",
+        "draws_in_backward",
+        "draws_for_a_gradient_only",
+        "own_generator",
+        "draws_through_backward",
+        "draws_beside_a_tangent",
+    ),
 )

@@ -1,5 +1,7 @@
 r"""Forward writes to no memory that was there before, and backward to nothing but what is declared.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
 called, and the caller cannot see it.
 
@@ -15,15 +17,20 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor._passes import Pass, in_each_pass
 from gradspec.laws.tensor._written import Write, Writes, storage_of
 
 
 def _check(trial: Trial) -> Finding:
+    return in_each_pass(trial, lambda way: _watch(trial, way))
+
+
+def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
-    leaves = inputs.leaves()
-    args = inputs.args(leaves)
+    leaves = way.leaves(inputs)
+    args = way.args(inputs, leaves, seed=trial.seed)
     known = {f"`{n}`": arg for n, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
@@ -31,11 +38,12 @@ def _check(trial: Trial) -> Finding:
         return _undeclared("forward", writes.found[0], known)
     if not leaves:
         return HOLDS
-    v = like(y, trial.seed)
-    known |= {f"output {k}": t for k, t in enumerate(y)} | {f"cotangent {k}": t for k, t in enumerate(v)}
-    writes.handed_out(y)
-    with writes:
-        gradients(y, leaves, v)
+    known |= {f"output {k}": t for k, t in enumerate(y)}
+    for order in way.orders(y, leaves, trial.seed):
+        known |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
+        writes.handed_out(order.outputs.values())
+        with writes:
+            order.differentiate()
     declared = {storage_of(known[f"`{name}`"]) for name in trial.spec.effects.writes if f"`{name}`" in known}
     for write in writes.found:
         if write.storage not in declared:
@@ -62,5 +70,11 @@ DECLARED_WRITES = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("bank_updated_in_backward", "counter_moved_in_forward", "batch_statistics_moved"),
+    specimens=(
+        "bank_updated_in_backward",
+        "counter_moved_in_forward",
+        "batch_statistics_moved",
+        "counts_through_backward",
+        "counts_beside_a_tangent",
+    ),
 )

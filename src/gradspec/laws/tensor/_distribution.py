@@ -25,7 +25,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._generators import seeded, without_noise
+from gradspec.laws.tensor._generators import has_batch, seeded, without_noise
 from gradspec.spec import Noise
 
 SAMPLES = 20_000
@@ -37,8 +37,8 @@ def _check(trial: Trial) -> Finding:
     noise, inputs = trial.spec.noise, without_noise(trial)
     if noise is None:
         return not_applicable("the spec declares no noise")
-    if not inputs.wrt:
-        return not_applicable("no floating-point input in this case")
+    if not has_batch(inputs):
+        return not_applicable("no floating-point input with a batch in this case")
     with seeded(trial.seed):
         calls = [_drawn(noise, inputs) for _ in range(2)]
     for name, rows in calls[0].items():

@@ -13,7 +13,7 @@ from __future__ import annotations
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor._compare import compare, compare_all
-from gradspec.laws.tensor._generators import moved, seeded, states, without_noise
+from gradspec.laws.tensor._generators import has_batch, moved, seeded, states, without_noise
 from gradspec.laws.tensor._reference import on_spec_side, reference
 
 
@@ -21,6 +21,8 @@ def _check(trial: Trial) -> Finding:
     noise, inputs = trial.spec.noise, without_noise(trial)
     if noise is None or noise.evaluation is None:
         return not_applicable("the spec declares no noise, or no form of evaluation")
+    if not has_batch(inputs):
+        return not_applicable("no floating-point input with a batch in this case")
     still = Inputs({**Inputs.of(trial).values, **noise.at_rest}, inputs.wrt)
     leaves, twins = inputs.leaves(), still.leaves()
     with seeded(trial.seed):

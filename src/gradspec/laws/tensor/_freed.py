@@ -1,5 +1,7 @@
 r"""The output dies with its last reference, without the garbage collector.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: an activation that waits for the collector is memory that a training step does not have.
 
 What breaks it: the output kept on ctx as an attribute: output, graph node and ctx hold each other.
@@ -12,8 +14,11 @@ from __future__ import annotations
 import gc
 import weakref
 
+from torch import Tensor
+
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, outputs
+from gradspec.laws.tensor._call import Inputs
+from gradspec.laws.tensor._passes import Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
@@ -23,19 +28,31 @@ def _check(trial: Trial) -> Finding:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        y = outputs(trial.spec.function(*inputs.args(inputs.leaves())))
-        references = [weakref.ref(t) for t in y]
-        del y
-        alive = sum(reference() is not None for reference in references)
+        return in_each_pass(trial, lambda way: _watch(trial, inputs, way))
     finally:
         if collecting:
             gc.enable()
+
+
+def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    references = _made(trial, inputs, way)
+    alive = sum(reference() is not None for reference in references)
     if not alive:
         return HOLDS
     return broken(
-        f"{alive} of {len(references)} outputs outlive their last reference",
+        f"{alive} of {len(references)} {'outputs' if way.orders_of == 1 else 'outputs and gradients'} outlive their "
+        f"last reference",
         likely="the output sits on ctx outside save_for_backward: a reference cycle",
     )
+
+
+def _made(trial: Trial, inputs: Inputs, way: Pass) -> list[weakref.ref[Tensor]]:
+    """Return weak references to all that a pass makes, of which nothing else is left."""
+    leaves = way.leaves(inputs)
+    y = called(trial, way, inputs, leaves)
+    if way.orders_of == 1:
+        return [weakref.ref(t) for t in y]
+    return [weakref.ref(t) for order in way.orders(y, leaves, trial.seed) for t in order.outputs.values()]
 
 
 FREED = Law(
@@ -45,5 +62,9 @@ FREED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("output_on_ctx",),
+    specimens=(
+        "output_on_ctx",
+        "keeps_its_output_through_backward",
+        "keeps_its_output_beside_a_tangent",
+    ),
 )

@@ -58,3 +58,8 @@ def without_noise(trial: Trial) -> Inputs:
     inputs, noise = Inputs.of(trial), trial.spec.noise
     names = noise.names if noise else ()
     return Inputs({name: value for name, value in inputs.values.items() if name not in names}, inputs.wrt)
+
+
+def has_batch(inputs: Inputs) -> bool:
+    """Whether a differentiated argument has a dimension: noise is drawn a sample, and a number alone has no batch."""
+    return any(inputs.values[name].ndim for name in inputs.wrt)

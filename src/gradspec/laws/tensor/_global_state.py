@@ -1,5 +1,7 @@
 r"""A call leaves the process as it found it: default dtype and device, grad mode, threads, torch itself, the screen.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: what one function changes for everybody is an error in a place where nobody looks for it, and what it
 prints lands in the output of a program that did not ask.
 
@@ -12,20 +14,24 @@ Remedy: give dtype and device to each call, use the context managers, and raise 
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._call import Inputs
+from gradspec.laws.tensor._passes import Pass, called, in_each_pass
 from gradspec.laws.tensor._surroundings import Surroundings, listening
 
 
 def _check(trial: Trial) -> Finding:
+    return in_each_pass(trial, lambda way: _watch(trial, way))
+
+
+def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
-    leaves = inputs.leaves()
+    leaves = way.leaves(inputs)
     before = Surroundings.now()
     with listening() as heard:
         try:
-            y = outputs(trial.spec.function(*inputs.args(leaves)))
+            y = called(trial, way, inputs, leaves)
             moved = [f"forward: {what}" for what in before.restore()]
-            if leaves:
-                gradients(y, leaves, like(y, trial.seed))
+            way.backward(y, leaves, trial.seed)
         finally:
             late = before.restore()
     moved += [f"backward: {what}" for what in late]
@@ -41,5 +47,11 @@ GLOBAL_STATE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("changes_the_default_dtype", "prints", "patches_torch"),
+    specimens=(
+        "changes_the_default_dtype",
+        "prints",
+        "patches_torch",
+        "moves_the_default_dtype_through_backward",
+        "moves_the_default_dtype_beside_a_tangent",
+    ),
 )

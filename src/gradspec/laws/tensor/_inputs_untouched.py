@@ -1,5 +1,7 @@
 r"""No bit and no version counter of an argument moves in forward, and in backward only of what is declared.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
 
 What breaks it: an in-place operation on an argument, on a view of it, or through `.data` and numpy.
@@ -12,24 +14,30 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._memory import first_change, snapshots
+from gradspec.laws.tensor._passes import Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:
+    return in_each_pass(trial, lambda way: _watch(trial, way))
+
+
+def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
-    leaves = inputs.leaves()
-    args = inputs.args(leaves)
-    tensors = {name: arg for name, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
+    leaves = way.leaves(inputs)
+    along = way.along(leaves, trial.seed)
+    args = way.args(inputs, leaves, along)
+    tensors = {f"`{name}`": arg for name, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
+    tensors |= {f"the tangent of `{name}`": tangent for name, tangent in along.items()}
     before = snapshots(tensors)
     y = outputs(trial.spec.function(*args))
     if changed := first_change(before, tensors):
-        return broken(f"forward writes to `{changed[0]}`: {changed[1]}", argument=f"`{changed[0]}`")
-    if leaves:
-        gradients(y, leaves, like(y, trial.seed))
-        undeclared = {name: snapshot for name, snapshot in before.items() if name not in trial.spec.effects.writes}
-        if changed := first_change(undeclared, tensors):
-            return broken(f"backward writes to `{changed[0]}`: {changed[1]}", argument=f"`{changed[0]}`")
+        return broken(f"forward writes to {changed[0]}: {changed[1]}", argument=changed[0])
+    way.backward(y, leaves, trial.seed)
+    declared = {f"`{name}`" for name in trial.spec.effects.writes}
+    if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in declared}, tensors):
+        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0])
     return HOLDS
 
 
@@ -40,5 +48,9 @@ INPUTS_UNTOUCHED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("writes_to_its_input",),
+    specimens=(
+        "writes_to_its_input",
+        "writes_to_its_argument_beside_a_tangent",
+        "writes_to_its_tangent_beside_a_tangent",
+    ),
 )

@@ -1,4 +1,4 @@
-r"""The function accepts its documented arguments by keyword.
+r"""The function accepts its documented arguments by keyword, and so does the form that draws its noise.
 
 Why it matters: a call with keywords is how readable code calls it; older torch refused keywords in `apply`.
 
@@ -10,25 +10,38 @@ Remedy: give `apply` the documented argument names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gradspec.law import HOLDS, Finding, Law, Trial, raised
 from gradspec.laws.tensor._call import Inputs, outputs
 from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._generators import has_batch, without_noise
 from gradspec.laws.tensor._reference import on_spec_side
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
-    keywords = dict(zip(inputs.values, inputs.args(), strict=True))
-    try:
-        got = outputs(trial.spec.function(**keywords))
-    except TypeError as error:
-        names = ", ".join(f"{name}=..." for name in keywords)
-        return raised(error, f"called with {names} it")
+    got = _called(trial.spec.function, inputs, "it")
+    if isinstance(got, Finding):
+        return got
     for mine, theirs in zip(got, expected, strict=True):
         if (finding := compare(trial, "value of the keyword call", mine, theirs)) is not HOLDS:
             return finding
-    return HOLDS
+    if trial.spec.noise is None or not has_batch(without_noise(trial)):
+        return HOLDS
+    drawn = _called(trial.spec.noise.drawing, without_noise(trial), "the form that draws")
+    return drawn if isinstance(drawn, Finding) else HOLDS
+
+
+def _called(function: Callable[..., Any], inputs: Inputs, form: str) -> tuple[Any, ...] | Finding:
+    keywords = dict(zip(inputs.values, inputs.args(), strict=True))
+    try:
+        return outputs(function(**keywords))
+    except TypeError as error:
+        names = ", ".join(f"{name}=..." for name in keywords)
+        return raised(error, f"called with {names} {form}")
 
 
 KEYWORD_CALL = Law(
@@ -39,5 +52,5 @@ KEYWORD_CALL = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    specimens=("positional_only",),
+    specimens=("positional_only", "draws_by_position_only"),
 )

@@ -1,5 +1,7 @@
 r"""Neither forward nor backward reads a value that depends on the arguments back to the host.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: each read makes the host wait for the GPU to drain, and breaks the graph under `torch.compile`.
 
 What breaks it: `.item()`, `.tolist()`, `float(x)`, a branch on a value, a boolean mask as an index, `nonzero`.
@@ -14,42 +16,42 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import get_gradient_edge
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, raised, shown
 from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor._reads import watching
 
 
 def _check(trial: Trial) -> Finding:
+    return in_each_pass(trial, lambda way: _watch(trial, way))
+
+
+def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
     tensors = [value for value in inputs.values.values() if isinstance(value, Tensor)]
     reads: list[str] = []
-    _run(trial, inputs, reads)
+    _run(trial, inputs, way, reads)
     if not reads:
-        return _on_cuda(trial, inputs) if any(tensor.is_cuda for tensor in tensors) else HOLDS
+        return _on_cuda(trial, inputs) if way is PLAIN and any(tensor.is_cuda for tensor in tensors) else HOLDS
     if all(tensor.device.type == "cpu" for tensor in tensors):
-        return _elsewhere(trial, inputs, reads[0])
+        return _elsewhere(trial, inputs, way, reads[0])
     return _broken(reads[0])
 
 
-def _run(trial: Trial, inputs: Inputs, reads: list[str]) -> None:
+def _run(trial: Trial, inputs: Inputs, way: Pass, reads: list[str]) -> None:
     """Run forward and backward, and add to `reads` as "forward aten.nonzero (bank.py:31, in forward)"."""
-    leaves = inputs.leaves()
-    args = inputs.args(leaves)
+    leaves = way.leaves(inputs)
+    args = way.args(inputs, leaves, seed=trial.seed)
     given = [arg for arg in args if isinstance(arg, Tensor)]
     with watching(given, "forward", reads):
         y = outputs(trial.spec.function(*args))
-    v = like(y, trial.seed)
-    pairs = [(get_gradient_edge(t), w) for t, w in zip(y, v, strict=True) if t.requires_grad]
-    ends = [get_gradient_edge(leaf) for leaf in leaves.values()]
-    if pairs:
-        with watching([*given, *y, *v], "backward", reads):
-            # Edges and not tensors: on tensors grad is a torch function itself, inside which no mode sees methods.
-            torch.autograd.grad([edge for edge, _ in pairs], ends, [w for _, w in pairs], allow_unused=True)
+    for order in way.orders(y, leaves, trial.seed):
+        with watching([*given, *order.outputs.values(), *order.cotangents.values()], "backward", reads):
+            order.differentiate()
 
 
-def _elsewhere(trial: Trial, inputs: Inputs, read: str) -> Finding:
+def _elsewhere(trial: Trial, inputs: Inputs, way: Pass, read: str) -> Finding:
     """Judge a read on a CPU by what happens on the device `meta`, which stands for the others and has no values.
 
     A check of values that is left to the device elsewhere may read on a CPU: nothing waits there.
@@ -57,7 +59,7 @@ def _elsewhere(trial: Trial, inputs: Inputs, read: str) -> Finding:
     values = {n: v.to("meta") if isinstance(v, Tensor) else v for n, v in inputs.values.items()}
     reads: list[str] = []
     try:
-        _run(trial, Inputs(values, inputs.wrt), reads)
+        _run(trial, Inputs(values, inputs.wrt), way, reads)
     except Exception as error:
         if not reads:
             why = f"on a CPU, {read}; elsewhere, only a CUDA device can say, as meta tensors raise {shown(error)}"
@@ -105,5 +107,11 @@ NO_HOST_READ = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("reads_the_largest_element", "lists_its_cotangent", "counts_with_a_mask"),
+    specimens=(
+        "reads_the_largest_element",
+        "lists_its_cotangent",
+        "counts_with_a_mask",
+        "reads_through_backward",
+        "reads_beside_a_tangent",
+    ),
 )

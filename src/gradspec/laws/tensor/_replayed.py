@@ -19,15 +19,15 @@ from torch.utils.checkpoint import checkpoint
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor._compare import compare, compare_all
-from gradspec.laws.tensor._generators import seeded, without_noise
+from gradspec.laws.tensor._generators import has_batch, seeded, without_noise
 
 
 def _check(trial: Trial) -> Finding:
     noise, inputs = trial.spec.noise, without_noise(trial)
     if noise is None:
         return not_applicable("the spec declares no noise")
-    if not inputs.wrt:
-        return not_applicable("no floating-point input in this case")
+    if not has_batch(inputs):
+        return not_applicable("no floating-point input with a batch in this case")
 
     def recomputed(*args: Any) -> Any:
         return checkpoint(noise.drawing, *args, use_reentrant=False)

@@ -1,5 +1,7 @@
 r"""Backward over one graph gives the same gradient each time: with v, with w, and with v again.
 
+It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+
 Why it matters: a Jacobian by rows, a gradient penalty and a second loss run one graph more than once.
 
 What breaks it: noise drawn in backward, a value on ctx that backward changes, state that moves with each backward.
@@ -10,24 +12,47 @@ Remedy: keep what backward needs in forward, and leave it alone in backward.
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs, vjp
+from gradspec.laws.tensor._call import Inputs, gradients, like, vjp
 from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._passes import THROUGH_BACKWARD, Pass, called, copies, in_each_pass
 from gradspec.laws.tensor._reference import reference
+
+LIKELY = "backward draws noise, or changes what it finds on ctx"
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    leaves = inputs.leaves()
-    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    return in_each_pass(trial, lambda way: (_again if way is THROUGH_BACKWARD else _in_turn)(trial, inputs, way))
+
+
+def _in_turn(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    leaves = way.leaves(inputs)
+    y = called(trial, way, inputs, leaves)
     v, w = like(y, trial.seed), like(y, trial.seed + 1)
-    likely = "backward draws noise, or changes what it finds on ctx"
     for turn, cotangent in (("first", v), ("second", w), ("third", v)):
         expected = vjp(reference(trial.spec), inputs, cotangent)  # first: the function may change the cotangent
         got = gradients(y, leaves, cotangent, retain_graph=True)
-        finding = compare_all(trial, f"gradient of the {turn} backward over one graph", got, expected, likely=likely)
+        finding = compare_all(trial, f"gradient of the {turn} backward over one graph", got, expected, likely=LIKELY)
         if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _again(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
+    """Compare the third of these gradients with the first, and so for the gradients of the gradient."""
+    leaves = way.leaves(inputs)
+    for number, order in enumerate(way.orders(called(trial, way, inputs, leaves), leaves, trial.seed), 1):
+        v = order.cotangents
+        w = {name: -2 * t.detach() for name, t in v.items()}
+        first = order.differentiate(retain=True)
+        expected = {name: None if t is None else t.detach().clone() for name, t in first.items()}
+        order.differentiate(w, retain=True)
+        got = order.differentiate(copies(v), retain=True)
+        order.found = first
+        what = f"gradient of the third backward of order {number} over one graph"
+        if (finding := compare_all(trial, what, got, expected, likely=LIKELY)) is not HOLDS:
             return finding
     return HOLDS
 
@@ -39,5 +64,9 @@ RETAINED_GRAPH = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("drifts_with_each_backward",),
+    specimens=(
+        "drifts_with_each_backward",
+        "drifts_through_backward",
+        "drifts_beside_a_tangent",
+    ),
 )

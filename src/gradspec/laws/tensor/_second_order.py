@@ -1,4 +1,4 @@
-r"""Differentiating the backward pass gives the second derivative of the surrogate, and once more the third.
+r"""Differentiating the backward pass gives the second derivative of the surrogate; once more the third, the fourth.
 
 Why it matters: gradient penalties, influence functions and meta-learning differentiate a gradient; a detached
 backward drops their term silently.
@@ -38,12 +38,12 @@ def _check(trial: Trial) -> Finding:
 
 
 def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, expected: Tensor | None) -> bool:
-    """Whether a third derivative is off by no more than the reference is by its own rounding.
+    """Whether a third or fourth derivative is off by no more than the reference is by its own rounding.
 
     Each order loses digits: where logits are large, the reference has fewer than the comparison asks for. How many is
     seen in float32: its error there, in units of rounding, is its error here.
     """
-    if got is None or expected is None or not name.startswith("third") or got.shape != expected.shape:
+    if got is None or expected is None or name.startswith("second") or got.shape != expected.shape:
         return False
     values = {
         n: v.float() if isinstance(v, Tensor) and v.dtype == torch.float64 else v for n, v in inputs.values.items()
@@ -59,7 +59,8 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     r"""Return the gradients of `<w, g>`, where `g` is the gradient of `sum(v |y|^2) / 2`, in x and in v; and so on.
 
     The square makes the cotangent depend on x, so that a function that is linear has a second derivative to get wrong.
-    A third one is asked for, since the backward pass of a Function may stand on a Function with a backward of its own.
+    A third one is asked for, since the backward pass of a Function may stand on a Function with a backward of its own,
+    and a fourth, since that one may be another Function than the first.
     """
     leaves = inputs.leaves()
     y = outputs(function(*inputs.args(leaves)))
@@ -70,7 +71,7 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     last = {**every, "the second cotangent": w[0]}
     found: dict[str, Tensor | None] = {
         **{f"second derivative with respect to {name}": None for name in every},
-        **{f"third derivative with respect to {name}": None for name in last},
+        **{f"{order} derivative with respect to {name}": None for order in ("third", "fourth") for name in last},
     }
     if not loss.requires_grad:
         return found
@@ -79,7 +80,10 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     found |= {f"second derivative with respect to {name}": t for name, t in second.items()}
     present = tuple(t for t in second.values() if t is not None)
     third = _gradients(_contracted(like(present, trial.seed + 2), present), last)
-    return found | {f"third derivative with respect to {name}": t for name, t in third.items()}
+    found |= {f"third derivative with respect to {name}": t for name, t in third.items()}
+    present = tuple(t for t in third.values() if t is not None)
+    fourth = _gradients(_contracted(like(present, trial.seed + 3), present), last)
+    return found | {f"fourth derivative with respect to {name}": t for name, t in fourth.items()}
 
 
 def _contracted(w: Sequence[Tensor], tensors: Sequence[Tensor | None]) -> Tensor:

@@ -1,4 +1,4 @@
-r"""`torch.vmap` is the loop over the batch, for values and for gradients, whatever dimension is batched.
+r"""`torch.vmap` is the loop over the batch, for values, gradients and tangents, whatever dimension is batched.
 
 Why it matters: ensembles and per-sample gradients are written with it.
 
@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, fresh, like, outputs, resembling
+from gradspec.laws.tensor._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor._reference import on_spec_side, reference
 from gradspec.laws.tensor._transform import expected_gradients, judge, weighted
 
 BATCH = 3
@@ -32,6 +32,28 @@ def _check(trial: Trial) -> Finding:
     for names in dict.fromkeys((inputs.wrt, every)):
         for dim in (0, -1):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
+                return finding
+    return _tangents(trial, inputs) if trial.spec.supports.forward_mode else HOLDS
+
+
+def _tangents(trial: Trial, inputs: Inputs) -> Finding:
+    """Judge forward mode inside vmap, as in `torch.func.jacfwd`."""
+    given = tuple(inputs.values[name] for name in inputs.wrt)
+    elements = [tuple(map(fresh, given)), *(resembling(given, trial.seed + k) for k in range(1, BATCH))]
+    along = [like(element, trial.seed + k) for k, element in enumerate(elements)]
+    function, right = inputs.closed(trial.spec.function), inputs.closed(reference(trial.spec))
+    try:
+        pushforward(function, elements[0], along[0])
+    except Exception:
+        return HOLDS  # without vmap too: the law jvp says so
+    x, u = (tuple(torch.stack(column) for column in zip(*rows, strict=True)) for rows in (elements, along))
+    got = torch.vmap(lambda *both: pushforward(function, both[: len(x)], both[len(x) :])[1])(*x, *u)
+    for k, (element, direction) in enumerate(zip(elements, along, strict=True)):
+        expected = pushforward(right, tuple(t.contiguous() for t in element), direction)[1]
+        for mine, theirs in zip(got, expected, strict=True):
+            if (
+                finding := compare(trial, f"tangent {k} of the output by jvp under vmap", mine[k], theirs)
+            ) is not HOLDS:
                 return finding
     return HOLDS
 
@@ -86,5 +108,9 @@ VMAP = Law(
     doc=__doc__ or "",
     requires=("primal",),
     promise="vmap",
-    specimens=("combined_forward", "no_vmap_rule"),
+    specimens=(
+        "combined_forward",
+        "no_vmap_rule",
+        "no_vmap_rule_beside_a_tangent",
+    ),
 )

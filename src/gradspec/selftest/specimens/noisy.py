@@ -179,6 +179,11 @@ drawing(
     replayed=r"gradient in a second backward pass over one graph of `x` differs",
 )
 drawing(
+    "draws_by_position_only",
+    lambda *args: shaken(*args),
+    keyword_call=r"^called with x=\.\.\. the form that draws raised TypeError",
+)
+drawing(
     "draws_for_a_gradient_only",
     _for_a_gradient_only,
     declared_draws=r"another count of numbers under no_grad than with a gradient",
