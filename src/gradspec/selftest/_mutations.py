@@ -171,7 +171,12 @@ MUTATIONS = (
     Mutation(name="cotangent_scaled_in_place", method="backward", change=before_backward(_doubled)),
     Mutation(name="cotangent_off_in_place", method="backward", change=before_backward(_moved)),
     Mutation(name="cotangent_through_data", method="backward", change=before_backward(lambda c, v: v.data)),
-    Mutation(name="cotangent_viewed", method="backward", change=before_backward(_viewed)),
+    Mutation(
+        name="cotangent_viewed",
+        method="backward",
+        change=before_backward(_viewed),
+        spares=("InstanceDiscriminationLoss",),  # its cotangent has one dimension, and such a view of it always exists
+    ),
     # forward mode
     Mutation(name="tangent_negated", method="jvp", change=on_tangent(lambda d, x: -d)),
     Mutation(name="tangent_off_by_a_millionth", method="jvp", change=on_tangent(lambda d, x: d * MILLIONTH)),
