@@ -19,6 +19,8 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    # Before sphinx_autodoc_typehints, which loads a module that hides the function `mock` of autodoc from it.
+    "sphinx_click",
     "sphinx_autodoc_typehints",
     "sphinx_copybutton",
 ]
@@ -28,6 +30,7 @@ gradspec_committed_records = ["../docs/records/peers.json"]
 gradspec_inventories = {
     "python": ("https://docs.python.org/3/", "inventories/python.txt"),
     "torch": ("https://docs.pytorch.org/docs/stable/", "inventories/torch.txt"),
+    "pytest": ("https://docs.pytest.org/en/stable/", "inventories/pytest.txt"),
 }
 
 nitpicky = True
