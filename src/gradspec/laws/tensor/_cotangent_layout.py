@@ -48,7 +48,7 @@ def _check(trial: Trial) -> Finding:
 
 def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
     """Compare the gradients of a pass with those of the same cotangents, contiguous."""
-    for name in ("every other element", "expanded"):
+    for name in ("transposed", "expanded"):
         lay_out = LAYOUTS[name]
 
         def contiguous(t: Tensor, lay_out: Callable[[Tensor], Tensor] = lay_out) -> Tensor:
