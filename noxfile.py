@@ -5,6 +5,7 @@ pip installs, under the exact versions of conf/constraints.txt, so that a sessio
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,6 +25,10 @@ PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"
 BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_engine")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+#: Where the checks of the site in a browser stand.
+BROWSER = "tests/browser"
+#: The style sheets that are ours.
+STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
@@ -66,6 +71,33 @@ def docs(session: nox.Session) -> None:
     session.run("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
     session.run("pytest", "-q", "tests/site", env={"GRADSPEC_SITE": "build/html", "GRADSPEC_SITE_REQUIRED": "1"})
     session.log(f"open {(BUILD / 'html' / 'index.html').as_uri()}")
+
+
+@nox.session(default=False)
+def browser(session: nox.Session) -> None:
+    """Check every page in a real browser with axe, and as HTML; `-- twice` builds two sites and compares them."""
+    chromium, node, npm, java = needed(session, "chromium", "node", "npm", "java")
+    site = a_site(session)
+    if "twice" in session.posargs:
+        session.run("python", f"{BROWSER}/build_twice.py", "build/twice")
+    # The versions in package.json are exact, and none of the packages depends on another.
+    flags = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund")
+    session.run(npm, "install", "--prefix", BROWSER, *flags, external=True)
+    names = [entry["ours"] for entry in nox.project.load_toml(ROOT / "tests/published_api.toml")["class"]]
+    session.run(node, f"{BROWSER}/check.mjs", site, chromium, *names, external=True)
+    vnu = [java, "-Xss8m", "-jar", f"{BROWSER}/node_modules/vnu-jar/build/dist/vnu.jar", "--errors-only"]
+    session.run(*vnu, "--skip-non-html", site, external=True)
+    sheets = [str(sheet) for folder in STATIC for sheet in sorted((ROOT / folder).glob("*.css"))]
+    session.run(*vnu, "--css", *sheets, external=True)
+
+
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Show the site on 127.0.0.1, and build it again whenever a page, a docstring or a record changes."""
+    a_site(session, "serve")
+    watched = [flag for path in ("src", "conf", "build/records") for flag in ("--watch", path)]
+    options = ["--host", "127.0.0.1", *watched, "--ignore", "*/__pycache__/*", "-n", "-c", "conf"]
+    session.run("sphinx-autobuild", *options, *session.posargs, "docs", "build/html")
 
 
 @nox.session(default=False)
@@ -122,6 +154,23 @@ def bench(session: nox.Session) -> None:
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
         session.run("python", f"tests/benchmarks/{name}.py", "--out", out, env={"GRADSPEC_PUBLISHED": str(folder)})
+
+
+def needed(session: nox.Session, *programs: str) -> list[str]:
+    """Return the paths of programs that pip does not install; say which ones are missing."""
+    found = [shutil.which(program) for program in programs]
+    if missing := [program for program, path in zip(programs, found, strict=True) if path is None]:
+        session.error(f"not on the PATH: {', '.join(missing)}; on Debian: apt-get install chromium npm default-jre")
+    return [str(path) for path in found]
+
+
+def a_site(session: nox.Session, *groups: str) -> str:
+    """Return the folder of the site that `nox -s docs` built; build one where there is none."""
+    install(session, "docs", *groups)
+    if not (BUILD / "html" / "index.html").is_file():
+        session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
+        session.run("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
+    return "build/html"
 
 
 def install(session: nox.Session, *groups: str) -> None:

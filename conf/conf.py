@@ -1,5 +1,6 @@
 """Sphinx configuration: `sphinx-build -c conf docs build/html`."""
 
+import re
 import warnings
 
 import gradspec
@@ -33,6 +34,8 @@ gradspec_inventories = {
     "pytest": ("https://docs.pytest.org/en/stable/", "inventories/pytest.txt"),
 }
 
+gradspec_llms = True
+
 nitpicky = True
 # Type variables, which have no page.
 nitpick_ignore = [("py:class", "gradspec.law.AnySpec"), ("py:class", "gradspec.law.AnyCase")]
@@ -55,6 +58,8 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = "gradspec"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_math_renderer = "gradspec_katex"
 html_theme_options = {"top_of_page_buttons": []}
 html_show_sphinx = False
@@ -62,9 +67,11 @@ html_copy_source = False
 
 
 def setup(app):
-    """Work around what napoleon and Sphinx misread; both come before napoleon and sphinx-autodoc-typehints (500)."""
+    """Work around what napoleon, Sphinx and viewcode misread; each comes before them (500)."""
     app.connect("autodoc-process-docstring", _no_type_in_comment, priority=450)
     app.connect("autodoc-process-signature", _no_factory_in_signature, priority=450)
+    app.connect("html-collect-pages", _no_module_without_code, priority=450)
+    app.connect("html-page-context", _no_block_in_code)
 
 
 def _no_type_in_comment(app, what, name, obj, options, lines):
@@ -76,3 +83,20 @@ def _no_type_in_comment(app, what, name, obj, options, lines):
 def _no_factory_in_signature(app, what, name, obj, options, args, returns):
     # The default of a dataclass field with a factory is no Python, and Sphinx then splits the signature at commas.
     return (args.replace("<factory>", "..."), returns) if args and "<factory>" in args else None
+
+
+def _no_module_without_code(app):
+    # viewcode lists every module that it looked for, and so links pages of modules that have no source.
+    modules = getattr(app.env, "_viewcode_modules", {})
+    app.env._viewcode_modules = {name: found for name, found in modules.items() if found}
+    return []
+
+
+def _no_block_in_code(app, pagename, templatename, context, doctree):
+    # viewcode puts `div` into `pre`, which HTML does not allow; site.css makes the `span` look the same.
+    if pagename.startswith("_modules/"):
+        context["body"] = re.sub(r"<pre>.*?</pre>", _spans, context["body"], flags=re.DOTALL)
+
+
+def _spans(match):
+    return match[0].replace("<div ", "<span ").replace("</div>", "</span>")

@@ -1,4 +1,4 @@
-"""The style sheets and fonts that pages need, copied beside them: nothing is fetched from anywhere."""
+"""The style sheets, the fonts and the script that pages need, copied beside them: nothing is fetched from anywhere."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def setup(app: Sphinx) -> None:
 def _link(app: Sphinx) -> None:
     if app.builder.format == "html":
         app.add_css_file("gradspec/gradspec.css")
+        app.add_js_file("gradspec/scroll.js", loading_method="defer")
     if _math.is_used(app):
         app.add_css_file("gradspec/katex/katex.min.css")
 
@@ -31,5 +32,5 @@ def _link(app: Sphinx) -> None:
 def _copy(app: Sphinx, builder: Builder) -> None:
     if builder.format != "html":
         return
-    ignored = shutil.ignore_patterns("*.js" if _math.is_used(app) else "katex")
+    ignored = shutil.ignore_patterns("katex.min.js" if _math.is_used(app) else "katex")
     shutil.copytree(STATIC, Path(app.outdir) / "_static" / "gradspec", ignore=ignored, dirs_exist_ok=True)

@@ -23,6 +23,10 @@ class Options:
     inventories: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     #: The full names of what annotations abbreviate.
     annotations: Mapping[str, str] = field(default_factory=lambda: {"Tensor": "torch.Tensor"})
+    #: Whether the head of each page describes it in its first words, where its author has not.
+    descriptions: bool = True
+    #: Whether each page gets a twin in Markdown beside it, `NAME.html.md`, and the site an `llms.txt` that lists them.
+    llms: bool = False
 
 
 def setup(app: Sphinx) -> None:
@@ -31,7 +35,7 @@ def setup(app: Sphinx) -> None:
         default: Any = option.default if option.default_factory is MISSING else option.default_factory()
         if isinstance(default, tuple):
             default = list(default)  # `-D gradspec_records=a,b` works for lists alone
-        kinds = [list, tuple] if isinstance(default, list) else [dict]
+        kinds = [list, tuple] if isinstance(default, list) else [type(default)]
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
-from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _math, _plot
+from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _llms, _math, _plot, _summary
 from gradspec.sphinx_ext._audit_directive import AuditDirective
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
 from gradspec.sphinx_ext._graph_directive import GraphDirective
@@ -34,6 +34,8 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _math.setup(app)
     _assets.setup(app)
     _plot.setup(app)
+    _summary.setup(app)
+    _llms.setup(app)
     for kind in PAGES:
         app.add_directive(f"gradspec-{kind}", SpecDirective)
     app.add_directive("gradspec-audit", AuditDirective)

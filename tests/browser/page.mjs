@@ -1,0 +1,63 @@
+/** What must hold of every page: no barrier, no sideways scrolling on a phone, no error, no request to elsewhere. */
+
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+const PHONE = { width: 375, height: 667 };
+const DESK = { width: 1280, height: 800 };
+
+/** Look at a page in light on a phone, then in light and in dark on a desk; return what is wrong, in lines. */
+export async function checkPage(context, address, path) {
+  const wrong = new Set();
+  const tab = await context.newPage();
+  await watch(tab, address, (message) => wrong.add(`${path}: ${message}`));
+  await tab.setViewportSize(PHONE);
+  await tab.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await tab.goto(`${address}/${path}`, { waitUntil: "load" });
+  const wide = await tab.evaluate(tooWide);
+  if (wide) wrong.add(`${path}: scrolls sideways at ${PHONE.width} px: ${wide}`);
+  await tab.evaluate(AXE);
+  for (const [viewport, colorScheme] of [[PHONE, "light"], [DESK, "light"], [DESK, "dark"]]) {
+    await tab.setViewportSize(viewport);
+    await tab.emulateMedia({ colorScheme });
+    for (const line of await tab.evaluate(violations, WCAG)) {
+      wrong.add(`${path}, ${colorScheme}, ${viewport.width} px: ${line}`);
+    }
+  }
+  await tab.close();
+  return [...wrong];
+}
+
+/** Report every error on the console, every failed answer, and every request to another machine, which is refused. */
+export function watch(tab, address, report) {
+  tab.on("console", (message) => message.type() === "error" && report(`console: ${message.text()}`));
+  tab.on("pageerror", (error) => report(`script: ${error.message}`));
+  tab.on("response", (answer) => answer.status() >= 400 && report(`${answer.status()}: ${answer.url()}`));
+  tab.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${address}/`) && !url.startsWith("data:")) report(`asks elsewhere: ${url}`);
+  });
+  return tab.route((url) => url.protocol.startsWith("http") && url.origin !== address, (route) => route.abort());
+}
+
+/** In the page: what reaches past the right edge, or nothing. */
+function tooWide() {
+  const root = document.documentElement;
+  if (root.scrollWidth <= root.clientWidth) return "";
+  const found = [...document.body.querySelectorAll("*")].filter(
+    (element) => element.getBoundingClientRect().right > root.clientWidth + 1 && !element.closest(".sidebar-drawer, .toc-drawer"),
+  );
+  const name = (element) => `${element.tagName.toLowerCase()}.${element.className}`.slice(0, 60);
+  return `${root.scrollWidth} px, for example ${found.slice(-3).map(name).join(", ") || "the page itself"}`;
+}
+
+/** In the page: the violations that axe finds, with the first element of each. */
+async function violations(tags) {
+  const { violations: found } = await window.axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+  return found.map(({ id, help, nodes }) => {
+    const first = nodes[0];
+    return `${id}: ${help}; ${nodes.length} times, first ${first.html.slice(0, 160)} (${first.any[0]?.message ?? first.all[0]?.message ?? ""})`;
+  });
+}

@@ -1,0 +1,130 @@
+"""The Markdown twin of a page says what the page says, `llms.txt` lists every twin, and a head describes its page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sphinx_ext.handmade import Built, copied
+
+TWIN = """\
+# A page with \\<everything>
+
+Words with *stress*, **weight**, `a | b`, $x^2$, a \\* star and a [link](https://example.org/); see \
+[Alone](../alone.html.md) and [Parts](#place).
+
+## Parts
+
+| Name | Value |
+| --- | --- |
+| `a \\| b` | one; two |
+| c | $y$ |
+
+````python
+print("```")
+````
+
+$$
+y = \\frac{1}{x}
+$$
+
+1. first
+
+2. second
+
+   - nested
+   - list
+
+> **Note**
+>
+> Mind it.
+
+Figure: A line
+
+Figure: From 0 to 1 & back
+
+### `f(x: int) -> int`
+
+Does it.
+
+- **Parameters**
+
+  `x` \N{EN DASH} what
+"""
+LIST = """\
+# Twins
+
+> What these pages are about.
+
+## Guide
+
+- [Guide](guide/index.html.md)
+- [A page with <everything>](guide/page.html.md): Words with stress, weight, a | b, x^2, a * star and a link; see \
+Alone and Parts.
+
+## More
+
+- [Alone](alone.html.md): A sentence of seven words about one thing.
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    made = copied("test-twins", tmp_path_factory.mktemp("twins")).build("-j", "2")
+    assert made.returncode == 0, made.warnings
+    return made
+
+
+def twin(built: Built, page: str) -> str:
+    return (built.folder / f"{page}.html.md").read_text(encoding="utf-8")
+
+
+def descriptions(built: Built, page: str) -> list[str]:
+    return re.findall(r'<meta [^>]*name="description"[^>]*>', built.html(page))
+
+
+def test_a_twin_says_what_its_page_says(built: Built) -> None:
+    assert twin(built, "guide/page") == TWIN
+
+
+def test_a_table_of_contents_links_twins(built: Built) -> None:
+    assert "- [Guide](guide/index.html.md)\n  - [A page with" in re.sub(r"\n+", "\n", twin(built, "index"))
+
+
+def test_a_page_names_its_twin(built: Built) -> None:
+    link = '<link rel="alternate" type="text/markdown" title="Markdown" href="page.html.md">'
+    assert link in built.html("guide/page")
+    assert "text/markdown" not in built.html("search")
+
+
+def test_the_list_has_every_twin_in_order(built: Built) -> None:
+    assert (built.folder / "llms.txt").read_text(encoding="utf-8") == LIST
+
+
+def test_a_description_is_the_first_words_or_the_authors(built: Built) -> None:
+    assert descriptions(built, "alone") == [
+        '<meta name="description" content="A sentence of seven words about one thing.">'
+    ]
+    (said,) = descriptions(built, "guide/page")
+    assert 'content="Said by the author."' in said
+    assert len(descriptions(built, "genindex")) == 1
+
+
+def test_nothing_is_written_unless_it_is_asked_for(tmp_path_factory: pytest.TempPathFactory) -> None:
+    made = copied("test-twins", tmp_path_factory.mktemp("plain")).build(
+        "-D", "gradspec_llms=0", "-D", "gradspec_descriptions=0"
+    )
+    assert made.returncode == 0, made.warnings
+    assert [path.name for path in made.folder.rglob("*") if path.name.endswith((".html.md", "llms.txt"))] == []
+    assert [len(descriptions(made, page)) for page in ("alone", "guide/page")] == [0, 1]
+
+
+def test_an_incremental_build_keeps_the_list(tmp_path_factory: pytest.TempPathFactory) -> None:
+    project = copied("test-twins", tmp_path_factory.mktemp("again"))
+    assert project.build().returncode == 0
+    (project.source / "alone.md").write_text("# Alone\n\nOther words than those before.\n", encoding="utf-8")
+    again = project.build()
+    assert "Other words" in twin(again, "alone")
+    text = (again.folder / "llms.txt").read_text(encoding="utf-8")
+    assert text == LIST.replace("A sentence of seven words about one thing.", "Other words than those before.")
