@@ -22,7 +22,7 @@ MATRIX = Matrix(
     sources={"laws": Source(package="gradspec", files=("a.py",), hash="0")},
     population={"diseased": 2, "mutant": 9},
     subjects=(KILLED, MISSED, SOUND, SURVIVOR, CRASHED),
-    seeds={"asked": 2, "run": 1, "failures": []},
+    seeds={"run": 2, "cases": 1, "tried": 1, "failures": []},
 )
 
 

@@ -36,7 +36,16 @@ def prepared(folder: Path, *, stale: bool = False) -> Project:
         sources={"laws": Source(package="", files=(module,), hash=found)},
         population={"diseased": 2, "honest": 1, "mutant": 9},
         subjects=SUBJECTS,
-        seeds={"asked": 100, "run": 3, "specs": ["scale"], "laws": ["vjp", "jvp"], "verdicts": 6, "failures": []},
+        seeds={
+            "run": 100,
+            "at_most": {"export": 10},
+            "cases": 4,
+            "tried": 3,
+            "specs": ["scale"],
+            "laws": ["vjp", "jvp"],
+            "verdicts": 600,
+            "failures": [],
+        },
     )
     project.record.write_text(matrix.to_json(), encoding="utf-8")
     return project
@@ -56,7 +65,7 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "1 of 2 mutants are killed (2 were tried, of 9 that there are)." in text
     assert "0 of the 1 that survive are proven to be no different from the original." in text
     assert "gradcheck rejects 1 of 2 of the same diseased specimens, and 0 of 1 of the sound ones." in text
-    assert "Under 3 seeds (of 100 that were asked for), 0 of 6 verdicts of 2 laws on 1 sound functions" in text
+    assert "Under 100 seeds; export: 10 seeds (1 of 4 cases were not tried), 0 of 600 verdicts of 2 laws on 1" in text
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
     assert "not measured" not in text
 

@@ -72,7 +72,7 @@ def selftest(
         with _tables.progress() as report_progress:
             try:
                 matrix = (
-                    _swept(seeds, record, minutes=minutes, progress=report_progress)
+                    _swept(seeds, record, jobs=jobs, minutes=minutes, progress=report_progress)
                     if seeds
                     else _run(
                         names,
@@ -127,7 +127,8 @@ def _print(matrix: Matrix) -> None:
         click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
     if matrix.seeds:
         click.echo(
-            f"seeds: {matrix.seeds['run']} of {matrix.seeds['asked']} run, {matrix.seeds['verdicts']} verdicts, "
+            f"seeds: {matrix.seeds['run']}, {matrix.seeds['tried']} of {matrix.seeds['cases']} cases, "
+            f"{matrix.seeds['verdicts']} verdicts, "
             f"{len(matrix.seeds['failures'])} failures"
         )
         for line in matrix.seeds["failures"]:

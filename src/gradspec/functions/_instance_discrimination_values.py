@@ -29,7 +29,8 @@ SMALL_BANK = 512
 def plain_loss(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature) -> Tensor:
     """Return the loss of each row in plain differentiable torch, by a buffer of B x N logits."""
     logits = x @ memory.mT / temperature
-    return logits.logsumexp(-1) - logits.gather(-1, y.unsqueeze(-1)).squeeze(-1)
+    # Not logsumexp less the own logit: of large logits that difference has lost the digits of a small loss.
+    return -logits.log_softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
 
 class LossAndGradient(Function):

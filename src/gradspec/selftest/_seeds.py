@@ -1,19 +1,42 @@
-"""Sound functions under many seeds: how often a law is wrong about one."""
+"""Sound functions under many seeds: how often a law is wrong about one.
+
+The seeds of a check run one after another in one child process. What Dynamo compiled for one of them serves the next,
+under the guards that it set itself: it is tracing that takes the time, and a compiled function must be right for other
+numbers too. `torch.export` keeps nothing that another seed could use, so a law that exports runs under fewer seeds.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from typing import Any
 
-from gradspec._verify import verify
+from gradspec._isolation import Child
+from gradspec._plan import Check, plan
+from gradspec._run import run_check
 from gradspec.functions import FUNCTIONS
-from gradspec.law import Law
+from gradspec.law import Finding, Law, Status
 from gradspec.laws import LAWS
+from gradspec.nn import MODULES
 from gradspec.profile import Profile, load_profile
 from gradspec.promise import Spec
 from gradspec.selftest.specimens import HONEST
+
+#: Under how many seeds at most: a law for each seed of which something is compiled, and networks, a kind of spec.
+AT_MOST: Mapping[str, int] = {"export": 10, "module": 10}
+#: A case may bring a float of its seed, for which Dynamo compiles again, more often than it finds reasonable.
+RECOMPILATIONS = 10_000
+
+#: A check by its number, the seeds, and what was said under each of them by the laws before.
+Question = tuple[int, int, list[dict[str, Status]]]
+#: The status under each seed, and the message of each failure by its seed.
+Answer = tuple[list[Status], dict[int, str]]
 
 
 def sweep(
@@ -22,40 +45,109 @@ def sweep(
     specs: Sequence[Spec] = (),
     laws: Sequence[Law] = (),
     profile: Profile | None = None,
+    jobs: int = 1,
     minutes: float = math.inf,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, Any]:
-    """Hold sound functions to the laws under the seeds 0, 1, 2 ...
+    """Hold what is sound to the laws under the seeds 0, 1, 2 ...
 
     Args:
         count: how many seeds.
-        specs: the functions; those documented here, and the sound specimens, unless told.
+        specs: the functions and modules; those documented here, and the sound specimens, unless told.
         laws: all of them unless told.
         profile: how hard; `quick` unless told.
-        minutes: when to stop; the seed that is running is finished.
-        progress: called after each seed.
+        jobs: in how many processes.
+        minutes: when to stop; the cases that are running are finished, and those not begun are left out.
+        progress: called before each check.
 
     Returns:
-        `asked` and `run`, numbers of seeds; `specs` and `laws`, names; `verdicts`, how many there were; `failures`, a
-        line for each that is broken, inconclusive or an error.
+        `run`, the number of seeds, and `at_most`, by law or kind, where it is smaller; `cases`, how many there are,
+        and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were; `failures`, a line
+        for each that is broken, inconclusive or an error.
     """
-    specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *HONEST)}.values())
+    specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *HONEST, *MODULES)}.values())
     laws, profile = laws or LAWS, profile or load_profile("quick")
-    failures: list[str] = []
-    end, run, verdicts = time.monotonic() + 60 * minutes, 0, 0
-    for seed in range(count):
-        if run and time.monotonic() > end:
-            break
-        report = verify(specs, laws, profile, seed=seed)
-        run, verdicts = run + 1, verdicts + len(report.verdicts)
-        failures += [f"seed {seed}: {v.spec} · {v.law} · {v.case}: {v.finding.message}" for v in report.failures]
-        if progress:
-            progress(run, count, f"seed {seed}")
+    # A stable sort: of each case the laws stay in their order.
+    checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))
+    hands = deque(list(hand) for _, hand in groupby(range(len(checks)), key=lambda k: _case_of(checks[k])))
+    cases, end = len(hands), time.monotonic() + 60 * minutes
+    answers: dict[int, Answer] = {}
+    stop = threading.Event()
+
+    def ask(question: Question) -> Answer:
+        number, seeds, prior = question
+        return _under_seeds(checks[number], seeds, prior, profile)
+
+    def work(child: Child[Question, Answer]) -> None:
+        while not stop.is_set() and (time.monotonic() < end or len(hands) == cases):
+            try:
+                hand = hands.popleft()
+            except IndexError:
+                return
+            said: list[dict[str, Status]] = [{} for _ in range(count)]
+            for number in hand:
+                check = checks[number]
+                if progress:
+                    progress(len(answers), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+                seeds = min(count, *(AT_MOST.get(what, count) for what in (check.law.name, check.spec.kind)))
+                answer = child.ask((number, seeds, said[:seeds]))
+                if isinstance(answer, Finding):  # the child died, or hangs
+                    answer = [answer.status] * seeds, {0: answer.message}
+                for seed, status in enumerate(answer[0]):
+                    said[seed][check.law.name] = status
+                answers[number] = answer
+
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        stack.callback(stop.set)
+        seconds = profile.seconds * max(1, count)
+        children = [stack.enter_context(Child(ask, seconds=seconds)) for _ in range(jobs)]
+        for child in children:
+            child.start()  # here, before there are threads
+        for running in [pool.submit(work, child) for child in children]:
+            running.result()
     return {
-        "asked": count,
-        "run": run,
+        "run": count,
+        "at_most": {what: most for what, most in AT_MOST.items() if most < count},
+        "cases": cases,
+        "tried": cases - len(hands),
         "specs": [spec.name for spec in specs],
         "laws": [law.name for law in laws],
-        "verdicts": verdicts,
-        "failures": failures,
+        "verdicts": sum(len(statuses) for statuses, _ in answers.values()),
+        "failures": [
+            f"seed {seed}: {checks[number].spec.name} · {checks[number].law.name} · {checks[number].case}: {message}"
+            for number, (_, messages) in sorted(answers.items())
+            for seed, message in messages.items()
+        ],
     }
+
+
+def _case_of(check: Check) -> tuple[str, str]:
+    return check.spec.name, check.case
+
+
+def _under_seeds(check: Check, seeds: int, prior: Sequence[dict[str, Status]], profile: Profile) -> Answer:
+    statuses: list[Status] = []
+    messages: dict[int, str] = {}
+    with _compiling_once():
+        for seed in range(seeds):
+            finding = run_check(check, profile, seed=seed, prior=prior[seed]).finding
+            statuses.append(finding.status)
+            if finding.status.is_failure:
+                messages[seed] = finding.message
+    return statuses, messages
+
+
+@contextmanager
+def _compiling_once() -> Iterator[None]:
+    """Let what Dynamo compiled outlive a check: `torch._dynamo.reset` does nothing inside."""
+    import torch._dynamo.config
+
+    reset = torch._dynamo.reset
+    reset()
+    torch._dynamo.reset = lambda: None
+    try:
+        with torch._dynamo.config.patch(recompile_limit=RECOMPILATIONS, accumulated_recompile_limit=RECOMPILATIONS):
+            yield
+    finally:
+        torch._dynamo.reset = reset

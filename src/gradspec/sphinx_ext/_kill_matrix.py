@@ -86,9 +86,11 @@ def summary(matrix: Matrix) -> Iterator[str]:
         ]
         yield f"{tool} rejects {counts[0]} of the same diseased specimens, and {counts[1]} of the sound ones."
     if seeds := matrix.seeds:
-        asked = f" (of {seeds['asked']} that were asked for)" if seeds["run"] < seeds["asked"] else ""
+        fewer = "".join(f"; {what}: {most} seeds" for what, most in seeds.get("at_most", {}).items())
+        left = seeds.get("cases", 0) - seeds.get("tried", 0)
+        untried = f" ({left} of {seeds['cases']} cases were not tried)" if left else ""
         yield (
-            f"Under {seeds['run']} seeds{asked}, {len(seeds['failures'])} of {seeds['verdicts']} verdicts of "
+            f"Under {seeds['run']} seeds{fewer}{untried}, {len(seeds['failures'])} of {seeds['verdicts']} verdicts of "
             f"{len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are broken, inconclusive or an error."
         )
 

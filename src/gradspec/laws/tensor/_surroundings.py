@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import random
 import sys
 from collections.abc import Iterator, Mapping
@@ -57,7 +58,7 @@ class Surroundings:
             settings=tuple(setting.read() for setting in _SETTINGS),
             python=random.getstate(),
             numpy=numpy.random.get_state(legacy=False),
-            torch={id(home): _names(home) for home in _PATCHABLE},
+            torch={id(home): dict(vars(home)) for home in _PATCHABLE},
         )
 
     def restore(self) -> list[str]:
@@ -85,15 +86,14 @@ def listening() -> Iterator[io.StringIO]:
         sys.stdout, sys.stderr = streams
 
 
-def _names(home: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(home).items() if not isinstance(value, ModuleType)}
-
-
 def _unpatch(home: Any, before: Mapping[str, Any]) -> list[str]:
+    now = vars(home)
+    if all(map(operator.is_, map(now.get, before), before.values())):
+        return []  # the usual end, before and after every check, of some thousand names
     where = getattr(home, "__qualname__", home.__name__)
     moved = []
     for name, value in before.items():
-        if vars(home).get(name) is not value:
+        if now.get(name) is not value and not isinstance(value, ModuleType):
             moved.append(f"{where}.{name} has been replaced")
             setattr(home, name, value)
     return moved

@@ -11,9 +11,11 @@ surrogate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor._call import Inputs, cotangents, outputs, vjp
@@ -26,11 +28,9 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     y, graphs = _graphs(trial, inputs)
+    if graphs is not None and graphs.agree(trial, [v for _, v in cotangents(trial, y)]):
+        return HOLDS
     for name, v in cotangents(trial, y):
-        if graphs is not None and graphs.agree(trial, v):
-            continue
-        graphs = None
-        v = dict(cotangents(trial, y))[name]  # the function may have changed the other one
         expected = vjp(reference(trial.spec), inputs, v)  # first: the function may change v
         got = vjp(trial.spec.function, inputs, v)
         finding = compare_all(trial, f"gradient ({name} cotangent)", got, expected)
@@ -40,10 +40,11 @@ def _check(trial: Trial) -> Finding:
 
 
 class _Graphs:
-    """One graph of the function and one of the surrogate, over which one pass of the engine goes for each cotangent.
+    """One graph of the function and one of the surrogate: the short way to `holds`.
 
-    It is the short way to `holds`: most of the time of a small check is the start of forward and backward passes. What
-    does not agree here is judged on fresh graphs, one at a time; that one graph serves twice is another law.
+    Most of the time of a small check is the start of forward and backward passes. So the function is asked for each
+    cotangent, and the surrogate, which is linear by construction, once for their sum. What does not agree here is
+    judged on fresh graphs, a cotangent at a time; that one graph serves again and again is another law.
     """
 
     def __init__(self, trial: Trial, inputs: Inputs) -> None:
@@ -56,20 +57,35 @@ class _Graphs:
         """Whether one cotangent fits both, and each output carries a gradient."""
         return _form(self.s) == _form(self.y) and all(t.requires_grad for t in (*self.s, *self.y))
 
-    def agree(self, trial: Trial, v: tuple[torch.Tensor, ...]) -> bool:
-        """Return whether the gradients agree for a cotangent; it goes to the function as it is."""
+    def agree(self, trial: Trial, directions: Sequence[tuple[Tensor, ...]]) -> bool:
+        """Return whether the gradients agree, summed over cotangents; each goes to the function as it is."""
+        total = [_sum(column) for column in zip(*directions, strict=True)]  # first: the function may change them
         try:
-            got = torch.autograd.grad(
-                (*self.s, *self.y),
-                (*self.right.values(), *self.ours.values()),
-                (*(w.clone() for w in v), *v),
-                retain_graph=True,
-            )
+            expected = torch.autograd.grad(self.s, tuple(self.right.values()), total)
+            got = [torch.autograd.grad(self.y, tuple(self.ours.values()), v, retain_graph=True) for v in directions]
         except Exception:
             return False
-        half = len(self.ours)
-        expected, given = dict(zip(self.right, got[:half], strict=True)), dict(zip(self.ours, got[half:], strict=True))
-        return compare_all(trial, "gradient", given, expected) is HOLDS
+        given = (_sum(column) for column in zip(*got, strict=True))
+        return all(map(_close, given, expected))
+
+
+def _close(got: Tensor, expected: Tensor) -> bool:
+    """Return whether two gradients differ by rounding alone; infinities of one cotangent would hide those of another.
+
+    The bound is the part of the law's bound that is the same for every element.
+    """
+    if not expected.numel():
+        return True
+    size, error = (float(t.abs().max()) for t in (expected, got - expected))
+    return error <= 8 * torch.finfo(expected.dtype).eps * size < torch.inf
+
+
+def _sum(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the sum of tensors, in memory of its own."""
+    total = tensors[0] + tensors[1]
+    for tensor in tensors[2:]:
+        total += tensor
+    return total
 
 
 def _graphs(trial: Trial, inputs: Inputs) -> tuple[tuple[Any, ...], _Graphs | None]:
