@@ -63,8 +63,9 @@ def arguments(
     if schema is not None:
         form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         body.setdefault("response_format", form)
-    said = [{"role": m.role, "content": m.content} for m in messages]
-    return {"model": model, "messages": said, "extra_body": body}
+    # The SDK walks through its own `messages`, to rename keys that these do not have: a quarter of the time of a call.
+    body["messages"] = [{"role": m.role, "content": m.content} for m in messages]
+    return {"model": model, "messages": [], "extra_body": body}
 
 
 def completion(reply: bytes) -> Completion:
