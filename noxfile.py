@@ -20,9 +20,9 @@ BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
 KILL_MATRIX = "docs/records/kill_matrix.json"
-PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"]
+PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
-BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_engine")
+BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_calls", "text_engine")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.

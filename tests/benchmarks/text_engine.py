@@ -1,6 +1,10 @@
 """The overhead of a backward pass over text: nodes a second with a model that answers at once.
 
 `python tests/benchmarks/text_engine.py --out docs/records/benchmarks/text_engine.json`
+
+Three kinds of nodes: the least that a call of a model is, which shows what the engine costs; `ops.chat`, which writes
+out a prompt too; and TextGrad's call of a model, which does, where --site (or GRADSPEC_PUBLISHED) names a folder that
+holds textgrad 0.1.8 and tenacity.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ import gc
 import json
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,23 +23,28 @@ from typing import Any
 
 from _interleaved import machine
 
-from gradspec.text import Function, Variable
+from gradspec.text import Function, Variable, ops
 
 SCHEMA = 1
 
 
+def at_once(messages: object) -> str:
+    """Answer without any delay."""
+    return "answer"
+
+
 class Ask(Function):
-    """What a call of a model is without the model: it saves its prompt, and writes feedback that names it."""
+    """The least that a call of a model is: it saves its prompt, and asks the model for feedback to it."""
 
     @staticmethod
     def forward(ctx: Any, prompt: Variable) -> Variable:
         ctx.save_for_backward(prompt)
-        return Variable("answer", role="answer")
+        return Variable(at_once(prompt.data), role="answer")
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> Variable:
         (prompt,) = ctx.saved_variables
-        return Variable(f"feedback to {prompt.role}: {grad_out.role}", role="feedback")
+        return Variable(at_once(f"feedback to {prompt.role}: {grad_out.role}"), role="feedback")
 
 
 class Join(Function):
@@ -62,7 +73,33 @@ def wide(n: int) -> Variable:
     return Join.apply(*[Ask.apply(prompt) for _ in range(n)])
 
 
-def rates(build: Callable[[int], Variable], nodes: int, rounds: int) -> dict[str, Any]:
+def chat_chain(n: int) -> Variable:
+    """Return the last of n chats, each of the one before."""
+    answer = Variable("prompt", role="prompt", requires_grad=True)
+    for _ in range(n):
+        answer = ops.chat(at_once, [{"role": "user", "content": answer}])
+    return answer
+
+
+def chat_wide(n: int) -> Variable:
+    """Return the sum of n chats of one prompt."""
+    prompt = Variable("prompt", role="prompt", requires_grad=True)
+    return ops.sum([ops.chat(at_once, [{"role": "user", "content": prompt}]) for _ in range(n)])
+
+
+def ours(top: Variable) -> None:
+    """Run the backward pass that is timed."""
+    top.backward(Variable("seed", role="seed"))
+
+
+def rates(
+    build: Callable[[int], Any],
+    nodes: int,
+    rounds: int,
+    *,
+    kind: str = "graph",
+    backward: Callable[[Any], object] = ours,
+) -> dict[str, Any]:
     """Return nodes a second, forward and backward; of the processor's time too, for other programs take the clock's."""
     clocks = {"wall": time.perf_counter, "cpu": time.process_time}
     seconds: dict[str, list[float]] = {f"{way}_{clock}": [] for way in ("forward", "backward") for clock in clocks}
@@ -73,18 +110,35 @@ def rates(build: Callable[[int], Variable], nodes: int, rounds: int) -> dict[str
         built = {name: clock() for name, clock in clocks.items()}
         gc.collect()
         begin = {name: clock() for name, clock in clocks.items()}
-        top.backward(Variable("seed", role="seed"))
+        backward(top)
         for name, clock in clocks.items():
             seconds[f"backward_{name}"].append(clock() - begin[name])
             seconds[f"forward_{name}"].append(built[name] - start[name])
         del top
     return {
-        "graph": build.__name__,
+        kind: build.__name__.removeprefix("chat_"),
         "nodes": nodes,
         "rounds": rounds,
         "nodes_a_second": {name: round(nodes / statistics.median(taken)) for name, taken in seconds.items()},
         "best_nodes_a_second": {name: round(nodes / min(taken)) for name, taken in seconds.items()},
     }
+
+
+def sizes(graphs: list[tuple[Any, int]], rounds: int, scale: float) -> list[tuple[Any, int, int]]:
+    """Return each graph with its number of nodes and how often it is timed: the large ones less often."""
+    return [(build, max(1, round(n * scale)), max(3, rounds * 1_000 // max(n, 1_000))) for build, n in graphs]
+
+
+def textgrad(site: str | None, rounds: int, scale: float) -> tuple[str, list[dict[str, Any]]]:
+    """Return what was measured of TextGrad, in a process of its own, and what to say of it."""
+    if not site or not (Path(site) / "textgrad").is_dir():
+        return "not measured: no folder with textgrad 0.1.8 was given", []
+    command = [sys.executable, str(Path(__file__).with_name("_textgrad.py")), str(Path(site).resolve())]
+    done = subprocess.run([*command, str(rounds), str(scale)], capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        return f"not measured: {last}", []
+    return "0.1.8, recursion limit raised, its log silenced", json.loads(done.stdout)
 
 
 def main() -> None:
@@ -93,21 +147,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
     parser.add_argument("--rounds", type=int, default=21, help="how often each graph is timed")
     parser.add_argument("--scale", type=float, default=1.0, help="a factor for the numbers of nodes")
+    parser.add_argument("--site", default=os.environ.get("GRADSPEC_PUBLISHED"), help="holds textgrad 0.1.8")
     options = parser.parse_args()
     graphs = [(chain, 1_000), (chain, 10_000), (chain, 100_000), (wide, 1_000), (wide, 10_000)]
-    rows = [
-        rates(build, max(1, round(nodes * options.scale)), max(1, options.rounds * 1_000 // max(nodes, 1_000)))
-        for build, nodes in graphs
-    ]
+    chats = [(chat_chain, 1_000), (chat_chain, 10_000), (chat_wide, 1_000), (chat_wide, 10_000)]
+    rows = [rates(*size) for size in sizes(graphs, options.rounds, options.scale)]
+    rows += [rates(*size, kind="graph of ops.chat") for size in sizes(chats, options.rounds, options.scale)]
+    about, published = textgrad(options.site, options.rounds, options.scale)
     record = {
         "schema": SCHEMA,
         "name": "text_engine",
         "what": "nodes a second of a backward pass over text, with a model that answers at once",
+        "TextGrad": about,
         "provenance": {**machine(), "load_average": os.getloadavg()[0]},
-        "measurements": rows,
+        "measurements": rows + published,
     }
-    for row in rows:
-        print(row["graph"], row["nodes"], row["nodes_a_second"], "best", row["best_nodes_a_second"])
+    print("TextGrad", about)
+    for row in rows + published:
+        print(*list(row.values())[:2], row["nodes_a_second"], "best", row["best_nodes_a_second"])
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -315,6 +315,25 @@ def test_two_passes_over_one_graph_at_once_each_narrow_their_own_flags() -> None
     assert (x.grad.data, y.grad.data) == ("g", "g")
 
 
+class TwoSteps(Function):
+    """A call whose feedback takes two steps: the second is known when the first is done."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return Variable(x.data)
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        return later(lambda: later(lambda: Variable(f"twice: {grad_out.data}")))
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_a_call_for_later_may_lead_to_another(limit) -> None:
+    x = leaf("x")
+    TwoSteps.apply(x).backward(Variable("g"), max_concurrency=limit)
+    assert x.grad.data == "twice: g"
+
+
 def test_overlap_keeps_the_order_and_raises_the_first_error() -> None:
     assert overlap([lambda i=i: (time.sleep(0.01 * (3 - i)), i)[1] for i in range(3)], limit=3) == [0, 1, 2]
     assert overlap([], limit=3) == []

@@ -160,6 +160,8 @@ def test_a_failing_hook_on_the_filled_grad_takes_every_grad_back() -> None:
     assert len(top.grad_fn.saved_variables) == 2
 
 
+# Differs: `create_graph=True`
+# Differs: `backward([y], [g, h])`
 def test_seeds() -> None:
     x = leaf()
     top = Call.apply("top", x)

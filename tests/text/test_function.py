@@ -240,6 +240,7 @@ def test_an_input_that_forward_returns_is_a_new_variable() -> None:
     assert (z.requires_grad, x.requires_grad) == (False, True)
 
 
+# Differs: a list of outputs that holds tensors
 def test_a_list_of_outputs_is_refused_where_it_would_lose_its_gradients() -> None:
     class Lists(Function):
         @staticmethod
@@ -263,6 +264,7 @@ class Nested(Function):
         return [{"content": [grad, None]}, None], ({"a": grad},)
 
 
+# Differs: Variables in lists are not followed
 def test_variables_in_containers_are_tracked_with_one_slot_an_argument() -> None:
     v, w, a = leaf("v"), leaf("w"), leaf("a")
     out = Nested.apply([{"content": [v, w], "role": "user"}, "text"], ({"a": a, "b": 1},))
@@ -334,6 +336,7 @@ class Saves(Function):
         return Variable(f"{grad.data}: {x.data} {text} {out.data} {nested[0].data}"), None
 
 
+# Differs: `save_for_backward` takes tensors alone
 def test_anything_may_be_saved() -> None:
     x = leaf()
     y = Saves.apply(x)

@@ -160,6 +160,7 @@ def test_stacked_diamonds_do_not_double_the_text() -> None:
     assert x.grad.data == "g"
 
 
+# Differs: a second pass adds to the `.grad` object
 def test_gradients_accumulate_over_backward_passes_and_none_starts_anew() -> None:
     x = leaf()
     (x + "b").backward(Variable("first"))

@@ -31,11 +31,11 @@ async def run(current: Pass, limit: int) -> None:
                 for node, given in current.ready_nodes():
                     function = node._function
                     if function.io_bound or function._is_async:
-                        calls.start(node, given, function.backward, node, *node._filled(given))
+                        calls.start(node, given, Later(function.backward, (node, *node._filled(given))))
                         continue
                     returned = function.backward(node, *node._filled(given))
                     if _calls_later(returned):
-                        calls.start(node, given, lambda returned=returned: returned)
+                        calls.start(node, given, returned)
                     else:
                         current.deliver(node, node._after(returned, given))
                 if not calls.pending:
@@ -59,10 +59,10 @@ class Calls:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._finished: asyncio.Queue[tuple[FunctionNode, Given, asyncio.Task[Any]]] = asyncio.Queue()
 
-    def start(self, node: FunctionNode, given: Given, call: Callable[..., Any], *args: Any) -> None:
-        """Start the backward of a node, and whatever calls it returns."""
+    def start(self, node: FunctionNode, given: Given, returned: Any) -> None:
+        """Start the calls in what the backward of a node returned, or that backward itself."""
         self.pending += 1
-        task = self._task(self._backward(call, *args))
+        task = self._task(self._resolved(returned))
         task.add_done_callback(lambda task: self._finished.put_nowait((node, given, task)))
 
     async def next(self) -> tuple[FunctionNode, Given, Any]:
@@ -95,9 +95,6 @@ class Calls:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _backward(self, call: Callable[..., Any], *args: Any) -> Any:
-        return await self._resolved(await self._call(call, *args))
-
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         async with self._free:
             if inspect.iscoroutinefunction(call):
@@ -111,7 +108,7 @@ class Calls:
         """Make the calls in what a backward returned, all at once, and put their results in their places."""
         if isinstance(value, Later):
             args = await self._resolved(value.args)
-            return await self._call(value.call, *args, **value.kwargs)
+            return await self._resolved(await self._call(value.call, *args, **value.kwargs))
         if not _calls_later(value):
             return value
         items = value.values() if isinstance(value, dict) else value

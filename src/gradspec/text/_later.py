@@ -27,7 +27,7 @@ def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Later:
     backward pass makes them one after the other, in the order of the edges.
 
     Args:
-        call: A function, or an async function, that returns the gradient.
+        call: A function, or an async function, that returns the gradient, or another `later`.
         *args: Its arguments; a `later` among them is made first, at the same time as its neighbours.
         **kwargs: Its keyword arguments.
 
@@ -57,5 +57,5 @@ def resolve(value: Any) -> Any:
     if not isinstance(result, Variable) and inspect.isawaitable(result):
         from gradspec.text._concurrent import run_sync
 
-        return run_sync(result)
-    return result
+        result = run_sync(result)
+    return resolve(result)

@@ -15,6 +15,7 @@ import json
 import random
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -186,3 +187,14 @@ def error(status: int) -> bytes:
     """Return an error in OpenAI's form."""
     said = {"message": f"scripted {status}", "type": "scripted", "param": None, "code": None}
     return json.dumps({"error": said}).encode()
+
+
+def main(delay: str) -> None:
+    """Serve until the input ends: `python server.py SECONDS` prints the address first."""
+    with Server(delay=float(delay)) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

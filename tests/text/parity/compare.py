@@ -1,6 +1,7 @@
 """Run a program on both machines and say where they differ, the documented deviations aside.
 
-Each deviation is a function below, and a row of docs/text/engine.md.
+Each deviation is marked by `Differs:`, with the beginning of its row in docs/text/engine.md; test_deviations.py holds
+the marks and the rows against each other.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ TOPICS = (
 )
 
 #: What is noticed before the first call is made and paid for, and by torch in the middle.
+# Differs: notices a freed graph
 EARLY = ("a second time", "modified by an inplace operation", "appears to not have been used")
 
 
@@ -60,6 +62,7 @@ def differences(
 
 def _settle_retained(step: tuple[Any, ...], torch: Machine, ours: Machine, graph: Graph) -> None:
     """Give a retained Variable that leads to nothing wanted the grad that ours has: torch fills it."""
+    # Differs: with `inputs=`, retained grads and hooks
     if step[0] in ("backward", "grad") and step[3] is not None:
         for place, value in enumerate(torch.values):
             if torch.is_variable(value) and value.retains_grad and not graph.leads(place, step[3]):
@@ -89,6 +92,7 @@ class Graph:
 
     def wanted(self, inputs: tuple[int, ...] | None, call: Call, flags: tuple[bool, ...]) -> tuple[bool, ...]:
         """Return torch's flags, narrowed to what leads to the inputs."""
+        # Differs: with `inputs=`, `needs_input_grad`
         narrowed = [False] * (1 + len(call.inputs)) + [False]
         for place in range(len(flags)):
             narrowed[place] = flags[place]
@@ -116,6 +120,7 @@ def _step_differences(
     got = [_padded(entry, graph) for entry in ours.log]
     early = isinstance(actual, Exception) and _topic(actual) in EARLY
     wanted, got = _settled(wanted, ours), _settled(got, ours)
+    # Differs: post-accumulate hooks
     # A leaf that nothing reached, or whose requires_grad was turned off, is not filled; torch calls its hook too.
     unchanged = {place for place in torch.filled if torch.number(torch.values[place].grad) == grads[place]}
     filled = sorted(place for place in torch.filled if place in ours.filled or place not in unchanged)
@@ -131,6 +136,7 @@ def _step_differences(
 
 def _settled(log: list[tuple[Any, ...]], ours: Machine) -> list[tuple[Any, ...]]:
     """Order the hooks of leaves that are complete at the same moment; torch leaves it to a heap."""
+    # Differs: hooks of leaves
     result: list[tuple[Any, ...]] = []
     for entry in log:
         place = len(result)
@@ -153,8 +159,10 @@ def _deviations(entry: tuple[Any, ...], inputs: tuple[int, ...] | None, graph: G
         asked = inputs is None or graph.leads(number, inputs)
         return entry if asked and entry[2] is not None else None
     call_number = number if kind == "backward" else graph.maker[number]
+    # Differs: a call that no gradient reaches
     if all(grad is None for grad in entry[2]):
         return None
+    # Differs: runs the call of an inner Variable
     if not graph.runs(call_number, inputs):
         return None  # the call of an inner Variable in inputs=, of which nothing is wanted
     if kind == "backward":
@@ -162,7 +170,7 @@ def _deviations(entry: tuple[Any, ...], inputs: tuple[int, ...] | None, graph: G
         return (kind, number, entry[2], graph.wanted(inputs, call, entry[3]))
     call, _ = graph.calls[call_number]
     if kind == "posthook" and inputs is not None:
-        # What is not wanted is not computed.
+        # Differs: with `inputs=`, the hook of a node
         flags = graph.wanted(inputs, call, (True,) * (1 + len(call.inputs)))
         wanted = [flags[1 + place] or not graph.requiring[call_number][1 + place] for place in variable_places(call)]
         return (*entry[:3], tuple(grad if want else None for grad, want in zip(entry[3], wanted, strict=True)))
@@ -171,6 +179,7 @@ def _deviations(entry: tuple[Any, ...], inputs: tuple[int, ...] | None, graph: G
 
 def _padded(entry: tuple[Any, ...], graph: Graph) -> tuple[Any, ...]:
     """A default that was left out has a place in our flags; torch's combined form has none."""
+    # Differs: keyword arguments of a combined forward
     if entry[0] not in ("forward", "backward"):
         return entry
     flags = entry[-1]
@@ -181,6 +190,7 @@ def _padded(entry: tuple[Any, ...], graph: Graph) -> tuple[Any, ...]:
 def _same(expected: Any, actual: Any, step: tuple[Any, ...]) -> bool:
     if isinstance(expected, Exception) and isinstance(actual, Exception):
         return type(expected) is type(actual) and _topic(expected) == _topic(actual)
+    # Differs: `grad` of an input of which nothing was said
     if step[0] == "grad" and _topic(expected) == "appears to not have been used" and isinstance(actual, list):
         return None in actual  # it was used, and nothing was said of it
     return not isinstance(expected, Exception) and not isinstance(actual, Exception) and expected == actual
@@ -194,4 +204,5 @@ def _topic(error: Any) -> str:
 
 def _unchanged(program: Program, before: list[Any], after: list[Any]) -> list[str]:
     """All or nothing: torch leaves what it had accumulated until then."""
+    # Differs: leaves what was accumulated until an error
     return [] if before == after else [f"seed {program.seed}: a failed pass changed\n  {before}\nto\n  {after}"]

@@ -198,6 +198,7 @@ def functions(machine: type[Machine], base: type) -> dict[tuple[bool, int], Any]
 def _setup(machine: type[Machine], ctx: Any, task: Any, xs: Any, outputs: Any, factor: float) -> None:
     owner, call = task
     ctx.task, ctx.factor, ctx.n_slots = task, factor, len(xs)
+    # Differs: an unused output is materialized
     ctx.set_materialize_grads(call.materialize)
     variables = [xs[place] for place in variable_places(call)]
     kept = variables[:2] if call.product else []
@@ -289,7 +290,8 @@ class TorchMachine(Machine):
         self.values.append(torch.tensor(value, dtype=torch.float64, requires_grad=requires_grad))
 
     def detach(self, place: int) -> None:
-        self.values.append(self.values[place].detach().clone())  # a detached Variable shares nothing
+        # Differs: a detached tensor
+        self.values.append(self.values[place].detach().clone())
 
     def modify(self, place: int, value: float) -> None:
         with torch.no_grad():

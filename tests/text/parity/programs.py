@@ -1,6 +1,7 @@
 """Random programs of autograd, as lists of steps that both `torch.autograd` and `gradspec.text` can run.
 
 A program never stumbles over two faults at once: which of two errors comes first is no rule worth a comparison.
+Differs: raises the first of two errors
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class _Writer:
         tracked = mode != "no_grad" and any(self.values[inputs[i]].requires_grad for i in variables)  # type: ignore[union-attr]
         separate, product = self.chance(0.5), self.chance(0.5) and len(variables) > 1
         if separate and product:
-            returns_input = None  # torch refuses to save what is returned as it is
+            # Differs: refuses to save an input
+            returns_input = None
         fault = None
         fits = self.program.fault != "one for no Variable" or len(variables) < len(inputs)
         if tracked and fits and not self.fault_used and self.chance(0.4) and self.program.fault in FAULTS[:6]:
@@ -177,7 +179,7 @@ class _Writer:
         )
         self.calls += 1
         if returns_input is not None:
-            # torch's output is a view of the input, and goes by the flag of its base.
+            # Differs: an input returned as it is has the flag
             self.values[inputs[returns_input]].output = True  # type: ignore[union-attr]
         places: list[Any] = [*([()] if returns_input is not None else []), *outputs]
         for output in places:
@@ -235,7 +237,7 @@ class _Writer:
         seeds = [None if self.chance(0.3) else float(self.rng.randint(1, 4)) for _ in roots]
         retain = self.retains or self.chance(0.5)
         if self.chance(0.3):
-            # torch returns what an inner Variable's hook has not seen yet if its call is run too, and else what it has.
+            # Differs: `grad` of an inner Variable
             inputs = [
                 self.pick(
                     lambda k: k.requires_grad and (k.leaf or (self.inner_inputs and self.retains and not k.hooked))
