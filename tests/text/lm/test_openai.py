@@ -261,3 +261,13 @@ def test_a_missing_package_is_said_in_one_line(monkeypatch):
     with pytest.raises(ImportError) as caught:
         OpenAIModel("echo", base_url="http://localhost:1/v1")
     assert str(caught.value) == "OpenAIModel needs the openai package: pip install 'gradspec[openai]'"
+
+
+def test_a_model_that_nobody_has_any_more_closes_its_connections():
+    with Server() as server:
+        model = OpenAIModel("echo", base_url=server.url)
+        model("hello")
+        client = model._client
+        assert not client.is_closed()
+        del model
+        assert client.is_closed()

@@ -168,6 +168,7 @@ class OpenAIModel:
     @cached_property
     def _client(self) -> OpenAI:
         client: OpenAI = _wire.sdk().OpenAI(**self._settings())
+        weakref.finalize(self, client.close)  # its connections would else stay open until they are found as garbage
         return client
 
     async def _async_client(self) -> AsyncOpenAI:
