@@ -68,26 +68,28 @@ def criticise(match: re.Match[str], _: Sequence[Message]) -> str:
 
 
 def rewrite(match: re.Match[str], _: Sequence[Message]) -> str:
-    """Add to a prompt the hints that most of the feedback asks for and none contradicts."""
+    """Add to a prompt the hints that most of the comments ask for and none contradicts."""
     prompt, limit = match["prompt"], int(match["limit"])
     asked = Counter(
         (word, label)
-        for label, words in re.findall(r"Note for (\w+): (.*)\.", match["feedback"])
+        for label, words in re.findall(r"Note for (\w+): (.*)\.", match["comments"])
         for word in words.split(", ")
     )
     labels = {word: {label for found, label in asked if found == word} for word, _ in asked}
     fresh = [pair for pair in asked if len(labels[pair[0]]) == 1 and f"- {pair[0]}:" not in prompt]
     best = sorted(fresh, key=lambda pair: (-asked[pair], pair))[:limit]
-    return "\n".join([prompt, *(f"- {word}: {label}" for word, label in best)])
+    lines = [prompt, *(f"- {word}: {label}" for word, label in best)]
+    return "<new>\n" + "\n".join(lines) + "\n</new>"
 
 
-#: What each kind of request looks like, and who answers it.
+#: What each kind of request looks like, as `ops.chat` and the optimizer write it, and who answers it.
 MODEL = RuleModel(
     {
-        r"(?s)Message: (?P<message>.*)\nRight answer: (?P<label>\w+)\nHow should the prompt change\?": criticise,
-        r"(?s)at most (?P<limit>\d+) hints.*<prompt>(?P<prompt>.*)</prompt>.*<feedback>(?P<feedback>.*)</feedback>": (
-            rewrite
-        ),
+        r"(?s)\nuser: (?P<message>[^\n]*)\n</conversation>.*and '(?P<label>\w+)' is right": criticise,
+        (
+            r"(?s)<text>\n(?P<prompt>.*)\n</text>\n.*<comments>\n(?P<comments>.*)\n</comments>"
+            r".*at most (?P<limit>\d+) hints"
+        ): rewrite,
         r"": follow,
     }
 )

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from _help_desk import LABELS, MODEL, Example, load_split
 
-from gradspec.text import Function, Variable, backward, no_grad
-from gradspec.text.lm import Client, Message, OpenAIModel, complete
+from gradspec.text import Variable, concurrency, no_grad, ops
+from gradspec.text.lm import Client, Model, OpenAIModel
+from gradspec.text.optim import TextualGradientDescent
 
 START = f"Answer with one of: {', '.join(LABELS)}."
 
@@ -24,61 +24,49 @@ Examples:
 """
 
 
-class Answer(Function):
-    """Ask a model to answer a message as the prompt says; in backward, ask it how the prompt should change."""
-
-    io_bound = True  # a backward pass may have many of these under way at once
-
-    @staticmethod
-    def forward(ctx: Any, prompt: Variable, message: str, model: Any) -> Variable:
-        """Return the answer."""
-        ctx.save_for_backward(prompt)
-        ctx.message, ctx.model = message, model
-        chat = [Message(role="system", content=prompt.data), Message(role="user", content=message)]
-        return Variable(complete(model, chat).text.strip(), role="answer")
-
-    @staticmethod
-    def backward(ctx: Any, right: Variable) -> tuple[Variable, None, None]:
-        """Return what should change in the prompt, given the right answer."""
-        (prompt,) = ctx.saved_variables
-        question = (
-            f"The prompt is: {prompt.data}\n\nMessage: {ctx.message}\nRight answer: {right.data}\n"
-            "How should the prompt change?"
-        )
-        return Variable(complete(ctx.model, question).text, role="feedback on the prompt"), None, None
+def answer(prompt: Variable, examples: Sequence[Example], model: Model) -> Variable:
+    """Return what the model answers to each message under the prompt: one Variable with a list of texts."""
+    messages = Variable([example.message for example in examples], role="messages to the help desk")
+    said = [{"role": "system", "content": prompt}, {"role": "user", "content": messages}]
+    return ops.chat(model, said, role="departments")
 
 
-def step(prompt: Variable, examples: Sequence[Example], model: Any, hints: int) -> None:
-    """Rewrite the prompt by the feedback on the answers that are wrong."""
-    answers = [(Answer.apply(prompt, example.message, model), example.label) for example in examples]
-    wrong = [(answer, Variable(label, role="right answer")) for answer, label in answers if answer.data != label]
-    if not wrong:
-        return
-    backward(*map(list, zip(*wrong, strict=True)), max_concurrency=16)
-    rewritten = complete(
-        model,
-        f"Rewrite this prompt by the feedback on it. Keep what works, and add at most {hints} hints, one a line:\n"
-        f"- word: answer\nReturn the prompt alone.\n"
-        f"<prompt>{prompt.data}</prompt>\n<feedback>{prompt.grad.data}</feedback>",
-    )
-    prompt.data, prompt.grad = rewritten.text, None
+def score(answers: Variable, examples: Sequence[Example]) -> Variable:
+    """Return the share of right answers; its feedback on a wrong one says what is right, on a right one nothing."""
+    share, _ = ops.exact_match(answers, [example.label for example in examples])
+    return share
+
+
+def make_optimizer(prompt: Variable, model: Model, hints: int) -> TextualGradientDescent:
+    """Return what rewrites the prompt by the feedback on it, and how far it may go in one step."""
+    rule = f"Add at most {hints} hints, one a line, in the form `- word: answer`, and leave the rest as it is."
+    return TextualGradientDescent([prompt], model, constraints=[rule])
+
+
+def step(optimizer: TextualGradientDescent, prompt: Variable, examples: Sequence[Example], model: Model) -> None:
+    """Answer, score, pass the feedback back, and rewrite: the loop of every training."""
+    optimizer.zero_grad()
+    with concurrency(16):  # sixteen calls of the model under way at once, in each of the three
+        share = score(answer(prompt, examples, model), examples)
+        share.backward()
+        optimizer.step()
 
 
 @no_grad()
-def share_right(prompt: Variable, examples: Sequence[Example], model: Any) -> float:
+def share_right(prompt: Variable, examples: Sequence[Example], model: Model) -> float:
     """Return the share of the messages that are answered rightly."""
-    right = [Answer.apply(prompt, example.message, model).data == example.label for example in examples]
-    return sum(right) / len(right)
+    return float(score(answer(prompt, examples, model), examples).data)  # type: ignore[arg-type]  # it is a number
 
 
-def optimise(seed: int, *, steps: int, hints: int, model: Any) -> Iterator[tuple[float, float, str]]:
+def optimise(seed: int, *, steps: int, hints: int, model: Model) -> Iterator[tuple[float, float, str]]:
     """Yield the scores on the messages to learn from and on the others, and the prompt: before, and after each step."""
     train, test = load_split(seed)
-    prompt = Variable(START, role="the prompt of a help desk", requires_grad=True)
-    yield share_right(prompt, train, model), share_right(prompt, test, model), prompt.data
+    prompt = Variable(START, role="prompt of a help desk", requires_grad=True)
+    optimizer = make_optimizer(prompt, model, hints)
+    yield share_right(prompt, train, model), share_right(prompt, test, model), str(prompt.data)
     for _ in range(steps):
-        step(prompt, train, model, hints)
-        yield share_right(prompt, train, model), share_right(prompt, test, model), prompt.data
+        step(optimizer, prompt, train, model)
+        yield share_right(prompt, train, model), share_right(prompt, test, model), str(prompt.data)
 
 
 @click.command(epilog=EXAMPLES)
@@ -134,7 +122,8 @@ def save(runs: Sequence[Sequence[tuple[float, float, str]]], settings: dict[str,
         for label, found in lines.items()
     }
     names = [Path(os.path.relpath(path, out.resolve().parent)).as_posix() for path in scripts]
-    ours = sorted(f"text/{file}" for file in ("_backward.py", "_function.py", "_variable.py", "lm/_rules.py"))
+    modules = ("_engine", "_variable", "lm/_rules", "ops/_chat", "ops/_evaluate", "ops/_prompts", "optim/_tgd")
+    ours = [f"text/{module}.py" for module in modules]
     record = {
         "name": "optimise_prompt",
         "what": "share of messages answered rightly, by step of the optimisation of a prompt",

@@ -75,9 +75,9 @@ def test_the_test_messages_give_no_feedback(example, desk) -> None:
 
     _, test = desk.load_split(0)
     list(example.optimise(0, steps=3, hints=8, model=listening))
-    feedback = [text for text in asked if "Right answer:" in text]
+    feedback = [text for text in asked if "</conversation>" in text]
     assert feedback
-    assert not [e.message for e in test if any(f"Message: {e.message}\n" in text for text in feedback)]
+    assert not [e.message for e in test if any(f"user: {e.message}\n" in text for text in feedback)]
 
 
 def test_only_wrong_answers_give_feedback(example, desk) -> None:
@@ -92,11 +92,14 @@ def test_only_wrong_answers_give_feedback(example, desk) -> None:
         desk.Example(message="My newsletter.", label="account"),
     ]
     prompt = Variable(example.START, requires_grad=True)
-    example.step(prompt, examples, listening, hints=1)
-    assert [text.splitlines()[2] for text in asked if "Right answer:" in text] == ["Message: A wrong invoice."]
-    assert prompt.grad is None
+    optimizer = example.make_optimizer(prompt, listening, hints=1)
+    example.step(optimizer, prompt, examples, listening)
+    feedback = [text for text in asked if "</conversation>" in text]
+    assert len(feedback) == 1
+    assert "user: A wrong invoice.\n</conversation>" in feedback[0]
     before = prompt.data
-    example.step(prompt, examples, listening, hints=1)  # all are right now
+    example.step(optimizer, prompt, examples, listening)  # all are right now
+    assert prompt.grad is None
     assert prompt.data == before
     assert before.endswith("- invoice: billing")
 
@@ -107,7 +110,7 @@ def test_a_hint_that_feedback_contradicts_is_not_taken(example, desk) -> None:
         desk.Example(message="A late parcel.", label="delivery"),
     ]
     prompt = Variable(example.START, requires_grad=True)
-    example.step(prompt, examples, desk.MODEL, hints=9)
+    example.step(example.make_optimizer(prompt, desk.MODEL, hints=9), prompt, examples, desk.MODEL)
     assert "parcel" not in prompt.data
     assert "- late: delivery" in prompt.data
 
