@@ -57,23 +57,32 @@ def words(built: Built) -> str:
 
 def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> None:
     built = prepared(tmp_path).build()
-    assert (built.returncode, built.warnings) == (0, [])
+    assert len(built.warnings) == 2
     text = words(built)
 
     assert "1 of 2 diseased specimens are killed by their own law." in text
     assert "0 of 1 sound specimens are broken by any law." in text
-    assert "1 of 2 mutants are killed (2 were tried, of 9 that there are)." in text
+    assert "1 of 2 mutants are killed, 50.0% (2 were tried, of 9 that there are)." in text
     assert "0 of the 1 that survive are proven to be no different from the original." in text
     assert "gradcheck rejects 1 of 2 of the same diseased specimens, and 0 of 1 of the sound ones." in text
     assert "Under 100 seeds; export: 10 seeds (1 of 4 cases were not tried), 0 of 600 verdicts of 2 laws on 1" in text
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
+    assert "1 survive without a proof." in text
     assert "not measured" not in text
+
+
+def test_what_speaks_against_the_laws_fails_the_build(tmp_path: Path) -> None:
+    built = prepared(tmp_path).build()
+
+    assert built.returncode != 0
+    assert any("sly survived its own law vjp" in line for line in built.warnings)
+    assert any("Scale.prints survived, without a proof that nothing can tell" in line for line in built.warnings)
 
 
 def test_a_record_of_an_older_source_says_so(tmp_path: Path) -> None:
     built = prepared(tmp_path, stale=True).build()
 
-    assert built.returncode == 0
+    assert (built.returncode, built.warnings) == (0, [])
     assert "not measured (recorded for an older source, on 2026-01-02)" in words(built)
 
 

@@ -40,13 +40,18 @@ class KillMatrixDirective(SphinxDirective):
         for source in matrix.sources.values():
             for file in source_files(source):
                 self.env.note_dependency(file)
-        return list(_page(matrix))
+        is_about_this = all(map(is_current, matrix.sources.values()))
+        # Of an older source the page says so: an edit does not fail the build before the record is made again.
+        for subject in matrix.faults if is_about_this else ():
+            warn(GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}", self.get_location())
+            self.env.note_reread()
+        return list(_page(matrix, is_about_this))
 
 
-def _page(matrix: Matrix) -> Iterator[nodes.Node]:
+def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Node]:
     facts = matrix.provenance
     date = str(facts.get("date", "an unknown date"))[:10]
-    if not all(map(is_current, matrix.sources.values())):
+    if not is_about_this:
         yield paragraph(badge(Status.NOT_MEASURED), f" (recorded for an older source, on {date})")
         yield paragraph("What follows is what was found then.")
     yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in summary(matrix)))
@@ -77,9 +82,11 @@ def summary(matrix: Matrix) -> Iterator[str]:
     if mutants := matrix.of("mutant"):
         alive = [s for s in mutants if not s.is_killed]
         proven = sum(bool(s.proof) for s in alive)
-        yield f"{len(mutants) - len(alive)} of {len(mutants)} mutants are killed{_tried(matrix, 'mutant')}."
+        killed = len(mutants) - len(alive)
+        yield f"{killed} of {len(mutants)} mutants are killed, {killed / len(mutants):.1%}{_tried(matrix, 'mutant')}."
         if alive:
             yield f"{proven} of the {len(alive)} that survive are proven to be no different from the original."
+            yield f"{len(alive) - proven} survive without a proof."
     for tool in dict.fromkeys(tool for subject in matrix.subjects for tool in subject.stock):
         counts = [
             _rejects([s for s in matrix.of(sort) if _has_spoken(s, tool)], tool) for sort in ("diseased", "honest")

@@ -92,5 +92,10 @@ AUTOCAST = Law(
     doc=__doc__ or "",
     requires=("primal",),
     promise="autocast",
-    specimens=("mixes_dtypes_under_autocast", "custom_fwd_with_setup_context", "rounds_to_half_under_autocast"),
+    specimens=(
+        "mixes_dtypes_under_autocast",
+        "custom_fwd_with_setup_context",
+        "rounds_to_half_under_autocast",
+        "another_dtype_under_autocast",
+    ),
 )

@@ -35,5 +35,8 @@ COMPILE = Law(
     cost="compile",
     requires=("primal",),
     promise="compile",
-    specimens=("jvp_not_allowed_in_graph",),
+    specimens=(
+        "jvp_not_allowed_in_graph",
+        "another_value_under_compile",
+    ),
 )

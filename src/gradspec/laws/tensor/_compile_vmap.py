@@ -63,5 +63,8 @@ COMPILE_VMAP = Law(
     cost="compile",
     requires=("primal",),
     promise="compile_vmap",
-    specimens=("dropped_under_compile_vmap",),
+    specimens=(
+        "dropped_under_compile_vmap",
+        "another_value_under_compile",
+    ),
 )

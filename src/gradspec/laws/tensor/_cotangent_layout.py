@@ -102,5 +102,7 @@ COTANGENT_LAYOUT = Law(
         "views_its_cotangent",
         "views_through_backward",
         "views_beside_a_tangent",
+        "misreads_a_strided_cotangent_beside_a_tangent",
+        "misreads_a_strided_cotangent",
     ),
 )

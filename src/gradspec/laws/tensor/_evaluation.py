@@ -50,5 +50,10 @@ EVALUATION = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=("random_in_evaluation", "gradient_not_at_rest_in_evaluation"),
+    specimens=(
+        "random_in_evaluation",
+        "gradient_not_at_rest_in_evaluation",
+        "draws_in_evaluation",
+        "value_not_at_rest_in_evaluation",
+    ),
 )

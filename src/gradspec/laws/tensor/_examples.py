@@ -75,5 +75,8 @@ EXAMPLES = Law(
     needs_spec=True,
     kinds=("function", "module", "text"),
     over="documents",
-    specimens=("stale_example",),
+    specimens=(
+        "stale_example",
+        "no_example",
+    ),
 )

@@ -35,5 +35,8 @@ FUNC_GRAD = Law(
     doc=__doc__ or "",
     requires=("primal",),
     promise="func_grad",
-    specimens=("combined_forward",),
+    specimens=(
+        "combined_forward",
+        "another_gradient_under_func_grad",
+    ),
 )

@@ -52,5 +52,6 @@ INPUTS_UNTOUCHED = Law(
         "writes_to_its_input",
         "writes_to_its_argument_beside_a_tangent",
         "writes_to_its_tangent_beside_a_tangent",
+        "writes_to_its_input_in_backward",
     ),
 )

@@ -64,5 +64,9 @@ LAYOUT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("views_its_input",),
+    specimens=(
+        "views_its_input",
+        "misreads_a_strided_input",
+        "another_gradient_of_a_strided_input",
+    ),
 )

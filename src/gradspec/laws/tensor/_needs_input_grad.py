@@ -56,5 +56,9 @@ NEEDS_INPUT_GRAD = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("gradient_nobody_needs",),
+    specimens=(
+        "gradient_nobody_needs",
+        "mixes_up_who_needs_a_gradient",
+        "always_requires_grad",
+    ),
 )

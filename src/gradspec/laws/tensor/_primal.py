@@ -38,5 +38,8 @@ PRIMAL = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    specimens=("wrong_value",),
+    specimens=(
+        "wrong_value",
+        "returns_twice",
+    ),
 )

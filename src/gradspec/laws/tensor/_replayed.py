@@ -74,5 +74,9 @@ REPLAYED = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=("draws_in_backward", "own_generator"),
+    specimens=(
+        "draws_in_backward",
+        "own_generator",
+        "own_generator_in_backward",
+    ),
 )

@@ -117,5 +117,8 @@ SURROGATE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("detached_surrogate",),
+    specimens=(
+        "detached_surrogate",
+        "gradient_of_another_function",
+    ),
 )

@@ -112,5 +112,8 @@ VMAP = Law(
         "combined_forward",
         "no_vmap_rule",
         "no_vmap_rule_beside_a_tangent",
+        "vmap_rule_of_the_first_dimension",
+        "another_gradient_under_vmap",
+        "another_tangent_under_vmap",
     ),
 )

@@ -75,5 +75,10 @@ WRONG_CALL = Law(
     needs_spec=True,
     kinds=("function", "module", "text"),
     over="misuses",
-    specimens=("accepts_a_wrong_call",),
+    specimens=(
+        "accepts_a_wrong_call",
+        "another_error_than_documented",
+        "changes_what_it_refuses",
+        "spoils_what_it_refuses",
+    ),
 )

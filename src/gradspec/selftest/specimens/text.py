@@ -300,3 +300,12 @@ class OutputOnTheCtx(Tag):
     def forward(ctx, x, y, mark="!"):
         ctx.output = Tag.forward(ctx, x, y, mark)
         return ctx.output
+
+
+@diseased(wrong_call="the wrong call was refused after a change")
+class SpoilsWhatItRefuses(Tag):
+    @staticmethod
+    def forward(ctx, x, y, mark="!"):
+        if not isinstance(x, Variable):
+            y.grad = Variable("spoilt")
+        return Tag.forward(ctx, x, y, mark)

@@ -1,0 +1,61 @@
+"""The specimens tested: a law that is broken in one place must let one of its own specimens pass.
+
+So each thing that a law can find is held by a specimen, and each specimen is killed by its law and by nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from gradspec._plan import plan
+from gradspec._run import run_check
+from gradspec.law import Law, Status
+from gradspec.laws.tensor import LAWS, _passes
+from gradspec.profile import load_profile
+from gradspec.selftest.specimens import DISEASED
+from laws.lawbreaker import always_holding, blinded, compared_with_itself
+
+PROFILE = load_profile("quick")
+#: What only a CUDA device shows.
+ON_CUDA = {"no_host_read": ["_on_cuda"]}
+TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name != "parity"]
+#: The laws that watch a function in several passes.
+WATCHING = [law for law in TENSOR_LAWS if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
+
+
+def caught(law: Law) -> set[str]:
+    """Return the specimens of a law that it breaks on, in the words that it should."""
+    return {name for name in law.specimens if _breaks(law, name)}
+
+
+def _breaks(law: Law, name: str) -> bool:
+    findings = (run_check(check, PROFILE).finding for check in plan([DISEASED[name].spec], [law], PROFILE))
+    words = DISEASED[name].caught_by[law.name]
+    return any(found.status is Status.BROKEN and re.search(words, found.message) for found in findings)
+
+
+@pytest.mark.parametrize("law", TENSOR_LAWS, ids=lambda law: law.name)
+def test_nothing_but_the_law_kills_its_specimens(law):
+    assert caught(always_holding(law).law) == set()
+
+
+@pytest.mark.parametrize("law", TENSOR_LAWS, ids=lambda law: law.name)
+def test_each_thing_that_a_law_finds_is_held_by_a_specimen(law):
+    every = set(law.specimens)
+    assert caught(law) == every  # a broken law could not lose what the sound one does not find
+
+    changed = [*blinded(law, but=ON_CUDA.get(law.name, [])), *compared_with_itself(law)]
+    assert changed
+    assert [broken.name for broken in changed if caught(broken.law) == every] == []
+
+
+@pytest.mark.parametrize("law", WATCHING, ids=lambda law: law.name)
+def test_only_the_pass_in_which_it_is_sick_gives_a_specimen_away(law, monkeypatch):
+    monkeypatch.setattr(_passes, "passes", lambda trial: iter((_passes.PLAIN,)))
+
+    hidden = {name for name in law.specimens if name.endswith(("_a_tangent", "_through_backward"))}
+    assert hidden
+    assert caught(law) == set(law.specimens) - hidden
