@@ -19,7 +19,7 @@ from gradspec.selftest._run import subject_of
 from gradspec.selftest._workers import made_by
 
 PROFILE = load_profile("quick")
-CHEAP = [law for law in LAWS if law.name in ("primal", "vjp", "second_order", "ctx_clean")]
+CHEAP = [law for law in LAWS if law.name in ("primal", "vjp", "second_order", "keyword_call", "ctx_clean")]
 BY_NAME = {mutation.name: mutation for mutation in MUTATIONS}
 
 
@@ -49,6 +49,7 @@ def test_a_mutation_of_what_no_law_of_the_run_looks_at_survives():
         ("one_coordinate_off_by_a_millionth", "vjp"),
         ("cotangent_through_data", "second_order"),
         ("input_on_ctx", "ctx_clean"),
+        ("positional_only", "keyword_call"),
     ],
 )
 def test_a_mutation_is_noticed_by_the_law_that_is_about_it(name, law):
@@ -87,6 +88,15 @@ def test_a_function_without_a_gradient_has_no_gradient_to_break():
 
     assert "LossAndGradient.value_negated" in names
     assert "LossAndGradient.sign_flipped" not in names
+
+
+def test_a_function_is_spared_what_would_change_nothing_in_it():
+    names = {mutant.name for mutant in mutants(FUNCTIONS)}
+    spared = {f"{cls}.{mutation.name}" for mutation in MUTATIONS for cls in mutation.spares}
+
+    assert spared
+    assert not spared & names
+    assert {name.partition(".")[0] for name in spared} <= {name.partition(".")[0] for name in names}
 
 
 def test_workers_share_the_work_and_say_when_one_fails():

@@ -32,7 +32,7 @@ def prepared(folder: Path, *, stale: bool = False) -> Project:
     module = str(project.source / "conf.py")
     found = "0" if stale else fingerprint([module], None)
     matrix = Matrix(
-        provenance={"date": "2026-01-02", "torch": "2.13.0"},
+        provenance={"date": "2026-01-02", "torch": "2.13.0", "seconds": 9, "jobs": 2, "stages": ["one case", "all"]},
         sources={"laws": Source(package="", files=(module,), hash=found)},
         population={"diseased": 2, "honest": 1, "mutant": 9},
         subjects=SUBJECTS,
@@ -68,6 +68,8 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "Under 100 seeds; export: 10 seeds (1 of 4 cases were not tried), 0 of 600 verdicts of 2 laws on 1" in text
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
     assert "1 survive without a proof." in text
+    assert "A mutant is held to one case; then to all; no further once it is killed." in text
+    assert "with torch 2.13.0, in 9 s on 2 processes." in text
     assert "not measured" not in text
 
 

@@ -25,6 +25,11 @@ from gradspec.spec import FunctionSpec
 
 #: On how many cases a mutant is tried before the laws that compile are, and on how many these are.
 FEW = 3
+#: What a mutant is held to, in turn, until a stage kills it.
+STAGES = (
+    f"the laws that compile nothing: on one case, on {FEW}, on all",
+    f"the laws that compile: on one case, on {FEW}",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.promise import Spec
 from gradspec.report import Source
-from gradspec.selftest._mutants import Autopsy, Mutant, autopsy, mutants, warm_up
+from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._stock import TOOLS, first_case, judge
 from gradspec.selftest._workers import made_by
@@ -81,16 +81,17 @@ def selftest(
     for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in chosen}.values():
         warm_up(spec, LAWS, profile, seed=seed)
     found: dict[str, Subject] = {}
-    order, end = list(chosen), time.monotonic() + 60 * minutes
+    order, started = list(chosen), time.monotonic()
     random.Random(seed).shuffle(order)
     for subject in made_by(lambda name: chosen[name](), order, jobs):
         found[subject.name] = subject
         if progress:
             progress(len(found), len(chosen), subject.name)
-        if time.monotonic() > end:
+        if time.monotonic() > started + 60 * minutes:
             break
+    how = {"jobs": jobs, "seconds": round(time.monotonic() - started), "stages": list(STAGES)}
     return Matrix(
-        provenance=provenance(profile, seed),
+        provenance=provenance(profile, seed) | how,
         sources=measured_sources(),
         population=population,
         subjects=tuple(found[name] for name in chosen if name in found),

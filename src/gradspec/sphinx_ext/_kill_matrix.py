@@ -65,7 +65,10 @@ def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Node]:
         yield nodes.rubric("", "Mutants of the functions documented here")
         yield table(["Mutant", "Killed by"], _grouped(found), "gradspec-kills")
     known = [f"{name} {facts[name]}" for name in ("torch", "python", "device", "commit") if facts.get(name)]
-    yield paragraph(f"Measured on {date} with {', '.join(known)}.", classes=["gradspec-detail"])
+    if stages := facts.get("stages"):
+        yield paragraph(f"A mutant is held to {'; then to '.join(stages)}; no further once it is killed.")
+    took = f", in {facts['seconds']} s on {facts['jobs']} processes" if facts.get("seconds") else ""
+    yield paragraph(f"Measured on {date} with {', '.join(known)}{took}.", classes=["gradspec-detail"])
 
 
 def summary(matrix: Matrix) -> Iterator[str]:

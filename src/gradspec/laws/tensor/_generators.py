@@ -24,13 +24,13 @@ def of_device(device: torch.device) -> str:
 def states() -> dict[str, bytes]:
     """Return the state of every global generator, by name."""
     found = {
-        of_device(torch.device("cpu")): bytes(torch.get_rng_state().tolist()),
+        of_device(torch.device("cpu")): torch.get_rng_state().numpy().tobytes(),
         NUMPY: pickle.dumps(numpy.random.get_state()),
         PYTHON: pickle.dumps(random.getstate()),
     }
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         for index, state in enumerate(torch.cuda.get_rng_state_all()):
-            found[of_device(torch.device("cuda", index))] = bytes(state.tolist())
+            found[of_device(torch.device("cuda", index))] = state.numpy().tobytes()
     return found
 
 
