@@ -1,17 +1,24 @@
-/** What must hold of every page: no barrier, no sideways scrolling on a phone, no error, no request to elsewhere. */
+/** What must hold of every page: no barrier, no sideways scrolling on a phone, no error, no weight, no request away. */
 
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+/** In bytes, compressed: a page with all that it loads, its fonts too. */
+const HEAVIEST = 300_000;
 const PHONE = { width: 375, height: 667 };
 const DESK = { width: 1280, height: 800 };
 
+/** The most that a page has weighed so far. */
+export let heaviest = 0;
+
 /** Look at a page in light on a phone, then in light and in dark on a desk; return what is wrong, in lines. */
-export async function checkPage(context, address, path) {
+export async function checkPage(context, { address, sizeOf }, path) {
   const wrong = new Set();
+  const loaded = new Set();
   const tab = await context.newPage();
+  tab.on("response", (answer) => loaded.add(answer.url()));
   await watch(tab, address, (message) => wrong.add(`${path}: ${message}`));
   await tab.setViewportSize(PHONE);
   await tab.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
@@ -27,6 +34,9 @@ export async function checkPage(context, address, path) {
     }
   }
   await tab.close();
+  const weight = [...loaded].reduce((sum, url) => sum + sizeOf(url), 0);
+  if (weight > HEAVIEST) wrong.add(`${path}: weighs ${weight} bytes, compressed, and at most ${HEAVIEST} are allowed`);
+  heaviest = Math.max(heaviest, weight);
   return [...wrong];
 }
 

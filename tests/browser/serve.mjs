@@ -3,6 +3,7 @@
 import { createServer } from "node:http";
 import { readFile, readdir } from "node:fs/promises";
 import { extname, join, normalize, relative, sep } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const TYPES = {
   ".css": "text/css",
@@ -16,12 +17,15 @@ const TYPES = {
   ".woff2": "font/woff2",
 };
 
-/** Serve a folder on a free port; return its address and a function that stops it. */
+/** Serve a folder on a free port; return its address, how many bytes an address takes when sent, and a way to stop. */
 export async function serve(folder) {
+  const sizes = new Map();
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://localhost").pathname));
     try {
       const body = await readFile(join(folder, path.endsWith("/") ? join(path, "index.html") : path));
+      // What is compressed already is sent as it is.
+      if (!sizes.has(path)) sizes.set(path, Math.min(body.length, gzipSync(body).length));
       response.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" });
       response.end(body);
     } catch {
@@ -29,7 +33,8 @@ export async function serve(folder) {
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { address: `http://127.0.0.1:${server.address().port}`, stop: () => server.close() };
+  const sizeOf = (url) => sizes.get(normalize(decodeURIComponent(new URL(url).pathname))) ?? 0;
+  return { address: `http://127.0.0.1:${server.address().port}`, sizeOf, stop: () => server.close() };
 }
 
 /** Return the path of every HTML page below a folder, in order. */

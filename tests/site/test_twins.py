@@ -40,6 +40,7 @@ def test_a_twin_has_every_table_row_and_every_code_block(pages: list[Path], site
         headings = [flat(h.get_text()).rstrip("¶ ") for h in article.select("section > h1, section > h2, section > h3")]
         found = [flat(h.get_text()) for h in twin.select("h1, h2, h3, h4")]
         assert [text for text in headings if not any(text[:12] in other for other in found)] == [], path.name
+        assert "[source]" not in twin.get_text(), path.name
         seen += len(rows) + len(blocks)
     assert seen > 300, "nothing was compared"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 #: In bytes: a page with its figures, images and scripts, over what every page shares.
 PAGE = 300_000
-#: In bytes: what every page shares, and a browser keeps: style sheets and scripts. Fonts come only where there is TeX.
+#: In bytes: what every page shares, and a browser keeps: style sheets and scripts. Which fonts of TeX a page takes,
+#: only a browser knows: `nox -s browser` weighs them too.
 SHARED = 100_000
 
 _LOADED = re.compile(r'<(?:link [^>]*rel="stylesheet"[^>]*href|script[^>]* src|img[^>]* src)="([^"?#]+)')
