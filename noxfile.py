@@ -100,6 +100,22 @@ def serve(session: nox.Session) -> None:
     session.run("sphinx-autobuild", *options, *session.posargs, "docs", "build/html")
 
 
+def drift(session: nox.Session) -> None:
+    """Make single wrong edits, in copies of the tree, and fail unless each is caught by what users run."""
+    install(session, "docs", "test")
+    session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
+    session.run("pytest", "-n", "2", "tests/drift", *session.posargs, env={"GRADSPEC_DRIFT": SITE_RECORD, **ONE_THREAD})
+
+
+@nox.session(default=False)
+@nox.parametrize("version", ["==8.2.3", ">=9,<10"], ids=["oldest", "newest"])
+def sphinx(session: nox.Session, version: str) -> None:
+    """Build the mini-projects of the extension with the oldest Sphinx that is promised, and the newest there is."""
+    tools = nox.project.dependency_groups(PYPROJECT, "test")
+    session.install("-e", ".[sphinx]", f"sphinx{version}", "myst-parser", "torch==2.13.0", *tools)
+    session.run("pytest", "-n", "auto", "tests/sphinx_ext", *session.posargs, env=ONE_THREAD)
+
+
 @nox.session(default=False)
 def peers(session: nox.Session) -> None:
     """Hold the published implementations to our specs, write the record that the pages show, and compare networks."""

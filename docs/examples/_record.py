@@ -20,6 +20,7 @@ import click
 import torch
 
 import gradspec
+from gradspec._seal import sealed
 from gradspec.report import write_whole
 from gradspec.source import fingerprint, package_root
 
@@ -109,7 +110,7 @@ def check_writable(out: Path | None) -> None:
 
 def write(record: Mapping[str, Any], out: Path) -> None:
     """Write a record, all or nothing, each list of numbers on one line so that a diff can be read."""
-    text = json.dumps({"schema": SCHEMA, **record}, indent=1, ensure_ascii=False)
+    text = json.dumps(sealed({"schema": SCHEMA, **record}), indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     write_whole(text + "\n", out)
     click.echo(f"written to {out}")

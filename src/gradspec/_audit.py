@@ -58,7 +58,7 @@ def audit(
 
     Args:
         function: a `torch.autograd.Function` class (its `apply` is called), or anything that is called with tensors.
-        cases: representative calls: tuples of positional arguments, or `Case`s. Floating tensors in float64 show
+        cases: representative calls, each a `Case` or a tuple of positional arguments. Floating tensors in float64 show
             most; a gradient is asked for of every floating tensor.
         name: the function's name in the report; its own unless given.
         path: its import path, `package.module:Name`, for the text of the proposal.

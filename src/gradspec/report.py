@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,17 @@ class Report:
 
     def of(self, *, spec: str | None = None, law: str | None = None, case: str | None = None) -> tuple[Verdict, ...]:
         """Return the verdicts of a spec, a law, a case, or any combination."""
-        wanted = {"spec": spec, "law": law, "case": case}
-        return tuple(
-            v for v in self.verdicts if all(name is None or getattr(v, key) == name for key, name in wanted.items())
-        )
+        found = self.verdicts if spec is None and law is None else self._index.get((spec, law), ())
+        return tuple(found if case is None else (verdict for verdict in found if verdict.case == case))
+
+    @cached_property
+    def _index(self) -> Mapping[tuple[str | None, str | None], list[Verdict]]:
+        """The verdicts by spec, by law and by both: a page asks thousands of times."""
+        found: dict[tuple[str | None, str | None], list[Verdict]] = {}
+        for verdict in self.verdicts:
+            for key in ((verdict.spec, verdict.law), (verdict.spec, None), (None, verdict.law)):
+                found.setdefault(key, []).append(verdict)
+        return found
 
     def to_json(self) -> str:
         """Return the report as JSON, keys in a fixed order."""

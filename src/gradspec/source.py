@@ -84,6 +84,7 @@ def _parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
 def _tree(file: Path) -> str:
     return _dump(_parse(file))
 

@@ -18,6 +18,8 @@ from typing import Any
 
 from audit_table import AUDITED, Audited
 
+from gradspec._seal import sealed
+
 #: The form of the record. It moves when a reader of the old form would misread the new one.
 SCHEMA = 1
 #: Where the commands of the record expect the packages.
@@ -91,7 +93,7 @@ def main() -> None:
         "audits": rows,
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    options.out.write_text(json.dumps(sealed(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written to {options.out}")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from _interleaved import interleaved, machine, summary
 
+from gradspec._seal import sealed
 from gradspec.functions import GradFactor
 
 SCHEMA = 1
@@ -84,7 +85,7 @@ def main() -> None:
         print(f"{row['bytes']} bytes: {times}; {ratio}; forward allocates {row['forward_bytes']['GradFactor']} bytes")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
         print(f"written to {options.out}")
 
 

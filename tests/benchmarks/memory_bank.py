@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from _interleaved import interleaved, machine, summary
 
+from gradspec._seal import sealed
 from gradspec.nn import LinearAverage
 
 sys.path.append(str(Path(__file__).parents[1] / "peers"))
@@ -145,7 +146,7 @@ def main() -> None:
         print(f"{row['rows']} rows: {times}; {ratios}; {peaks}; apart {row['apart']}")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
         print(f"written to {options.out}")
 
 

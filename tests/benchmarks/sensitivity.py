@@ -19,6 +19,7 @@ import torch
 from _interleaved import interleaved, machine, summary
 
 from gradspec import Case, FunctionSpec, Status
+from gradspec._seal import sealed
 from gradspec.law import TrialOf
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
@@ -182,7 +183,7 @@ def main() -> None:
             print(f"{kind} at {row['elements']}: {row['seen']}")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record, indent=1)
+        text = json.dumps(sealed(record), indent=1)
         text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
         options.out.write_text(text + "\n", encoding="utf-8")
         print(f"written to {options.out}")

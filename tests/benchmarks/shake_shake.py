@@ -21,6 +21,7 @@ from _interleaved import interleaved, machine, summary
 from torch.nn.functional import cross_entropy
 
 from gradspec import nn as ours
+from gradspec._seal import sealed
 from gradspec.functions import ShakeShake
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
@@ -156,7 +157,7 @@ def main() -> None:
             print(f"  {ratio['of']} / {ratio['to']}: {ratio['median']:.3f} (quartiles {low:.3f} to {high:.3f})")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
         print(f"written to {options.out}")
 
 

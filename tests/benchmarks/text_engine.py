@@ -23,6 +23,7 @@ from typing import Any
 
 from _interleaved import machine
 
+from gradspec._seal import sealed
 from gradspec.text import Function, Variable, ops
 
 SCHEMA = 1
@@ -167,7 +168,7 @@ def main() -> None:
         print(*list(row.values())[:2], row["nodes_a_second"], "best", row["best_nodes_a_second"])
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
         print(f"written to {options.out}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gradspec.law import Finding, Status
-from gradspec.report import Report, Source
+from gradspec.report import Report, Source, write_record
 from sphinx_ext.handmade import Built, Project, breaking, report, verdict
 
 
@@ -133,3 +133,35 @@ def test_a_type_of_warning_can_be_suppressed(project: Project) -> None:
 def only(built: Built, subtype: str) -> list[str]:
     assert built.returncode == 1
     return [line for line in built.warnings if f"[gradspec.{subtype}]" in line]
+
+
+def peers(project: Project, status: Status) -> Report:
+    """Return a record of the published class that the page's difference names."""
+    found = verdict("vjp", "factor 2", Finding(status=status), spec="pub.Scale")
+    made = report(project)
+    return replace(made, sheets={"pub.Scale": made.sheets["scale"]}, sources={}, verdicts=(found,))
+
+
+@pytest.mark.parametrize("status", [Status.HOLDS, Status.REFUSED_AS_DECLARED])
+def test_a_difference_that_no_longer_differs_fails_the_build_twice(project: Project, status: Status) -> None:
+    write_record(peers(project, status), project.source / "peers.json")
+    fails_twice(project, "difference", "index.md:3:", "pub.Scale no longer differs", "law vjp", "'factor 2'")
+
+
+def test_a_difference_that_still_differs_is_no_warning(project: Project) -> None:
+    write_record(peers(project, Status.BROKEN), project.source / "peers.json")
+    assert project.build().warnings == []
+
+
+def test_an_old_record_says_nothing_of_a_difference(project: Project) -> None:
+    old = {"spec pub.Scale": Source(package="", files=(str(project.source / "demo.py"),), hash="another")}
+    write_record(replace(peers(project, Status.HOLDS), sources=old), project.source / "peers.json")
+    assert project.build().warnings == []
+
+
+def test_a_difference_that_names_no_case_fails_the_build_twice(project: Project) -> None:
+    made = report(project)
+    (difference,) = made.sheets["scale"]["differences"]
+    sheet = {**made.sheets["scale"], "differences": [{**difference, "case": "factor 3"}]}
+    project.write(replace(made, sheets={"scale": sheet}))
+    fails_twice(project, "difference", "index.md:3:", "names the case 'factor 3' of the law vjp", "no such case")

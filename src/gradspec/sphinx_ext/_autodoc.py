@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sphinx.util.inspect import signature, stringify_signature
 
 from gradspec.sphinx_ext._domain import domain_of
-from gradspec.sphinx_ext._torch_bases import boilerplate, inherited_names, is_torch, normalised, torch_base
+from gradspec.sphinx_ext._pointer import pointer
+from gradspec.sphinx_ext._signatures import call_signature, is_function
+from gradspec.sphinx_ext._torch_bases import boilerplate, inherited_names, normalised, torch_base
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -36,6 +38,8 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
     # By text, not by `__doc__`: an overridden method has none, and autodoc takes the one it inherits.
     if base is not None and normalised(" ".join(lines)) in boilerplate(base):
         lines.clear()
+    if base is not None and isinstance(obj, type) and not any(map(str.strip, lines)):
+        lines[:] = pointer(name, obj)
 
 
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -56,10 +60,10 @@ def _signature(
         return None  # Sphinx 9.0 to 9.2 raise where a handler answers and there was no signature
     method = name.rpartition(".")[2]
     if isinstance(obj, type):
-        found = _call_signature(obj)
+        found = call_signature(obj)
     elif method == "forward":
-        found = _call_signature(_owner(name))
-    elif method in TAKE_CTX and _is_function(_owner(name)):
+        found = call_signature(_owner(name))
+    elif method in TAKE_CTX and is_function(_owner(name)):
         found = _ctx_untyped(obj)
     else:
         return None
@@ -83,29 +87,14 @@ def _ctx_untyped(method: Any) -> inspect.Signature | None:
     return found.replace(parameters=[ctx.replace(annotation=ctx.empty), *others]) if ctx is not None else None
 
 
-def _is_function(cls: Any) -> bool:
-    base = torch_base(cls)
-    return base is not None and base.__name__ == "Function"
-
-
-def _call_signature(cls: Any) -> inspect.Signature | None:
-    """Return the signature of `forward` without ctx, by position: published code calls it `self` too."""
-    if not _is_function(cls):
-        return None
-    try:
-        found = signature(cls.forward)
-    except (TypeError, ValueError):
-        return None
-    owner = next(c for c in cls.__mro__ if "setup_context" in vars(c))
-    skip = 1 if is_torch(owner) else 0
-    return found.replace(parameters=list(found.parameters.values())[skip:])
-
-
 def _skip_torch(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     if what == "module":
         return None  # autodoc says what the owner is, autosummary what the member is
     for base in _loaded_bases():
         if name in inherited_names(base) and _same(obj, getattr(base, name, None)):
+            return True
+        # An annotation without a value, as `training: bool`: what stands for it is an object of Sphinx.
+        if name in vars(base).get("__annotations__", {}) and type(obj).__module__.startswith("sphinx."):
             return True
     return None
 

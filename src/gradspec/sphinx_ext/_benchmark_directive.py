@@ -11,13 +11,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
+from gradspec.sphinx_ext._domain import domain_of
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 #: What a record holds beside its settings.
-_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures")
+_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures", "seal")
 
 
 class BenchmarkDirective(SphinxDirective):
@@ -29,8 +30,8 @@ class BenchmarkDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section for each record, or that nothing was measured."""
         pattern = Path(self.env.relfn2path(self.arguments[0])[1])
-        self.env.note_dependency(pattern.parent)
         paths = sorted(pattern.parent.glob(pattern.name))
+        domain_of(self.env).note_pattern(pattern, paths)
         if not paths:
             return [self._not_measured(f"there is no record {pattern}: measure it, or take the directive out")]
         return [self._section(path) for path in paths]

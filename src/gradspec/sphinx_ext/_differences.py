@@ -8,6 +8,7 @@ from typing import Any
 from docutils import nodes
 
 from gradspec.law import Status
+from gradspec.render import words
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import Records
@@ -30,6 +31,25 @@ def differences(view: View) -> Iterator[nodes.Node]:
             "Each published implementation was held to the same spec. The last column is what a law found in it."
         )
         yield table(["Published code", "This implementation", "Shown by"], rows, "gradspec-differences")
+
+
+def gone(view: View) -> Iterator[str]:
+    """Yield what is wrong with each difference that nothing shows any more; an older record says nothing."""
+    for difference in view.sheet["differences"]:
+        peer, law, case = difference["peer"], difference["law"], difference["case"]
+        known = {verdict.case for verdict in view.verdicts(law)}
+        if case and known and case not in known:
+            yield (
+                f"a difference from {peer} names the case {case!r} of the law {law}, and the spec has no such case: "
+                "name another, or take the difference out"
+            )
+        for record in view.records.committed:
+            verdicts = record.report.of(spec=peer, law=law, case=case or None)
+            if verdicts and not record.is_stale(peer, law) and not overall(verdicts).is_failure:
+                yield (
+                    f"{peer} no longer differs: in {record.path.name}, made on {record.date}, law {law} "
+                    f"{words(overall(verdicts))} on case {case!r}: take the difference out"
+                )
 
 
 def _shown_by(difference: Mapping[str, Any]) -> list[nodes.Node]:

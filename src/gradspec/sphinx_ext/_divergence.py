@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from gradspec.law import Status
 from gradspec.render import words
+from gradspec.sphinx_ext._defaults import wrong_defaults
+from gradspec.sphinx_ext._differences import gone
 from gradspec.sphinx_ext._view import View
 from gradspec.sphinx_ext._warnings import GradspecWarning
 
@@ -30,6 +32,10 @@ def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
                     GradspecWarning.EXAMPLE,
                     f"{verdict.case}: the example {example['source'].strip()!r} says {want!r} and printed {got!r}",
                 )
+    for message in wrong_defaults(view.sheet):
+        yield GradspecWarning.DEFAULT, f"{view.call}: {message}"
+    for message in gone(view):
+        yield GradspecWarning.DIFFERENCE, f"{view.call}: {message}"
 
 
 def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:

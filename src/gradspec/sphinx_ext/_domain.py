@@ -32,8 +32,8 @@ class GradspecDomain(Domain):
     object_types: ClassVar[dict[str, ObjType]] = {"spec": ObjType("spec", "spec"), "law": ObjType("law", "law")}
     roles: ClassVar[dict[str, Any]] = {"spec": XRefRole(warn_dangling=True), "law": XRefRole(warn_dangling=True)}
     #: kind -> name -> (page, anchor)
-    initial_data: ClassVar[dict[str, Any]] = {"spec": {}, "law": {}}
-    data_version = 1
+    initial_data: ClassVar[dict[str, Any]] = {**{kind: {} for kind in object_types}, "patterns": {}}
+    data_version = 2
 
     def __init__(self, env: BuildEnvironment) -> None:
         super().__init__(env)
@@ -44,8 +44,26 @@ class GradspecDomain(Domain):
         """Note that the current page documents a spec or a law."""
         self.data[kind][name] = (self.env.current_document.docname, anchor)
 
+    def note_pattern(self, pattern: Path, found: list[Path]) -> None:
+        """Note that the current page shows the files of a pattern: it is read again where there is another one."""
+        noted = self.data["patterns"].setdefault(self.env.current_document.docname, {})
+        noted[str(pattern)] = [str(path) for path in found]
+
+    @property
+    def outgrown(self) -> list[str]:
+        """The pages that show the files of a pattern which today finds others."""
+        return [
+            docname
+            for docname, noted in self.data["patterns"].items()
+            if any(
+                found != [str(path) for path in sorted(Path(pattern).parent.glob(Path(pattern).name))]
+                for pattern, found in noted.items()
+            )
+        ]
+
     def clear_doc(self, docname: str) -> None:
         """Forget what a page documented."""
+        self.data["patterns"].pop(docname, None)
         for kind in self.object_types:
             self.data[kind] = {name: place for name, place in self.data[kind].items() if place[0] != docname}
 
@@ -53,6 +71,8 @@ class GradspecDomain(Domain):
         """Take over what another process read."""
         for kind in self.object_types:
             self.data[kind].update({name: p for name, p in otherdata[kind].items() if p[0] in docnames})
+        others = otherdata["patterns"]
+        self.data["patterns"].update({docname: noted for docname, noted in others.items() if docname in docnames})
 
     def get_objects(self) -> Iterable[tuple[str, str, str, str, str, int]]:
         """Yield what the search and objects.inv list."""
@@ -140,4 +160,5 @@ def _read(app: Sphinx) -> None:
 
 def _outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
     # Sphinx checks consistency only where something was read: an incremental build must go on warning.
-    return [app.config.root_doc] if domain_of(env).undocumented and app.config.root_doc in env.all_docs else []
+    root = [app.config.root_doc] if domain_of(env).undocumented else []
+    return [docname for docname in (*root, *domain_of(env).outgrown) if docname in env.all_docs]

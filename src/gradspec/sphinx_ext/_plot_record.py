@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gradspec._seal import is_intact
 from gradspec.report import RecordError, Source
 
 #: The version of the JSON form that is read here.
@@ -64,7 +65,7 @@ def read_experiment(path: Path) -> dict[str, Any]:
     """Return what a record holds.
 
     Raises:
-        RecordError: the file cannot be read, or does not hold a record of this version.
+        RecordError: the file cannot be read, does not hold a record of this version, or was edited after it was sealed.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -75,6 +76,8 @@ def read_experiment(path: Path) -> dict[str, Any]:
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         raise RecordError(f"{path} has schema version {found!r}, and this gradspec reads {SCHEMA}: make it again")
+    if not is_intact(data):
+        raise RecordError(f"{path} has been edited since it was measured (its seal is broken): measure it again")
     return dict(data)
 
 

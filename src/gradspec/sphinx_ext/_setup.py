@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
-from gradspec.sphinx_ext import _assets, _autodoc, _config, _domain, _inventories, _links, _llms, _math, _plot, _summary
+from gradspec.sphinx_ext import (
+    _assets,
+    _autodoc,
+    _config,
+    _defaults,
+    _domain,
+    _inventories,
+    _links,
+    _llms,
+    _math,
+    _plot,
+    _summary,
+)
 from gradspec.sphinx_ext._audit_directive import AuditDirective
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
 from gradspec.sphinx_ext._graph_directive import GraphDirective
@@ -29,6 +41,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _config.setup(app)
     _inventories.setup(app)
     _autodoc.setup(app)
+    _defaults.setup(app)
     _domain.setup(app)
     _links.setup(app)
     _math.setup(app)

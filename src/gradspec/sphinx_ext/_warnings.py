@@ -22,6 +22,11 @@ class GradspecWarning(StrEnum):
     BROKEN = "broken"
     #: An example of a docstring prints something else than it says.
     EXAMPLE = "example"
+    #: A default that words state is not the one of the signature.
+    DEFAULT = "default"
+    #: A difference from a published implementation that its record no longer shows, or that names a case that the
+    #: spec does not have.
+    DIFFERENCE = "difference"
     #: The record was made of an older source than the one that is documented.
     STALE = "stale"
     #: A function of the record has no page.

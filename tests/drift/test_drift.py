@@ -1,0 +1,44 @@
+"""Each single wrong edit fails the check that users run, and the message leads to the cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from drift.code_edits import CODE_EDITS
+from drift.edits import Edit
+from drift.page_edits import PAGE_EDITS
+from drift.working_copy import ROOT, WorkingCopy
+
+EDITS = (*CODE_EDITS, *PAGE_EDITS)
+every = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
+
+
+@every
+def test_an_edit_is_caught(edit: Edit, copy: WorkingCopy) -> None:
+    unedited = copy.passes_unedited(edit.check)
+    assert unedited.returncode == 0, f"the check fails without the edit:\n{unedited.output}"
+    with copy.edited(edit):
+        done = copy.run(edit.check)
+    assert done.returncode == 1, f"rc {done.returncode}: the edit is not caught, or the check crashes:\n{done.output}"
+    assert re.search(edit.says, done.output), f"nothing says {edit.says!r}:\n{done.output}"
+
+
+def test_there_are_at_least_thirty_kinds() -> None:
+    kinds = Counter(edit.kind for edit in EDITS)
+    assert [kind for kind, count in kinds.items() if count > 1] == []
+    assert len(kinds) >= 30
+
+
+@every
+def test_an_edit_changes_what_stands_once_in_the_tree(edit: Edit) -> None:
+    if edit.file.startswith("build/"):
+        pytest.skip("it is made by the build")
+    text = (ROOT / edit.file).read_text(encoding="utf-8")
+    assert edit.new is None or edit.applied(text) != text
+
+
+def test_a_message_is_not_matched_by_anything() -> None:
+    assert [edit.kind for edit in EDITS if re.search(edit.says, "") or re.search(edit.says, "WARNING: build")] == []
