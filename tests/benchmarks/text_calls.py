@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from _interleaved import machine
 
+from gradspec._seal import sealed
 from gradspec.text import Variable, concurrency
 from gradspec.text.lm import Client, OpenAIModel
 from text.lm import chats
@@ -131,7 +132,7 @@ def main() -> None:
         print(*found.values())
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
         print(f"written to {options.out}")
 
 
