@@ -241,9 +241,9 @@ CODE_EDITS = (
         kind="a public name without a page",
         file="src/gradspec/functions/__init__.py",
         old='    "grad_factor",\n',
-        new='    "grad_factor",\n    "promise",\n',
+        new='    "grad_factor",\n    "_grad_factor",\n',
         check=Tests(names=("tests/pages/test_public_names.py",)),
-        says=r"gradspec\.functions\.promise is public, and no page documents it",
+        says=r"gradspec\.functions\._grad_factor is public, and no page documents it",
     ),
     Edit(
         kind="a line that torch cannot run",
