@@ -27,7 +27,8 @@ class Add(Function):
         if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
             data: Any = [a + b for a, b in zip(left, right, strict=True)]
         elif isinstance(left, list) or isinstance(right, list) or isinstance(left, str) is not isinstance(right, str):
-            raise TypeError(f"cannot add {x!r} and {y!r}: both must be texts, or numbers, or lists of one length")
+            hint = "; gradspec.text.ops.sum puts several texts together" if left == 0 else ""
+            raise TypeError(f"cannot add {x!r} and {y!r}: both must be texts, or numbers, or lists of one length{hint}")
         else:
             data = left + right
         roles = dict.fromkeys(value.role for value in (x, y) if isinstance(value, Variable) and value.role)

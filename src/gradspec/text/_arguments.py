@@ -10,6 +10,9 @@ from typing import Any
 from gradspec.text._node import Edge, accumulator
 from gradspec.text._variable import Variable
 
+#: What is looked into for Variables; a set only to refuse it.
+CONTAINERS = (list, tuple, dict, set, frozenset)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Nested:
@@ -87,13 +90,17 @@ def edge_of(variable: Variable) -> Edge:
 
 def variables_in(value: Any, found: list[Variable]) -> Nested | None:
     """Append the Variables in a container, and return where they stand; None if there are none."""
-    is_dict = type(value) is dict
+    if isinstance(value, set | frozenset):
+        if any(isinstance(item, Variable) for item in value):
+            raise TypeError("a set that holds Variables has no order for their gradients; pass a list")
+        return None
+    is_dict = isinstance(value, dict)
     items: dict[Any, int | Nested] = {}
     for place, item in value.items() if is_dict else enumerate(value):
         if isinstance(item, Variable):
             found.append(item)
             items[place] = 1
-        elif type(item) in (list, tuple, dict):
+        elif isinstance(item, CONTAINERS):
             inner = variables_in(item, found)
             if inner is not None:
                 items[place] = inner

@@ -231,6 +231,8 @@ def _edge(variable: Variable) -> tuple[Node, int]:
 
 
 def _seeds(roots: list[Variable], gradients: Gradients) -> list[tuple[tuple[Node, int], Variable]]:
+    if isinstance(gradients, str | int | float):
+        raise TypeError(f"a gradient is a Variable, not {_quoted(gradients)}; write Variable({_quoted(gradients)})")
     given = (
         [gradients] * len(roots)
         if gradients is None
@@ -252,6 +254,11 @@ def _seeds(roots: list[Variable], gradients: Gradients) -> list[tuple[tuple[Node
             gradient._origin = ("", ())
         seeds.append((_edge(root), gradient))
     return seeds
+
+
+def _quoted(value: str | float) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _implicit(root: Variable) -> Variable:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from gradspec.text._context import FunctionNode
 from gradspec.text._engine import Pass
 from gradspec.text._later import Later
+from gradspec.text._overlap import no_stop
 from gradspec.text._variable import Variable
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ class Calls:
                 return await call(*args, **kwargs)
             context = copy_context()
             run = asyncio.get_running_loop().run_in_executor
-            result = await run(self._threads, lambda: context.run(call, *args, **kwargs))
+            result = await run(self._threads, lambda: context.run(no_stop, call, *args, **kwargs))
             return await result if inspect.isawaitable(result) else result
 
     async def _resolved(self, value: Any) -> Any:

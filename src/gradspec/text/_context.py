@@ -7,10 +7,10 @@ from contextvars import ContextVar
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from gradspec.text._arguments import Nested, edge_of, variables_in
+from gradspec.text._arguments import CONTAINERS, Nested, edge_of, variables_in
 from gradspec.text._grad_mode import ENABLED
 from gradspec.text._hooks import replace_each
-from gradspec.text._later import resolve
+from gradspec.text._later import Later, resolve
 from gradspec.text._merge import zero
 from gradspec.text._node import Edge, Node, next_rank
 from gradspec.text._saved import FREED, pack, unpack
@@ -119,7 +119,7 @@ class FunctionNode(Node):
                 variables.append(value)
                 slots.append(1)
                 needs.append(value._requires_grad)
-            elif type(value) in (list, tuple, dict):
+            elif isinstance(value, CONTAINERS):
                 first = len(variables)
                 slots.append(variables_in(value, variables))
                 needs.append(any(variable._requires_grad for variable in variables[first:]))
@@ -176,6 +176,8 @@ class FunctionNode(Node):
 
     def _after(self, returned: Any, given: Sequence[Variable | None]) -> Sequence[Variable | None]:
         """Return what `backward` returned as one gradient, or None, for each edge."""
+        if isinstance(returned, Later):
+            returned = resolve(returned)
         values = returned if isinstance(returned, tuple) else (returned,)
         if len(values) == 1 and self._slots == ALONE and not self._posthooks:
             return (self._stamped(values[0]),)
@@ -221,10 +223,13 @@ class FunctionNode(Node):
         return gradient
 
     def _structured(self, slot: int | Nested, value: Any, place: int, gradients: list[Variable | None]) -> None:
+        value = resolve(value)
         if isinstance(slot, int) or value is None:
             gradients += [None] * _count(slot) if value is None else [self._stamped(value)]
             return
-        fits = type(value) is dict if slot.is_dict else isinstance(value, list | tuple) and len(value) == slot.length
+        fits = (
+            isinstance(value, dict) if slot.is_dict else isinstance(value, list | tuple) and len(value) == slot.length
+        )
         if not fits:
             wanted = "a dict" if slot.is_dict else f"a list of {slot.length}"
             raise RuntimeError(
@@ -272,7 +277,7 @@ def _untracked(value: Any, inputs: list[Variable]) -> Any:
 
 
 def _no_variable_inside(value: Any) -> None:
-    if type(value) in (list, dict) and variables_in(value, []):
+    if isinstance(value, list | dict) and variables_in(value, []):
         raise TypeError(
             f"forward returned a {type(value).__name__} that holds Variables, which no gradient would reach; return "
             "them in a tuple"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import repeat
 from operator import itemgetter
+from threading import RLock
 from typing import Any
 
 from gradspec.text._context import NARROWED, FunctionNode
@@ -22,6 +23,8 @@ from gradspec.text._variable import Variable, merge, merged
 
 #: The rank of what a pass begins with: it comes before what any node sends.
 FIRST = float("-inf")
+#: Passes in several threads may end at one leaf, and each adds to what it finds; a hook may begin another pass.
+COMMITTING = RLock()
 
 
 def run(current: Pass) -> None:
@@ -92,18 +95,19 @@ class Pass:
 
     def commit(self, *, retain_graph: bool) -> None:
         """Write the gradients into `.grad`, and free what the nodes saved: all of it, or none if anything fails."""
-        before = [(variable, variable._grad) for variable, _ in self._grads]
-        try:
-            for variable, gradient in self._grads:
-                old = variable._grad
-                variable._grad = merged([gradient]) if old is None else merge([old, gradient])
-            for variable, _ in self._grads:
-                for hook in tuple((variable._grad_hooks or {}).values()):
-                    hook(variable)
-        except BaseException:
-            for variable, grad in before:
-                variable._grad = grad
-            raise
+        with COMMITTING:
+            before = [(variable, variable._grad) for variable, _ in self._grads]
+            try:
+                for variable, gradient in self._grads:
+                    old = variable._grad
+                    variable._grad = merged([gradient]) if old is None else merge([old, gradient])
+                for variable, _ in self._grads:
+                    for hook in tuple((variable._grad_hooks or {}).values()):
+                        hook(variable)
+            except BaseException:
+                for variable, grad in before:
+                    variable._grad = grad
+                raise
         if not retain_graph:
             for node in self._runs:
                 if isinstance(node, FunctionNode):

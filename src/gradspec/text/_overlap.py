@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -50,6 +50,21 @@ def checked_limit(limit: int | None) -> int:
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"max_concurrency is a positive number of calls, not {limit!r}")
     return limit
+
+
+def no_stop(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Make a call for a thread that an event loop waits for: of a StopIteration it would wait for ever.
+
+    Example:
+        >>> no_stop(next, iter([]))
+        Traceback (most recent call last):
+        ...
+        RuntimeError: the call raised StopIteration
+    """
+    try:
+        return call(*args, **kwargs)
+    except StopIteration as error:
+        raise RuntimeError("the call raised StopIteration") from error
 
 
 def overlap(calls: Sequence[Callable[[], T]], limit: int | None = None) -> list[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradspec.text._merge import Data
@@ -55,11 +56,23 @@ def pack(value: Any, node: FunctionNode) -> Any:
         if value._grad_fn is node:
             return SavedOutput(value._output_nr, list(data) if isinstance(data, list) else data, value.role)  # type: ignore[arg-type]
         return SavedInput(value, value._version, list(data) if isinstance(data, list) else None)
-    if type(value) in (list, tuple):
-        return type(value)(pack(item, node) for item in value)
-    if type(value) is dict:
-        return {key: pack(item, node) for key, item in value.items()}
+    if isinstance(value, list | tuple | dict):
+        return rebuilt(value, [pack(item, node) for item in (value.values() if isinstance(value, dict) else value)])
     return value
+
+
+def rebuilt(container: Any, items: list[Any]) -> Any:
+    """Return a container like another, a named tuple or a dict with an order of its own too, with other items."""
+    if type(container) is list:
+        return items
+    if isinstance(container, tuple):
+        return container._make(items) if hasattr(container, "_make") else tuple(items)
+    copied = copy(container)
+    if isinstance(container, dict):
+        copied.update(zip(container, items, strict=True))
+    else:
+        copied[:] = items
+    return copied
 
 
 def unpack(value: Any, node: FunctionNode) -> Any:
@@ -75,10 +88,8 @@ def unpack(value: Any, node: FunctionNode) -> Any:
         return variable if items is None and variable._version == version else value.unpack(node)
     if kind is SavedOutput:
         return value.unpack(node)
-    if kind is list or kind is tuple:
-        return kind([unpack(item, node) for item in value])
-    if kind is dict:
-        return {key: unpack(item, node) for key, item in value.items()}
+    if isinstance(value, list | tuple | dict):
+        return rebuilt(value, [unpack(item, node) for item in (value.values() if isinstance(value, dict) else value)])
     return value
 
 

@@ -250,6 +250,9 @@ class Variable:
             copy._grad = self._grad.__deepcopy__(memo)
         return copy
 
+    def __format__(self, spec: str) -> str:
+        return format(self.data, spec) if spec else str(self)
+
     def __str__(self) -> str:
         return str(self.data)
 

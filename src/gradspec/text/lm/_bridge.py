@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from gradspec.text._overlap import no_stop
 from gradspec.text.lm._deadline import seconds_left
 from gradspec.text.lm._errors import ModelTimeoutError
 
@@ -36,7 +37,7 @@ def wait_for(awaitable: Awaitable[T]) -> T:
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a call in a thread of our own pool, with the caller's context variables, and await it."""
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: context.run(call))
+    return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: context.run(no_stop, call))
 
 
 async def in_time(awaitable: Awaitable[T]) -> T:

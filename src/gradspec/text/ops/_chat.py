@@ -10,7 +10,7 @@ from gradspec.text._function import Function
 from gradspec.text._later import Later, later
 from gradspec.text._overlap import overlap
 from gradspec.text._variable import Variable
-from gradspec.text.lm import Model, complete
+from gradspec.text.lm import Message, Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import filled
 
@@ -59,7 +59,7 @@ class ChatCompletion(Function):
 
 def chat(
     model: Model,
-    messages: Sequence[Mapping[str, Any]],
+    messages: str | Variable | Sequence[Mapping[str, Any] | Message],
     *,
     role: str = "answer",
     backward_model: Model | None = None,
@@ -73,7 +73,8 @@ def chat(
 
     Args:
         model: Any callable that takes messages and options, and returns a text or a `Completion`; or an async one.
-        messages: Each a mapping with `role` and `content`; the content is a text, a Variable, or a list of both.
+        messages: Each a mapping with `role` and `content`; the content is a text, a Variable, or a list of both. A lone
+            text or Variable is one message of the user.
         role: The role of the answer.
         backward_model: The model that is asked for feedback; None is `model`.
         prompts: What it is told.
@@ -93,9 +94,19 @@ def chat(
         >>> answer.data, system.grad.data
         ('PARIS', 'Ask for lower case.')
     """
-    given = [{"role": message["role"], "content": message["content"]} for message in messages]
+    if isinstance(messages, str | Variable):
+        messages = [{"role": "user", "content": messages}]
+    given = [_message(message) for message in messages]
     result: Variable = ChatCompletion.apply(model, given, options, role, backward_model or model, prompts)
     return result
+
+
+def _message(message: Any) -> dict[str, Any]:
+    if isinstance(message, Message):
+        return {"role": message.role, "content": message.content}
+    if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
+        raise TypeError(f"a message is a mapping with the keys role and content, not {message!r}")
+    return {"role": message["role"], "content": message["content"]}
 
 
 def _pieces(content: Any) -> list[Any]:

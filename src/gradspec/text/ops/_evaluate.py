@@ -37,7 +37,7 @@ class Evaluate(Function):
         targets = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(predictions)
         if len(targets) != len(predictions):
             raise ValueError(f"{len(predictions)} predictions cannot be compared with {len(targets)} targets")
-        found = overlap([partial(scorer, p, t) for p, t in zip(predictions, targets, strict=True)])
+        found = overlap([partial(_scored, scorer, p, t) for p, t in zip(predictions, targets, strict=True)])
         scores, explanations = [score for score, _ in found], [text for _, text in found]
         ctx.single, ctx.role = single, prediction.role
         ctx.faults = [("" if success(score) else text) for score, text in found]
@@ -104,6 +104,13 @@ def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Vari
         (0.5, "The prediction is '5', and '6' is right.")
     """
     return evaluate(_matches, prediction, target, **options)
+
+
+def _scored(scorer: Scorer, prediction: Any, target: Any) -> tuple[float, str]:
+    found = scorer(prediction, target)
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str):
+        raise TypeError(f"a scorer returns a number and a text that explains it, not {found!r}")
+    return found
 
 
 def _matches(prediction: Any, target: Any) -> tuple[float, str]:

@@ -13,7 +13,8 @@ from gradspec.text.lm import Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import fill
 
-NEW = re.compile(r"<new>\n?(.*?)\n?</new>", re.DOTALL)
+# From the first tag to the last: the text may hold such tags itself.
+NEW = re.compile(r"<new>\n?(.*)</new>", re.DOTALL)
 
 
 class TextualGradientDescent:
@@ -56,12 +57,16 @@ class TextualGradientDescent:
         momentum: int = 0,
         prompts: Prompts = PROMPTS,
     ) -> None:
+        if isinstance(params, Variable):
+            raise TypeError(f"params is a list of Variables; write [{params!r}]")
         self.params = list(params)
         if not self.params:
             raise ValueError("an optimizer needs at least one parameter")
         for param in self.params:
             if not isinstance(param, Variable) or not param.requires_grad or not isinstance(param.data, str):
                 raise TypeError(f"a parameter is a Variable that holds a text and requires grad, not {param!r}")
+        if len(set(self.params)) < len(self.params):
+            raise ValueError("a parameter is given twice; each would be rewritten as often")
         if isinstance(constraints, str):
             raise TypeError(f"constraints is a list of texts; write [{constraints!r}]")
         if momentum < 0:
@@ -139,7 +144,7 @@ class TextualGradientDescent:
             found = NEW.search(answer)
         if found is None:
             raise ValueError(f"the model twice wrote no text between <new> and </new>; its last answer: {answer!r}")
-        return found[1]
+        return found[1].removesuffix("\n")
 
 
 def _feedback(param: Variable) -> str:
