@@ -23,6 +23,9 @@ from gradspec.laws.tensor._call import Inputs, like, outputs
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import reference
 
+#: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
+TERMS = 1e-3
+
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
@@ -45,6 +48,8 @@ def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, ex
     """
     if got is None or expected is None or name.startswith("second") or got.shape != expected.shape:
         return False
+    if name.startswith("fourth") and bool((got - expected).abs().max() <= TERMS * expected.abs().max()):
+        return True
     values = {
         n: v.float() if isinstance(v, Tensor) and v.dtype == torch.float64 else v for n, v in inputs.values.items()
     }
