@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import typing
 from dataclasses import asdict
@@ -38,6 +39,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "effects": asdict(spec.effects),
         "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
+        "stated": stated_tex(spec.documents[0]) if spec.documents and not spec.formula else [],
     }
 
 
@@ -129,6 +131,13 @@ def formula_tex(spec: FunctionSpec) -> dict[str, Any]:
         "backward": r",\qquad ".join(bars),
         "forward_mode": rf"\dot{{y}} = {' + '.join(dots)}",
     }
+
+
+def stated_tex(document: Any) -> list[str]:
+    """Return the displayed formulas of a docstring, an equation each: what is said where nothing is derived."""
+    doc = inspect.getdoc(document) or ""
+    blocks = re.findall(r"^\.\. math::\n\n((?:[ ]+\S.*\n|\n(?=[ ]))+)", f"{doc}\n", re.MULTILINE)
+    return [equation.strip() for block in blocks for equation in re.split(r",\s*\\qquad\s", " ".join(block.split()))]
 
 
 def _times(coefficient: Any, vector: str) -> str:

@@ -57,7 +57,7 @@ CODE_EDITS = (
         old="y: shape (B,), int64: the row of each embedding.\n            reduction:",
         new="y: shape (B,), int64: the row of each embedding.\n            reduction: defaults to 'sum':",
         check=Site(),
-        says=r"docstring of gradspec\.nn\.LinearAverage\.loss: .* reduction .* default is 'sum', .* says 'mean'",
+        says=r"docstring of gradspec\.nn\.LinearAverage\.loss: .* reduction .* default is 'sum', .* says .mean.",
     ),
     Edit(
         kind="a default in the arguments of a spec",
@@ -235,7 +235,7 @@ CODE_EDITS = (
         old='name="vjp"',
         new='name="vector_jacobian"',
         check=Tests(names=("tests/laws/test_statements.py",)),
-        says=r"law 'vjp' .* is gone",
+        says=r"law 'vjp' is gone from LAWS",
     ),
     Edit(
         kind="a public name without a page",

@@ -111,7 +111,7 @@ PAGE_EDITS = (
         old=".. automethod:: GradFactor.jvp",
         new=".. automethod:: GradFactor.forward_mode",
         check=Site(),
-        says=r"grad_factor\.md.*GradFactor\.forward_mode",
+        says=r"failed to import 'GradFactor\.forward_mode' from module 'gradspec\.functions'",
     ),
     Edit(
         kind="the name of a function in a directive",

@@ -8,7 +8,7 @@ from gradspec.functions import GRAD_FACTOR
 from gradspec.kind import spec_sheet
 from gradspec.selftest.specimens.diseased import CombinedForward
 from gradspec.selftest.specimens.honest import CUBE, SCALE
-from gradspec.sheet import call_signature, formula_tex, sympy_formula
+from gradspec.sheet import call_signature, formula_tex, stated_tex, sympy_formula
 from gradspec.spec import Formula
 
 
@@ -50,3 +50,25 @@ def test_the_signature_is_that_of_forward_without_ctx():
 
 def test_documents_are_named_by_their_public_path():
     assert spec_sheet(GRAD_FACTOR)["documents"] == ["gradspec.functions.GradFactor", "gradspec.functions.grad_factor"]
+
+
+def test_the_formulas_of_a_docstring_are_an_equation_each():
+    def documented():
+        r"""Say something.
+
+        .. math::
+
+            y = x M, \qquad
+            \bar{x} = \bar{y} M^{\top}
+
+        And :math:`z` in a line, then another one:
+
+        .. math:: not_displayed
+
+        .. math::
+
+            z = 1
+        """
+
+    assert stated_tex(documented) == ["y = x M", r"\bar{x} = \bar{y} M^{\top}", "z = 1"]
+    assert stated_tex(int) == []

@@ -105,6 +105,32 @@ def test_a_formula_that_no_law_checked_says_so(project: Project) -> None:
     assert "✓" not in section(page(project), "what-it-computes")
 
 
+def test_a_formula_that_is_written_by_hand_is_shown_and_said_to_be_unchecked(project: Project) -> None:
+    made = report(project)
+    sheet = {**SHEET, "tex": {}, "stated": ["o = x M", r"\bar{x} = \bar{o} M"]}
+    project.write(replace(made, sheets={"scale": sheet}))
+    shown = page(project).find(id="scale-what-it-computes")
+    assert shown is not None
+    tex = [annotation.get_text() for annotation in shown.find_all("annotation")]
+    assert tex == ["o = x M", r"\bar{x} = \bar{o} M"]
+    assert "○ not checked" in shown.get_text()
+
+
+def test_the_page_of_a_law_says_what_each_record_is_about(project: Project) -> None:
+    write_record(peers(project), project.source / "peers.json")
+    conf = project.source / "conf.py"
+    conf.write_text(conf.read_text(encoding="utf-8").replace('"peers.json"', '"peers.json", "cuda.json"'))
+    cuda = replace(report(project), provenance={"date": "2026-01-02", "device": "cuda (NVIDIA H200)"})
+    write_record(cuda, project.source / "cuda.json")
+    built = project.build()
+    rows = BeautifulSoup(built.html("vjp"), "html.parser").select("table tr td:first-child .gradspec-detail")
+    assert [row.get_text() for row in rows] == [
+        "documented here",
+        "published implementation",
+        "documented here, on cuda (NVIDIA H200)",
+    ]
+
+
 def test_markdown_and_rest_make_the_same_doctree(project: Project) -> None:
     page(project)
     markdown = project.doctree("index").pformat()
@@ -155,7 +181,7 @@ def test_the_pages_of_the_law_and_of_the_matrix(built: Built) -> None:
 def peers(project: Project) -> Report:
     bad = Finding(status=Status.BROKEN, message="vmap is refused")
     return Report(
-        provenance={"date": "2025-05-05"},
+        provenance={"date": "2025-05-05", "packages": {"pub": "1.0"}},
         sheets={"pub.Scale": SHEET},
         laws={"vjp": LAW | {"family": "derivative"}},
         sources={},

@@ -13,7 +13,7 @@ from gradspec.law import Status
 from gradspec.sphinx_ext._domain import domain_of, records_for_page
 from gradspec.sphinx_ext._links import law_link, spec_link
 from gradspec.sphinx_ext._nodes import Cell, formula, paragraph, span, table
-from gradspec.sphinx_ext._records import Records
+from gradspec.sphinx_ext._records import Record, Records
 from gradspec.sphinx_ext._verdicts import badge, summary
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
@@ -69,10 +69,19 @@ def _facts(law: Mapping[str, Any]) -> Iterator[nodes.Node]:
         yield paragraph(f"Functions that are broken on purpose, and that it must catch: {names}.")
 
 
+def _kind(record: Record) -> str:
+    """Return what a record is about: the packages that it was made of, or our own code on a device."""
+    if record.report.provenance.get("packages"):
+        return "published implementation"
+    device = str(record.report.provenance.get("device") or "cpu")
+    return "documented here" if device.startswith("cpu") else f"documented here, on {device}"
+
+
 def _found(name: str, records: Records) -> Iterator[nodes.Node]:
     rows: list[list[Cell]] = []
-    for kind, group in (("documented here", records.build), ("published implementation", records.committed)):
+    for group in (records.build, records.committed):
         for record in group:
+            kind = _kind(record)
             for spec in record.report.sheets:
                 verdicts = record.report.of(spec=spec, law=name)
                 if not verdicts:

@@ -51,6 +51,15 @@ def signature(view: View) -> addnodes.desc:
 def computes(view: View) -> Iterator[nodes.Node]:
     """Yield the equations, and whether they were held to the code."""
     tex = view.sheet["tex"]
+    if not tex and (stated := view.sheet.get("stated")):
+        yield from map(formula, stated)
+        by_hand: list[str | nodes.Node] = [
+            "Written by hand: ",
+            badge(Status.NOT_MEASURED, "not checked"),
+            ". The code is held, by ",
+        ]
+        yield paragraph(*by_hand, law_link("primal"), " and ", law_link("vjp"), ", to the same in plain torch.")
+        return
     if not tex:
         yield paragraph("No closed formula is given, so none is checked: ", badge(Status.NOT_MEASURED, "not checked"))
         return
