@@ -93,8 +93,9 @@ def _skip_torch(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options
     for base in _loaded_bases():
         if name in inherited_names(base) and _same(obj, getattr(base, name, None)):
             return True
-        # An annotation without a value, as `training: bool`: what stands for it is an object of Sphinx.
-        if name in vars(base).get("__annotations__", {}) and type(obj).__module__.startswith("sphinx."):
+        # An annotation without a value, as `training: bool`: a mark of Sphinx stands for it, before 9.0 a bare object.
+        mark = type(obj) is object or type(obj).__module__.startswith("sphinx.")
+        if mark and name in vars(base).get("__annotations__", {}):
             return True
     return None
 
