@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from gradspec._isolation import Child, available
-from gradspec._measure import Measured, measure, signature_of
+from gradspec._measure import Measured, floating, measure, signature_of
 from gradspec._parallel import Progress
 from gradspec._proposal import guessed, proposed
 from gradspec._verify import verify
@@ -101,9 +101,12 @@ def audit(
     measured = _apart(lambda: measure(call, signature, named, seed), profile, seed)
     if isinstance(measured, Finding):
         measured = Measured(raised=measured.message)
+    unusable = bool(measured.raised) and not measured.wrt
+    if unusable:  # a law must ask for a gradient to say so
+        measured = replace(measured, wrt=floating(signature, named[0]))
     spec = _stand_in(name, call, implementation, signature, named, measured, seed)
     chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
-    if measured.raised and not measured.wrt:  # one law says it as well as all
+    if unusable:  # one law says it as well as all
         chosen = [law for law in chosen if law.name == "global_state"]
     if measured.random:
         # Of the draws the remark speaks; and the seeding of each call moves a generator that `declared_draws` watches.

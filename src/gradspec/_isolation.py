@@ -129,6 +129,7 @@ def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], run: Callabl
     parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
     torch.set_num_threads(1)
     faulthandler.enable(stack)
+    os.dup2(2, 1)  # what a kernel prints must not end up in the report, which the parent writes to its stdout
     # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
     sys.stdout = sys.stderr = open(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)  # noqa: PTH123, SIM115 - a descriptor, and for as long as the child lives
     try:

@@ -73,7 +73,7 @@ def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple
             again = outputs(call(*args.values()))
             random |= not all(map(_same, y, again))
             got = gradients(y, leaves, like(y, seed))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raised = raised or f"{shown(error)} (case {case.name!r})"
             continue
         wrt |= {n for n, gradient in got.items() if gradient is not None}
@@ -88,6 +88,11 @@ def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
     given = signature.bind(*case.args, **case.kwargs)
     given.apply_defaults()
     return dict(given.arguments)
+
+
+def floating(signature: inspect.Signature, case: Case) -> tuple[str, ...]:
+    """Return the arguments of a case to which a gradient could flow."""
+    return tuple(name for name, value in bound(signature, case).items() if differentiable(value))
 
 
 def _same(a: Tensor, b: Tensor) -> bool:

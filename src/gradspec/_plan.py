@@ -82,7 +82,7 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
             names += [misuse.case.name for misuse in misuses(spec, make)]
         else:
             names += [case.name for case in spec.cases(make)]
-    except Exception:
+    except (Exception, SystemExit):
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")

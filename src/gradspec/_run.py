@@ -58,14 +58,16 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
             return Finding(status=Status.NOT_MEASURED, message=f"needs the law {needed}, which ended in an error")
     try:
         trial = _trial(check, profile, seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
     try:
         finding = law.check(trial)
     except SpecFaultError as error:
         finding = Finding(status=Status.ERROR, message=str(error))
-    except (Exception, SystemExit) as error:
-        # What a call raises where its law says that it works is a finding about the function.
+    except KeyboardInterrupt:
+        raise  # the user's
+    except BaseException as error:
+        # What a call raises where its law says that it works is a finding about the function; SystemExit too.
         finding = raised(error)
     if law.promise is None or getattr(spec.supports, law.promise):
         return finding

@@ -186,3 +186,30 @@ def test_law_of_another_package(gradspec, monkeypatch, value, message):
 
     assert result.exit_code == 2
     assert result.stderr == f"Error: {message}\n"
+
+
+def test_that_an_interrupt_is_one_line_and_no_verdict(gradspec, folder):
+    (folder / "interrupted.py").write_text("raise KeyboardInterrupt\n")
+    result = gradspec("check", "interrupted", "--record", "record.json")
+
+    assert result.exit_code == 130
+    assert result.stderr == "Error: interrupted: the run was not finished, and nothing was written\n"
+    assert not (folder / "record.json").exists()
+
+
+def test_that_a_reader_who_leaves_gets_no_traceback(folder):
+    command = f"{sys.executable} -c 'from gradspec.cli import main; main()' explain vjp | true"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+    assert run.stderr == ""
+
+
+def test_that_cases_that_exit_are_a_verdict(gradspec, folder):
+    (folder / "leaving.py").write_text(
+        "import dataclasses, sys, tiny\n"
+        "A = dataclasses.replace(tiny.HONEST, name='leaving', cases=lambda make: sys.exit(5))\n"
+    )
+    result = gradspec("check", "leaving:A", "--law", "primal")
+
+    assert result.exit_code == 1
+    assert "the case could not be made: SystemExit: 5" in result.stdout

@@ -26,6 +26,12 @@ class Unusable(click.ClickException):
     exit_code = 2
 
 
+class Interrupted(click.ClickException):
+    """The user stopped the run: one line, and nothing was written."""
+
+    exit_code = 130  # as a shell counts a process that SIGINT ended: 1 would say that a law is broken
+
+
 def block(heading: str, *lines: str) -> str:
     # The escape keeps click from filling the lines into a paragraph.
     return "\n".join((f"\b\n{heading}:", *(f"  {line}" for line in lines)))
@@ -83,3 +89,5 @@ def one_line_errors() -> Iterator[None]:
         yield
     except (LawError, ProfileError, RecordError, TargetError) as error:
         raise Unusable(" ".join(str(error).split())) from None
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: the run was not finished, and nothing was written") from None
