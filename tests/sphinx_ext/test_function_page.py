@@ -116,6 +116,22 @@ def test_a_formula_that_is_written_by_hand_is_shown_and_said_to_be_unchecked(pro
     assert "○ not checked" in shown.get_text()
 
 
+def test_a_role_links_to_a_spec_of_its_kind_alone(project: Project) -> None:
+    path = project.source / "matrix.md"
+    path.write_text("# Matrix\n\n{gradspec:function}`scale`, {gradspec:spec}`scale`, {gradspec:module}`scale`\n")
+    built = project.build()
+    links = BeautifulSoup(built.html("matrix"), "html.parser").select("div.body p a")
+    assert [link["href"] for link in links] == ["index.html#demo.Scale"] * 2
+    (warning,) = built.warnings
+    assert "matrix.md:3: WARNING: gradspec:module reference target not found: scale" in warning
+
+
+def test_a_law_is_in_the_index(built: Built) -> None:
+    index = BeautifulSoup(built.html("genindex"), "html.parser")
+    (link,) = index.find_all("a", string="vjp (law)")
+    assert link["href"] == "vjp.html#law-vjp"
+
+
 def test_the_page_of_a_law_says_what_each_record_is_about(project: Project) -> None:
     write_record(peers(project), project.source / "peers.json")
     conf = project.source / "conf.py"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 NAME = "gradspec"
+#: Roles that link to a spec of one kind alone.
+SPEC_ROLES = ("function", "module", "text")
 
 
 class GradspecDomain(Domain):
@@ -29,8 +31,11 @@ class GradspecDomain(Domain):
 
     name = NAME
     label = "gradspec"
-    object_types: ClassVar[dict[str, ObjType]] = {"spec": ObjType("spec", "spec"), "law": ObjType("law", "law")}
-    roles: ClassVar[dict[str, Any]] = {"spec": XRefRole(warn_dangling=True), "law": XRefRole(warn_dangling=True)}
+    object_types: ClassVar[dict[str, ObjType]] = {
+        "spec": ObjType("spec", "spec", *SPEC_ROLES),
+        "law": ObjType("law", "law"),
+    }
+    roles: ClassVar[dict[str, Any]] = {role: XRefRole(warn_dangling=True) for role in ("spec", "law", *SPEC_ROLES)}
     #: kind -> name -> (page, anchor)
     initial_data: ClassVar[dict[str, Any]] = {**{kind: {} for kind in object_types}, "patterns": {}}
     data_version = 2
@@ -91,9 +96,10 @@ class GradspecDomain(Domain):
         contnode: nodes.Element,
     ) -> nodes.reference | None:
         """Link to the page of a spec or a law."""
-        if target not in self.data[typ]:
+        kind = "law" if typ == "law" else "spec"
+        if target not in self.data[kind] or (typ in SPEC_ROLES and self.records.kind_of(target) != typ):
             return None
-        docname, anchor = self.data[typ][target]
+        docname, anchor = self.data[kind][target]
         return make_refnode(builder, fromdocname, docname, anchor, contnode)
 
     def resolve_any_xref(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
@@ -31,18 +32,19 @@ class LawDirective(SphinxDirective):
         name = self.arguments[0].strip()
         place = nodes.container(classes=["gradspec-law"], ids=[f"law-{name}"])
         domain.note("law", name, f"law-{name}")
+        index = addnodes.index(entries=[("single", f"{name} (law)", f"law-{name}", "", None)])
         law = records.of_law(name)
         if law is None:
             self.env.note_reread()
             if records.build:  # where there is no record at all, that has been said once
                 warn(GradspecWarning.UNKNOWN, f"no record of this build holds the law {name!r}", self.get_location())
             place += paragraph(badge(Status.NOT_MEASURED))
-            return [place]
+            return [index, place]
         place += [formula(law["statement"]), *doc_nodes(law["doc"]), *_facts(law)]
         found = list(_found(name, records))
         if found:
             place += [nodes.rubric("", "What it found"), *found]
-        return [place]
+        return [index, place]
 
 
 def doc_nodes(doc: str) -> Iterator[nodes.Node]:
