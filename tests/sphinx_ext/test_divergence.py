@@ -153,6 +153,17 @@ def test_a_difference_that_still_differs_is_no_warning(project: Project) -> None
     assert project.build().warnings == []
 
 
+def test_a_record_that_nobody_has_made_yet_does_not_make_a_page_anew(project: Project) -> None:
+    page = project.build().folder / "index.html"
+    made = page.stat().st_mtime_ns
+    project.build()
+    assert page.stat().st_mtime_ns == made
+    write_record(peers(project, Status.BROKEN), project.source / "peers.json")
+    project.build()
+    assert page.stat().st_mtime_ns > made
+    assert "broken" in page.read_text(encoding="utf-8")
+
+
 def test_an_old_record_says_nothing_of_a_difference(project: Project) -> None:
     old = {"spec pub.Scale": Source(package="", files=(str(project.source / "demo.py"),), hash="another")}
     write_record(replace(peers(project, Status.HOLDS), sources=old), project.source / "peers.json")

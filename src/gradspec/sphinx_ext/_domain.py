@@ -149,10 +149,13 @@ def domain_of(env: BuildEnvironment) -> GradspecDomain:
 
 def records_for_page(env: BuildEnvironment) -> Records:
     """Return the records of a build, and note that the current page depends on them."""
-    records = domain_of(env).records
-    for path in records.paths:
-        env.note_dependency(path)
-    return records
+    domain = domain_of(env)
+    for path in domain.records.paths:
+        if path.exists():
+            env.note_dependency(path)
+        else:  # Sphinx would read a page again in each build for a file that is not there
+            domain.note_pattern(path, [])
+    return domain.records
 
 
 def _read(app: Sphinx) -> None:
