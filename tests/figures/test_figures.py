@@ -1,0 +1,187 @@
+"""The figures of the function pages: their records are whole, and say what the functions do today."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from gradspec import FunctionSpec
+from gradspec._seal import is_intact
+from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
+from gradspec.sphinx_ext._plot_record import figure_of
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
+RECORDS = DOCS / "records" / "figures"
+DIRECTIVE = re.compile(r"^```\{gradspec-curves\} \.\./records/figures/(\w+)\.json (\w+)$", re.MULTILINE)
+
+specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(HERE)
+    return importlib.import_module("figure_record")
+
+
+@pytest.fixture
+def remainder(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(HERE)
+    return importlib.import_module("taylor")
+
+
+def read(spec: FunctionSpec) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((RECORDS / f"{spec.name}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def lines(record: dict[str, Any], name: str) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of each line of a figure that has one run a line."""
+    figure = figure_of(record, name)
+    return {line.label: list(zip(line.x, line.mean, strict=True)) for line in figure.lines}
+
+
+def test_there_is_a_record_for_each_function_and_no_other() -> None:
+    assert {path.stem for path in RECORDS.glob("*.json")} == {spec.name for spec in FUNCTIONS}
+
+
+@specs
+def test_a_record_is_sealed_and_says_how_to_make_it_again(spec: FunctionSpec, script: ModuleType) -> None:
+    record = read(spec)
+    assert "seal" in record
+    assert is_intact(record)
+    assert record["provenance"]["command"] == script.COMMAND
+    assert not record["provenance"]["commit"].endswith("+"), "made of a source that was not committed"
+
+
+@specs
+def test_what_is_measured_now_is_what_the_record_holds(spec: FunctionSpec, script: ModuleType) -> None:
+    record, now = read(spec), script.measured(spec, RECORDS)
+    assert now.keys() == record.keys() - {"seal"}
+    assert now["figures"].keys() == record["figures"].keys()
+    for name in record["figures"]:
+        then, today = lines(record, name), lines(now, name)
+        assert then.keys() == today.keys()
+        for label in then:
+            assert min(len(then[label]), len(set(then[label]))) >= 6
+            for (x, y), expected in zip(then[label], today[label], strict=True):
+                # Another machine may round the last digits of a remainder, which is a difference of like numbers.
+                assert (x, y) == pytest.approx(expected, rel=1e-3, abs=1e-12)
+
+
+@specs
+def test_the_page_shows_every_figure_in_the_section_of_that_name(spec: FunctionSpec) -> None:
+    page = (DOCS / "functions" / f"{spec.name}.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## .+$", page, re.MULTILINE)
+    assert headings[:2] == ["## In pictures", "## When to reach for it"]
+    section = page.partition("## In pictures")[2].partition("\n## ")[0]
+    assert DIRECTIVE.findall(section) == [(spec.name, name) for name in read(spec)["figures"]]
+
+
+@pytest.mark.parametrize(("name", "argument"), [("grad_factor", "f"), ("grad_multiply", "scale")])
+def test_the_gradients_of_scaling_are_the_derivatives_of_the_surrogate(name: str, argument: str) -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == name)
+    shown = lines(read(spec), "gradient")
+    assert all(x == y for x, y in shown.pop("output"))
+    assert len(shown) == 3
+    for label, points in shown.items():
+        factor = float(label.removeprefix(f"gradient, {argument} = "))
+        x = torch.tensor([x for x, _ in points], requires_grad=True)
+        (expected,) = torch.autograd.grad(spec.surrogate(x, factor).sum(), x)
+        assert [y for _, y in points] == pytest.approx(expected.tolist())
+
+
+def test_the_shares_of_shaking_are_those_of_the_formula() -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == "shake_shake")
+    shown = lines(read(spec), "alpha")
+    assert shown["output"] == [(a, pytest.approx(2 * a - (1 - a))) for a, _ in shown["output"]]
+    assert {y for _, y in shown["gradient of x1"]} == {0.25}
+    assert {y for _, y in shown["gradient of x2"]} == {0.75}
+    drawn = lines(read(spec), "draws")
+    alpha, beta, rest = ([y for _, y in drawn[label]] for label in drawn)
+    assert all(a != b for a, b in zip(alpha, beta, strict=True))
+    assert all(0 <= share < 1 for share in alpha + beta)
+    assert set(rest) == {0.5}
+
+
+def test_the_logits_and_the_moved_rows_are_those_of_the_formulas() -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == "linear_average_op")
+    shown = lines(read(spec), "logit")
+    for label, temperature in (("T = 1", 1.0), ("T = 0.5", 0.5)):
+        for (turn, o), (_, slope) in zip(shown[f"logit, {label}"], shown[f"slope a radian, {label}"], strict=True):
+            at = math.radians(turn)
+            assert (o, slope) == pytest.approx((math.cos(at) / temperature, -math.sin(at) / temperature), abs=1e-5)
+    for label, points in lines(read(spec), "move").items():
+        at = math.radians(float(label.removeprefix("embedding at ").removesuffix("°")))
+        for m, moved in points:
+            expected = math.atan2((1 - m) * math.sin(at), m + (1 - m) * math.cos(at))
+            assert moved == pytest.approx(math.degrees(expected), rel=1e-5)
+
+
+def test_the_loss_and_its_gradient_are_those_of_eight_logits() -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == "instance_discrimination_loss")
+    losses, gradients = lines(read(spec), "loss"), lines(read(spec), "gradient")
+    assert len(losses) == 3
+    for label in losses:
+        t = float(label.removeprefix("temperature "))
+        for (s, loss), (_, gradient) in zip(losses[label], gradients[label], strict=True):
+            p = math.exp(s / t) / (math.exp(s / t) + 7)
+            assert (loss, gradient) == pytest.approx((-math.log(p), -(1 - p) / t), rel=1e-5)
+
+
+@specs
+def test_the_slope_of_forward_is_2_exactly_where_gradcheck_accepts(spec: FunctionSpec, remainder: ModuleType) -> None:
+    args = remainder.arguments(spec.name)
+    for name in spec.wrt:
+        args[spec.parameters.index(name)].requires_grad_()
+    # The bank of a call moves with its backward pass; gradcheck is to see one bank.
+    accepted = torch.autograd.gradcheck(
+        lambda *given: spec.function(*remainder.copied(given)), args, raise_exception=False
+    )
+    slopes = read(spec)["numbers"]["slopes"]
+    assert round(slopes["forward"], 2) == (2.0 if accepted else 1.0)
+    assert accepted == (spec.name in remainder.HONEST)
+    assert [round(slope, 2) for label, slope in slopes.items() if label != "forward"] == [1.0 if accepted else 2.0]
+
+
+def test_a_gradient_that_is_not_declared_gives_another_slope(remainder: ModuleType) -> None:
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, f: float) -> torch.Tensor:
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, v: torch.Tensor) -> tuple[torch.Tensor, None]:
+            return 0.11 * v, None
+
+    _, right = remainder.taylor(GRAD_FACTOR)
+    _, wrong = remainder.taylor(GRAD_FACTOR.for_(Wrong.apply, name="grad_factor"))
+    assert round(right["surrogate"], 2) == 2.0
+    assert round(wrong["surrogate"], 1) == 1.0
+
+
+def test_a_changed_backward_pass_gives_other_curves(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GradFactor, "backward", staticmethod(lambda ctx, v: (v, None)))
+    now, record = script.measured(GRAD_FACTOR, RECORDS), read(GRAD_FACTOR)
+    assert lines(now, "gradient")["gradient, f = 0.1"] == lines(record, "gradient")["gradient, f = 1"]
+    assert now["numbers"]["slopes"] == pytest.approx({"forward": 2.0, "surrogate": 1.0}, abs=0.01)
+
+
+def test_the_script_writes_what_it_prints(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    threads = torch.get_num_threads()
+    try:
+        script.main(["--out", str(tmp_path)])
+    finally:
+        torch.set_num_threads(threads)
+    assert "grad_factor: slopes of the Taylor remainder: forward 1.00, surrogate 2.00" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {f"{spec.name}.json" for spec in FUNCTIONS}
