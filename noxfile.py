@@ -162,6 +162,13 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def figures(session: nox.Session) -> None:
+    """Measure the outputs, gradients and Taylor remainders of the functions, and write the records of their figures."""
+    install(session)
+    session.run("python", "tests/figures/figure_record.py", "--out", "docs/records/figures")
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
