@@ -142,9 +142,9 @@ def test_the_slope_of_forward_is_2_exactly_where_gradcheck_accepts(spec: Functio
     args = remainder.arguments(spec.name)
     for name in spec.wrt:
         args[spec.parameters.index(name)].requires_grad_()
-    # The bank of a call moves with its backward pass; gradcheck is to see one bank.
+    # A bank moves with the backward pass: each call gets its own, and a second pass over its graph rounds otherwise.
     accepted = torch.autograd.gradcheck(
-        lambda *given: spec.function(*remainder.copied(given)), args, raise_exception=False
+        lambda *given: spec.function(*remainder.copied(given)), args, raise_exception=False, nondet_tol=1e-12
     )
     slopes = read(spec)["numbers"]["slopes"]
     assert round(slopes["forward"], 2) == (2.0 if accepted else 1.0)
