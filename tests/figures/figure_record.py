@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,23 @@ HERE = Path(__file__).resolve().parent
 COMMAND = "python tests/figures/figure_record.py --out docs/records/figures"
 
 
-def measured(spec: FunctionSpec, folder: Path) -> dict[str, Any]:
-    """Return the record of a function; the names of the scripts are relative to the folder where it will be."""
-    remainder, slopes = taylor(spec)
+def here_and_now() -> dict[str, Any]:
+    """Return when and on what versions a run is made; once, before a written record changes the working tree."""
     known = provenance(load_profile("quick"), seed=0)
     kept = {key: known[key] for key in ("date", "commit", "gradspec", "torch", "python", "platform")}
+    return {**kept, "device": "cpu", "command": COMMAND}
+
+
+def measured(spec: FunctionSpec, folder: Path, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of a function; the names of the scripts are relative to the folder where it will be."""
+    remainder, slopes = taylor(spec)
     scripts = [HERE / name for name in ("figure_record.py", "function_curves.py", "taylor.py")]
     names = [Path(os.path.relpath(path, folder.resolve())).as_posix() for path in scripts]
     return {
         "schema": SCHEMA,
         "name": spec.name,
         "what": f"outputs and gradients of {spec.name} in float64, and its Taylor remainder",
-        "provenance": {**kept, "device": "cpu", "command": COMMAND},
+        "provenance": dict(made),
         "numbers": {"slopes": slopes},
         "figures": {**CURVES[spec.name](), "taylor": remainder},
         "sources": [
@@ -68,8 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
+    made = here_and_now()
     for spec in FUNCTIONS:
-        record = measured(spec, options.out or Path())
+        record = measured(spec, options.out or Path(), made)
         said = ", ".join(f"{label} {slope:.2f}" for label, slope in record["numbers"]["slopes"].items())
         print(f"{spec.name}: slopes of the Taylor remainder: {said}")
         if options.out:

@@ -64,7 +64,7 @@ def test_a_record_is_sealed_and_says_how_to_make_it_again(spec: FunctionSpec, sc
 
 @specs
 def test_what_is_measured_now_is_what_the_record_holds(spec: FunctionSpec, script: ModuleType) -> None:
-    record, now = read(spec), script.measured(spec, RECORDS)
+    record, now = read(spec), script.measured(spec, RECORDS, {})
     assert now.keys() == record.keys() - {"seal"}
     assert now["figures"].keys() == record["figures"].keys()
     for name in record["figures"]:
@@ -170,7 +170,7 @@ def test_a_gradient_that_is_not_declared_gives_another_slope(remainder: ModuleTy
 
 def test_a_changed_backward_pass_gives_other_curves(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradFactor, "backward", staticmethod(lambda ctx, v: (v, None)))
-    now, record = script.measured(GRAD_FACTOR, RECORDS), read(GRAD_FACTOR)
+    now, record = script.measured(GRAD_FACTOR, RECORDS, {}), read(GRAD_FACTOR)
     assert lines(now, "gradient")["gradient, f = 0.1"] == lines(record, "gradient")["gradient, f = 1"]
     assert now["numbers"]["slopes"] == pytest.approx({"forward": 2.0, "surrogate": 1.0}, abs=0.01)
 
