@@ -100,6 +100,7 @@ def serve(session: nox.Session) -> None:
     session.run("sphinx-autobuild", *options, *session.posargs, "docs", "build/html")
 
 
+@nox.session(default=False)
 def drift(session: nox.Session) -> None:
     """Make single wrong edits, in copies of the tree, and fail unless each is caught by what users run."""
     install(session, "docs", "test")

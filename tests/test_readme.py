@@ -1,5 +1,6 @@
 """The README is true: its Python runs, and its commands are sessions that exist."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -19,11 +20,18 @@ def test_the_python_of_the_readme_runs():
 
 
 def test_the_commands_of_the_readme_are_sessions():
-    sessions = re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE)
+    file = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    functions = [node for node in file.body if isinstance(node, ast.FunctionDef)]
+    sessions = [f.name for f in functions if any("nox.session" in ast.unparse(d) for d in f.decorator_list)]
     commands = re.findall(r"^python -m pip install nox && nox -s (\w+)$", README, re.MULTILINE)
+    named = re.findall(r"`(\w+)`", README.partition("`nox --list` shows the rest")[2].partition("\n\n")[0])
 
     assert commands == ["docs", "tests"]
-    assert set(commands) <= set(sessions)
+    assert named
+    assert {*commands, *named} <= set(sessions)
+    # What only takes a session is one, or a lost decorator hides it from everybody.
+    helpers = {"install", "needed", "a_site"}
+    assert {f.name for f in functions} - set(sessions) == helpers
 
 
 def test_the_pictures_of_the_readme_exist():

@@ -62,7 +62,7 @@ def _gradspec(words: list[str]) -> None:
 
 def _nox(words: list[str]) -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    if f"\ndef {words[2]}(session" not in noxfile:
+    if not re.search(rf"^@nox\.session.*\n(?:@nox\..*\n)*def {words[2]}\(session", noxfile, re.MULTILINE):
         raise UnrunError(f"noxfile.py has no session {words[2]!r}")
 
 
