@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).parents[1] / "peers"))
 from load import cut  # a script has its own folder on the path alone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
 SCHEMA = 1
 FILE = "brails/processors/foundation_classifier/lib/LinearAverage.py"
@@ -109,6 +109,23 @@ def measure(size: int, rounds: int, site: Path) -> dict[str, Any]:
     }
 
 
+def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the site draws of the measurements: memory and time by the rows of the bank."""
+
+    def figure(title: str, label: str, ways: Sequence[str], value: Callable[[Mapping[str, Any], str], float]) -> Any:
+        x = {"label": "rows of the bank", "scale": "log", "values": [row["rows"] for row in rows]}
+        lines = [{"label": way, "runs": [[round(value(row, way), 2) for row in rows]]} for way in ways]
+        return {"title": title, "x": x, "y": {"label": label, "scale": "log", "format": ",.1f"}, "lines": lines}
+
+    ways = ("ours", "published")
+    return {
+        "memory": figure("Memory beside the arguments", "MiB", ways, lambda row, way: row["extra_bytes"][way] / 2**20),
+        "time": figure(
+            "Time of loss and gradient", "ms", (*ways, "two products"), lambda row, way: row["median_ms"][way]
+        ),
+    }
+
+
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -138,6 +155,7 @@ def main() -> None:
         "dtype": "float32",
         "provenance": {**machine(), "load_before": load},
         "measurements": rows,
+        "figures": figures(rows),
     }
     for row in rows:
         times = ", ".join(f"{name} {ms:.1f} ms" for name, ms in row["median_ms"].items())

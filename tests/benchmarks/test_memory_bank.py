@@ -63,6 +63,17 @@ def test_record_shows_memory_that_does_not_grow():
 
 
 @needs_record
+def test_the_figures_show_the_measurements() -> None:
+    rows, figures = record()["measurements"], record()["figures"]
+    for name, kept, unit in (("memory", "extra_bytes", 2**20), ("time", "median_ms", 1)):
+        assert figures[name]["x"]["values"] == [row["rows"] for row in rows]
+        for line in figures[name]["lines"]:
+            (values,) = line["runs"]
+            assert values == pytest.approx([row[kept][line["label"]] / unit for row in rows], abs=0.005)
+    assert [len(figures[name]["lines"]) for name in ("memory", "time")] == [2, 3]
+
+
+@needs_record
 def test_record_shows_one_loss_and_one_gradient(row):
     assert row["apart"]["loss"] <= 1e-6
     assert row["apart"]["gradient"] <= 1e-5

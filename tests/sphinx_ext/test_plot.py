@@ -11,6 +11,8 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from gradspec.source import fingerprint
+from gradspec.sphinx_ext._plot_record import Axis, Figure, Line
+from gradspec.sphinx_ext._plot_svg import CHARACTER, WIDTH, svg
 from sphinx_ext.handmade import Built, Project, copied
 
 CONTRAST = 3.0
@@ -77,6 +79,14 @@ def test_a_logarithmic_axis_gives_each_decade_the_same_room(built: Built) -> Non
     assert (x2 - x1) == pytest.approx(2 * (x1 - x0), abs=0.2)
     assert (y1 - y2) == pytest.approx(2 * (y0 - y1), abs=0.2)
     assert {"1000", "10000", "100000", "1e+06"} <= {text.get_text() for text in figures(built)[1].select("text")}
+
+
+def test_a_long_number_under_the_last_tick_is_not_cut_off() -> None:
+    line = Line(label="a", x=(100.0, 100_000.0), runs=((0.0, 1.0),))
+    figure = Figure(title="t", x=Axis(label="elements", scale="log"), y=Axis(label="y"), lines=(line,))
+    texts = BeautifulSoup(svg(figure, "n"), "html.parser").select("text[text-anchor=middle]")
+    (last,) = (text for text in texts if text.get_text() == "100000")
+    assert float(str(last["x"])) + len("100000") * CHARACTER / 2 <= WIDTH
 
 
 def test_a_page_may_choose_a_logarithmic_axis(plots: Project) -> None:

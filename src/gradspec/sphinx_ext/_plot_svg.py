@@ -85,7 +85,10 @@ def _axes(
         yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{label}</text>'
     for at, value in zip(xs, x.ticks, strict=True):
         yield f'<line class="gradspec-tick" x1="{at:.1f}" y1="{base}" x2="{at:.1f}" y2="{base + 5}"/>'
-        yield f'<text x="{at:.1f}" y="{base + 18}" text-anchor="middle">{tick_label(value, figure.x)}</text>'
+        label = tick_label(value, figure.x)
+        # A long one under the last tick would be cut off at the edge.
+        middle = min(at, WIDTH - CHARACTER * len(label) / 2)
+        yield f'<text x="{middle:.1f}" y="{base + 18}" text-anchor="middle">{label}</text>'
     yield f'<line class="gradspec-tick" x1="{LEFT}" y1="{base}" x2="{end}" y2="{base}"/>'
     yield f'<text x="{(LEFT + end) / 2}" y="{height - 6}" text-anchor="middle">{escape(figure.x.label)}</text>'
     yield f'<text x="0" y="{top - 6}">{escape(figure.y.label)}</text>'
