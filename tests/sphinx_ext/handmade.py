@@ -107,6 +107,15 @@ def verdict(law: str, case: str, finding: Finding | None = None, spec: str = "sc
     )
 
 
+def normal(tree: str) -> str:
+    """Return a doctree without where the page stands, and without the marks that only one of the two parsers sets."""
+    for mark in ('source="', 'myst_version="'):
+        while mark in tree:
+            start = tree.index(mark)
+            tree = tree[:start] + tree[tree.index('"', start + len(mark)) + 1 :]
+    return "\n".join(line.rstrip(" >") for line in tree.splitlines())
+
+
 def breaking(made: Report, law: str = "vjp", message: str = "off by a sign") -> Report:
     """Return the report with one broken law."""
     bad = verdict(law, "factor 2", Finding(status=Status.BROKEN, message=message))

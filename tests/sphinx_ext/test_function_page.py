@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 from gradspec.law import Finding, Status
 from gradspec.report import Report, Source, write_record
-from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, report, verdict
+from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, report, verdict
 
 REST = """\
 Scale
@@ -156,15 +156,6 @@ def test_markdown_and_rest_make_the_same_doctree(project: Project) -> None:
     rest = project.doctree("index").pformat()
     assert normal(rest) == normal(markdown)
     assert "formula" in rest
-
-
-def normal(tree: str) -> str:
-    """Leave out where the page stands, and the marks that only one of the two parsers sets."""
-    for mark in ('source="', 'myst_version="'):
-        while mark in tree:
-            start = tree.index(mark)
-            tree = tree[:start] + tree[tree.index('"', start + len(mark)) + 1 :]
-    return "\n".join(line.rstrip(" >") for line in tree.splitlines())
 
 
 def test_a_difference_shows_what_the_record_of_the_peers_found(project: Project) -> None:

@@ -11,6 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
+from gradspec.sphinx_ext._domain import note_object
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, code, paragraph, table
 from gradspec.sphinx_ext._plot_record import read_experiment
@@ -34,13 +35,14 @@ class AuditDirective(SphinxDirective):
             if name not in found:
                 message = f"{path} holds no audit {name!r} (it holds: {', '.join(found) or 'none'})"
                 return self._not_measured(GradspecWarning.UNKNOWN, message)
-            return list(_rendered(found[name], record["provenance"]))
+            head, *rest = _rendered(found[name], record["provenance"])
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"audit {name!r}: {error}")
         except (KeyError, TypeError, ValueError) as error:
             return self._not_measured(
                 GradspecWarning.RECORD, f"{path} holds no audits ({type(error).__name__}: {error})"
             )
+        return [note_object(self, "record", f"{path.stem} {name}", head), head, *rest]
 
     def _not_measured(self, kind: GradspecWarning, message: str) -> list[nodes.Node]:
         warn(kind, message, self.get_location())
@@ -49,7 +51,7 @@ class AuditDirective(SphinxDirective):
         return [paragraph(badge(Status.NOT_MEASURED))]
 
 
-def _rendered(audit: Mapping[str, Any], provenance: Mapping[str, Any]) -> Iterator[nodes.Node]:
+def _rendered(audit: Mapping[str, Any], provenance: Mapping[str, Any]) -> Iterator[nodes.Element]:
     yield paragraph(f"`{audit['target'].rpartition(':')[2]}` of {audit['package']} {audit['version']}:")
     yield code(audit["command"], "sh")
     yield table(["Law", "Verdict", "What was found"], map(_row, audit["findings"]))

@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._domain import domain_of
+from gradspec.sphinx_ext._domain import domain_of, note_object
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
@@ -34,22 +34,23 @@ class BenchmarkDirective(SphinxDirective):
         domain_of(self.env).note_pattern(pattern, paths)
         if not paths:
             return [self._not_measured(f"there is no record {pattern}: measure it, or take the directive out")]
-        return [self._section(path) for path in paths]
+        return [node for path in paths for node in self._section(path)]
 
-    def _section(self, path: Path) -> nodes.Node:
+    def _section(self, path: Path) -> list[nodes.Node]:
         self.env.note_dependency(path)
         try:
             record = read_experiment(path)
             content = list(_content(record))
         except RecordError as error:
-            return self._not_measured(str(error))
+            return [self._not_measured(str(error))]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            return self._not_measured(f"{path} is not the record of a benchmark ({type(error).__name__}: {error})")
+            message = f"{path} is not the record of a benchmark ({type(error).__name__}: {error})"
+            return [self._not_measured(message)]
         title = _words(str(record["name"]))
         section = nodes.section("", nodes.title("", title[:1].upper() + title[1:]), *content)
         section["ids"] = [nodes.make_id(f"benchmark-{record['name']}")]
         self.state.document.note_explicit_target(section, section)
-        return section
+        return [note_object(self, "benchmark", str(record["name"]), section), section]
 
     def _not_measured(self, message: str) -> nodes.Node:
         warn(GradspecWarning.RECORD, message, self.get_location())

@@ -1,4 +1,4 @@
-"""The domain `gradspec`: which functions and laws have a page, and the records that the pages are made of."""
+"""The domain `gradspec`: what the pages show, by kind and name, and the records that they are made of."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
-from sphinx.domains import Domain, ObjType
+from sphinx import addnodes
+from sphinx.domains import Domain, Index, ObjType
 from sphinx.roles import XRefRole
-from sphinx.util.nodes import make_refnode
+from sphinx.util.nodes import make_id, make_refnode
 
 from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._objects import OBJECTS, SPEC_ROLES, ObjectIndex
 from gradspec.sphinx_ext._records import Records, read_records
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 if TYPE_CHECKING:
-    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
+    from sphinx.util.docutils import SphinxDirective
 
 NAME = "gradspec"
-#: Roles that link to a spec of one kind alone.
-SPEC_ROLES = ("function", "module", "text")
 
 
 class GradspecDomain(Domain):
-    """The documented specs and laws, by name."""
+    """The documented specs and laws, and what else is shown, by name."""
 
     name = NAME
     label = "gradspec"
     object_types: ClassVar[dict[str, ObjType]] = {
-        "spec": ObjType("spec", "spec", *SPEC_ROLES),
-        "law": ObjType("law", "law"),
+        kind: ObjType(kind, kind, *shown.roles) for kind, shown in OBJECTS.items()
     }
-    roles: ClassVar[dict[str, Any]] = {role: XRefRole(warn_dangling=True) for role in ("spec", "law", *SPEC_ROLES)}
+    roles: ClassVar[dict[str, Any]] = {role: XRefRole(warn_dangling=True) for role in (*OBJECTS, *SPEC_ROLES)}
+    indices: ClassVar[list[type[Index]]] = [ObjectIndex]
     #: kind -> name -> (page, anchor)
     initial_data: ClassVar[dict[str, Any]] = {**{kind: {} for kind in object_types}, "patterns": {}}
-    data_version = 2
+    data_version = 3
 
     def __init__(self, env: BuildEnvironment) -> None:
         super().__init__(env)
@@ -46,7 +46,7 @@ class GradspecDomain(Domain):
         self.records = Records()
 
     def note(self, kind: str, name: str, anchor: str) -> None:
-        """Note that the current page documents a spec or a law."""
+        """Note that the current page shows a spec, a law or another object."""
         self.data[kind][name] = (self.env.current_document.docname, anchor)
 
     def note_pattern(self, pattern: Path, found: list[Path]) -> None:
@@ -92,11 +92,11 @@ class GradspecDomain(Domain):
         builder: Builder,
         typ: str,
         target: str,
-        node: pending_xref,
+        node: addnodes.pending_xref,
         contnode: nodes.Element,
     ) -> nodes.reference | None:
-        """Link to the page of a spec or a law."""
-        kind = "law" if typ == "law" else "spec"
+        """Link to where an object is shown."""
+        kind = "spec" if typ in SPEC_ROLES else typ
         if target not in self.data[kind] or (typ in SPEC_ROLES and self.records.kind_of(target) != typ):
             return None
         docname, anchor = self.data[kind][target]
@@ -108,7 +108,7 @@ class GradspecDomain(Domain):
         fromdocname: str,
         builder: Builder,
         target: str,
-        node: pending_xref,
+        node: addnodes.pending_xref,
         contnode: nodes.Element,
     ) -> list[tuple[str, nodes.reference]]:
         """Nothing: a law's name is too common a word for the role `any`."""
@@ -145,6 +145,27 @@ def domain_of(env: BuildEnvironment) -> GradspecDomain:
     domain = env.domains[NAME]
     assert isinstance(domain, GradspecDomain)
     return domain
+
+
+def note_object(directive: SphinxDirective, kind: str, name: str, node: nodes.Element) -> addnodes.index:
+    """Note that a node of the current page shows an object: it gets an anchor, and an entry in the general index.
+
+    Args:
+        directive: that makes the node.
+        kind: one of `OBJECTS`.
+        name: by which a role links to it.
+        node: that shows it; an id that it has is the anchor.
+
+    Returns:
+        The entry, which goes before the node.
+    """
+    document = directive.state.document
+    if not node["ids"]:
+        node["ids"] = [make_id(directive.env, document, kind, name)]
+    document.set_id(node)
+    anchor = node["ids"][0]
+    domain_of(directive.env).note(kind, name, anchor)
+    return addnodes.index(entries=[("single", f"{name} ({OBJECTS[kind].label})", anchor, "", None)])
 
 
 def records_for_page(env: BuildEnvironment) -> Records:

@@ -11,6 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.selftest._record import Matrix, Subject, read_matrix
+from gradspec.sphinx_ext._domain import note_object
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import source_files
@@ -45,10 +46,11 @@ class KillMatrixDirective(SphinxDirective):
         for subject in matrix.faults if is_about_this else ():
             warn(GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}", self.get_location())
             self.env.note_reread()
-        return list(_page(matrix, is_about_this))
+        head, *rest = _page(matrix, is_about_this)
+        return [note_object(self, "kill-matrix", path.stem, head), head, *rest]
 
 
-def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Node]:
+def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Element]:
     facts = matrix.provenance
     date = str(facts.get("date", "an unknown date"))[:10]
     if not is_about_this:

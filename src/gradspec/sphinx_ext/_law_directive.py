@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
-from gradspec.sphinx_ext._domain import domain_of, records_for_page
+from gradspec.sphinx_ext._domain import note_object, records_for_page
 from gradspec.sphinx_ext._links import law_link, spec_link
 from gradspec.sphinx_ext._nodes import Cell, formula, paragraph, span, table
 from gradspec.sphinx_ext._records import Record, Records
@@ -28,11 +27,10 @@ class LawDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the page."""
-        domain, records = domain_of(self.env), records_for_page(self.env)
+        records = records_for_page(self.env)
         name = self.arguments[0].strip()
         place = nodes.container(classes=["gradspec-law"], ids=[f"law-{name}"])
-        domain.note("law", name, f"law-{name}")
-        index = addnodes.index(entries=[("single", f"{name} (law)", f"law-{name}", "", None)])
+        index = note_object(self, "law", name, place)
         law = records.of_law(name)
         if law is None:
             self.env.note_reread()

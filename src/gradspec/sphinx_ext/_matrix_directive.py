@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import judges
-from gradspec.sphinx_ext._domain import records_for_page
+from gradspec.sphinx_ext._domain import note_object, records_for_page
 from gradspec.sphinx_ext._evidence import measured_line
 from gradspec.sphinx_ext._links import law_link, spec_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
@@ -27,19 +27,24 @@ class MatrixDirective(SphinxDirective):
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
+        shown: list[nodes.Node] = []
+        for kind, head, rows in _matrices(records):
+            matrix = table(head, rows, "gradspec-matrix")
+            shown += [note_object(self, "matrix", kind, matrix), matrix]
         return [
-            *(table(*matrix, "gradspec-matrix") for matrix in _matrices(records)),
+            *shown,
             *(paragraph(line, classes=["gradspec-detail"]) for line in lines),
         ]
 
 
-def _matrices(records: Records) -> Iterator[tuple[list[Cell], list[list[Cell]]]]:
-    """Yield the head and the rows of a table for each kind of spec: each kind has laws of its own."""
+def _matrices(records: Records) -> Iterator[tuple[str, list[Cell], list[list[Cell]]]]:
+    """Yield the kind, the head and the rows of a table for each kind of spec: each kind has laws of its own."""
     kinds: dict[str, list[str]] = {}
     for spec in records.specs:
         kinds.setdefault(records.kind_of(spec), []).append(spec)
     for kind, specs in kinds.items():
-        yield ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)], list(_rows(records, kind, specs))
+        head: list[Cell] = ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)]
+        yield kind, head, list(_rows(records, kind, specs))
 
 
 def _rows(records: Records, kind: str, specs: list[str]) -> Iterator[list[Cell]]:

@@ -24,11 +24,13 @@ class Page:
     inherited: bool
 
 
+DIFFERENCES = "Differences from published implementations"
+
 MEASURED: tuple[Section, ...] = (
     ("Errors", _evidence.errors),
     ("Examples", _evidence.examples),
     ("Laws", _evidence.laws),
-    ("Differences from published implementations", _differences.differences),
+    (DIFFERENCES, _differences.differences),
 )
 #: After the members, on every page.
 AFTER: tuple[Section, ...] = (("References", _semantics.references), ("Provenance", _evidence.provenance))

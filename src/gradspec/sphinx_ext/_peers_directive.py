@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import judges
-from gradspec.sphinx_ext._domain import records_for_page
+from gradspec.sphinx_ext._domain import note_object, records_for_page
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import Record, Records
@@ -23,7 +23,13 @@ class PeersDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
         records = records_for_page(self.env)
-        rows = [row for record in records.committed for row in _rows(record)]
+        rows: list[list[Cell]] = []
+        entries: list[nodes.Node] = []
+        for record in records.committed:
+            for name, row in _rows(record):
+                shown = nodes.literal("", name)
+                entries.append(note_object(self, "peer", name, shown))
+                rows.append([row[0], shown, *row[1:]])
         if not rows:
             where = "no record in `gradspec_committed_records` holds the packages that it measured"
             warn(GradspecWarning.RECORD, f"{where}: make one", self.get_location())
@@ -31,16 +37,17 @@ class PeersDirective(SphinxDirective):
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]
         head: list[Cell] = ["Package", "Class", "Laws that it breaks, with the number of cases", "Other laws"]
-        return [table(head, rows, "gradspec-peers"), *_measured(records)]
+        return [*entries, table(head, rows, "gradspec-peers"), *_measured(records)]
 
 
-def _rows(record: Record) -> Iterator[list[Cell]]:
+def _rows(record: Record) -> Iterator[tuple[str, list[Cell]]]:
+    """Yield the name of each published class, and what stands before and behind it in its row."""
     packages: Mapping[str, str] = record.report.provenance.get("packages", {})
     for name in record.report.sheets if packages else ():
         # The import name of espnet is espnet2.
         found = [f"{package} {version}" for package, version in packages.items() if name.startswith(package)]
         broken, others = _found(record, name)
-        yield [found[0] if found else "unknown", nodes.literal("", name), broken, others]
+        yield name, [found[0] if found else "unknown", broken, others]
 
 
 def _found(record: Record, name: str) -> tuple[Cell, Cell]:

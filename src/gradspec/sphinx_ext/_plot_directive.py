@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
+from gradspec.sphinx_ext._domain import note_object
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._plot_record import Figure, Line, figure_of, read_experiment, sources_of
 from gradspec.sphinx_ext._plot_svg import svg
@@ -53,8 +54,10 @@ class CurvesDirective(SphinxDirective):
         stale = not all(map(is_current, sources))
         head, rows = _numbers(figure)
         facts = " ".join(_facts(record.get("provenance", {}), figure, stale=stale))
+        shown = self._figure(figure, f"{path.stem}-{name}")
         return [
-            self._figure(figure, f"{path.stem}-{name}"),
+            note_object(self, "record", f"{path.stem} {name}", shown),
+            shown,
             table(head, rows, "gradspec-numbers"),
             paragraph(facts, classes=["gradspec-detail"]),
         ]

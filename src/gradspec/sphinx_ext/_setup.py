@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
@@ -17,6 +18,7 @@ from gradspec.sphinx_ext import (
     _math,
     _plot,
     _summary,
+    _viewcode,
 )
 from gradspec.sphinx_ext._audit_directive import AuditDirective
 from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
@@ -26,11 +28,28 @@ from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
 from gradspec.sphinx_ext._pages import PAGES
 from gradspec.sphinx_ext._peers_directive import PeersDirective
+from gradspec.sphinx_ext._plot_directive import CurvesDirective
+from gradspec.sphinx_ext._plot_number import NumberRole
 from gradspec.sphinx_ext._spec_directive import SpecDirective
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import SphinxDirective, SphinxRole
     from sphinx.util.typing import ExtensionMetadata
+
+DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
+    **{f"gradspec-{kind}": SpecDirective for kind in PAGES},
+    "gradspec-audit": AuditDirective,
+    "gradspec-benchmark": BenchmarkDirective,
+    "gradspec-curves": CurvesDirective,
+    "gradspec-graph": GraphDirective,
+    "gradspec-kill-matrix": KillMatrixDirective,
+    "gradspec-law": LawDirective,
+    "gradspec-matrix": MatrixDirective,
+    "gradspec-peers": PeersDirective,
+}
+#: Roles that are no links; the domain has those.
+ROLES: Mapping[str, type[SphinxRole]] = {"number": NumberRole}
 
 #: Moves when a pickled environment of the former form can no longer be read.
 ENV_VERSION = 1
@@ -49,13 +68,9 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _plot.setup(app)
     _summary.setup(app)
     _llms.setup(app)
-    for kind in PAGES:
-        app.add_directive(f"gradspec-{kind}", SpecDirective)
-    app.add_directive("gradspec-audit", AuditDirective)
-    app.add_directive("gradspec-graph", GraphDirective)
-    app.add_directive("gradspec-law", LawDirective)
-    app.add_directive("gradspec-matrix", MatrixDirective)
-    app.add_directive("gradspec-benchmark", BenchmarkDirective)
-    app.add_directive("gradspec-peers", PeersDirective)
-    app.add_directive("gradspec-kill-matrix", KillMatrixDirective)
+    _viewcode.setup(app)
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
+    for name, role in ROLES.items():
+        app.add_role_to_domain(_domain.NAME, name, role())
     return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

@@ -12,10 +12,10 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.sphinx_ext import _semantics
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._divergence import divergences
-from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, records_for_page
+from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, note_object, records_for_page
 from gradspec.sphinx_ext._inherited import inherited
 from gradspec.sphinx_ext._nodes import paragraph
-from gradspec.sphinx_ext._pages import AFTER, PAGES
+from gradspec.sphinx_ext._pages import AFTER, DIFFERENCES, PAGES
 from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._view import View, load
@@ -57,7 +57,8 @@ class SpecDirective(SphinxDirective):
         sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
         sections.append(self._section(view.name, "Members", self._members(view)))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
-        return [*head, *(section for section in sections if section is not None)]
+        shown = [section for section in sections if section is not None]
+        return [*head, *(node for section in shown for node in self._noted(view.name, section))]
 
     @property
     def kind(self) -> str:
@@ -103,6 +104,11 @@ class SpecDirective(SphinxDirective):
             return own
         rest = inherited(cls, view.target, self.env.domains.python_domain) if isinstance(cls, type) else []
         return [*own, *rest]
+
+    def _noted(self, spec: str, section: nodes.section) -> list[nodes.Node]:
+        if section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):
+            return [section]
+        return [note_object(self, "differences", spec, section), section]
 
     def _section(self, spec: str, title: str, content: Iterable[nodes.Node]) -> nodes.section | None:
         children = list(content)
