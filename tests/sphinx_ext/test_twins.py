@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sphinx_ext.handmade import Built, copied
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TWIN = """\
 # A page with \\<everything>
@@ -128,3 +132,13 @@ def test_an_incremental_build_keeps_the_list(tmp_path_factory: pytest.TempPathFa
     assert "Other words" in twin(again, "alone")
     text = (again.folder / "llms.txt").read_text(encoding="utf-8")
     assert text == LIST.replace("A sentence of seven words about one thing.", "Other words than those before.")
+
+
+def test_a_page_that_sphinx_makes_itself_has_no_twin_to_link(tmp_path: Path) -> None:
+    project = copied("test-twins", tmp_path)
+    with (project.source / "alone.md").open("a", encoding="utf-8") as page:
+        page.write("\nSee the {ref}`index <genindex>`.\n")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    twin = (built.folder / "alone.html.md").read_text(encoding="utf-8")
+    assert "See the [index](genindex.html)." in twin

@@ -5,6 +5,7 @@ The form is that of https://llmstxt.org: a twin has the address of its page with
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,14 @@ def _write_twin(
     suffix = app.builder.out_suffix  # type: ignore[attr-defined]
     path = Path(app.outdir) / f"{pagename}{suffix}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(doctree, lambda address: twin_address(address, suffix)), encoding="utf-8")
+
+    def link(address: str) -> str:
+        # Sphinx makes the indices and the pages of source code itself: they have no twin.
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(pagename), address.partition("#")[0]))
+        made = target.endswith(suffix) and target.removesuffix(suffix) not in app.env.all_docs
+        return address if made else twin_address(address, suffix)
+
+    path.write_text(markdown(doctree, link), encoding="utf-8")
     alternate = f'<link rel="alternate" type="text/markdown" title="Markdown" href="{path.name}">'
     context["metatags"] = f"{context.get('metatags', '')}\n{alternate}"
 
