@@ -63,8 +63,8 @@ def laws(view: View) -> Iterator[nodes.Node]:
             rows.append([_sentence(family)])
         stale = view.record.is_stale(view.name, name)
         statement = nodes.math(law["statement"], law["statement"])
-        rows.append([law_link(name), statement, summary(view.verdicts(name), stale=stale)])
-    yield table(["Law", "Statement", "Verdict"], rows, "gradspec-laws")
+        rows.append([[paragraph(law_link(name)), paragraph(statement)], summary(view.verdicts(name), stale=stale)])
+    yield table(["Law", "Verdict"], rows, "gradspec-laws")
 
 
 def provenance(view: View) -> Iterator[nodes.Node]:
