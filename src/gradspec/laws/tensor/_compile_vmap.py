@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, resembling
+from gradspec.laws.tensor._call import Inputs, outputs, resembling
 from gradspec.laws.tensor._compare import compare
 from gradspec.laws.tensor._reference import reference
 from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, tracing_backend, weighted, weights
@@ -27,24 +27,24 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     v = weights(trial, inputs)
-    loss = weighted(frozen(trial.spec.function, inputs), v)
+    function = frozen(trial.spec.function, inputs)
+    loss = weighted(function, v)
     places = tuple(range(len(inputs.wrt)))
 
-    def one(*tensors: Tensor) -> tuple[Tensor, ...]:
-        if not trial.spec.supports.func_grad:
-            return (loss(*tensors),)
-        gradients, value = torch.func.grad_and_value(loss, argnums=places)(*tensors)
-        return (value, *gradients)
+    def one(*tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        gradients = torch.func.grad(loss, argnums=places)(*tensors) if trial.spec.supports.func_grad else ()
+        return outputs(function(*tensors)), gradients
 
     elements = (inputs.tensors(), resembling(inputs.tensors(), trial.seed + 1))
     torch._dynamo.reset()
     compiled = torch.compile(torch.vmap(one), fullgraph=True, backend=tracing_backend(trial))
-    value, *got = compiled(*(torch.stack(column) for column in zip(*elements, strict=True)))
+    values, got = compiled(*(torch.stack(column) for column in zip(*elements, strict=True)))
     for k, element in enumerate(elements):
         row = Inputs({**inputs.values, **dict(zip(inputs.wrt, element, strict=True))}, inputs.wrt)
-        expected = weighted(frozen(reference(trial.spec), row), v)(*element)
-        if (finding := compare(trial, f"weighted value {k} under {WAY}", value[k], expected)) is not HOLDS:
-            return finding
+        right = outputs(frozen(reference(trial.spec), row)(*element))
+        for value, expected in zip(values, right, strict=True):
+            if (finding := compare(trial, f"value {k} under {WAY}", value[k], expected)) is not HOLDS:
+                return finding
         if got:
             likely = "the custom gradient is dropped silently: the plain derivative of forward is applied"
             mine = tuple(g[k] for g in got)

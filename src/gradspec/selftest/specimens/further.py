@@ -185,7 +185,7 @@ enter(
     "another_value_under_compile",
     SCALE.for_(_another_value_under_compile, name="x"),
     compile=r"value under torch.compile .*differs",
-    compile_vmap=r"weighted value 0 under torch.compile of torch.vmap differs",
+    compile_vmap=r"value 0 under torch.compile of torch.vmap differs",
 )
 enter("no_example", replace(SCALE, documents=(NoExample,)), examples=r"the docstring has no example")
 enter(
