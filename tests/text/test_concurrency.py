@@ -252,9 +252,17 @@ def test_a_timeout_undoes_all(kind) -> None:
     assert [x.grad for x in leaves] == [None] * 16
 
 
+@pytest.fixture
+def interruptible():
+    """Listen to Ctrl-C, which a shell has its background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("limit", [1, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_undoes_all(kind, limit) -> None:
+def test_ctrl_c_undoes_all(kind, limit, interruptible) -> None:
     DELAY["of"] = lambda: 0.05
     leaves, total = branches(kind)
 
