@@ -306,4 +306,4 @@ def test_an_interrupt_ends_the_run_and_its_children():
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
         verify([SCALE], [BY_NAME["primal"], BY_NAME["vjp"]], jobs=2, progress=interrupt)
-    assert set(multiprocessing.active_children()) == before
+    assert set(multiprocessing.active_children()) <= before  # a child of another test may have ended meanwhile
