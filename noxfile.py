@@ -20,6 +20,9 @@ BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
 KILL_MATRIX = "docs/records/kill_matrix.json"
+#: The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
+CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
+BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_calls", "text_engine")
@@ -66,9 +69,8 @@ def types(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Verify all specs, write the record, build the site with warnings as errors, test what was built."""
     install(session, "docs", "test")
-    # The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
-    session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
-    session.run("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
+    session.run(*CHECK)
+    session.run(*BUILD_SITE)
     session.run("pytest", "-q", "tests/site", env={"GRADSPEC_SITE": "build/html", "GRADSPEC_SITE_REQUIRED": "1"})
     session.log(f"open {(BUILD / 'html' / 'index.html').as_uri()}")
 
@@ -104,7 +106,7 @@ def serve(session: nox.Session) -> None:
 def drift(session: nox.Session) -> None:
     """Make single wrong edits, in copies of the tree, and fail unless each is caught by what users run."""
     install(session, "docs", "test")
-    session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
+    session.run(*CHECK)
     session.run("pytest", "-n", "2", "tests/drift", *session.posargs, env={"GRADSPEC_DRIFT": SITE_RECORD, **ONE_THREAD})
 
 
@@ -192,8 +194,8 @@ def a_site(session: nox.Session, *groups: str) -> str:
     """Return the folder of the site that `nox -s docs` built; build one where there is none."""
     install(session, "docs", *groups)
     if not (BUILD / "html" / "index.html").is_file():
-        session.run("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
-        session.run("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
+        session.run(*CHECK)
+        session.run(*BUILD_SITE)
     return "build/html"
 
 

@@ -16,7 +16,7 @@ from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, code, paragraph, table
 from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 
 class AuditDirective(SphinxDirective):
@@ -45,9 +45,7 @@ class AuditDirective(SphinxDirective):
         return [note_object(self, "record", f"{path.stem} {name}", head), head, *rest]
 
     def _not_measured(self, kind: GradspecWarning, message: str) -> list[nodes.Node]:
-        warn(kind, message, self.get_location())
-        # Sphinx does not repeat the warnings of a page that it does not read again.
-        self.env.note_reread()
+        warn_each_build(self, kind, message)
         return [paragraph(badge(Status.NOT_MEASURED))]
 
 

@@ -15,7 +15,7 @@ from gradspec.sphinx_ext._domain import domain_of, note_object
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 #: What a record holds beside its settings.
 _OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures", "seal")
@@ -53,9 +53,7 @@ class BenchmarkDirective(SphinxDirective):
         return [note_object(self, "benchmark", str(record["name"]), section), section]
 
     def _not_measured(self, message: str) -> nodes.Node:
-        warn(GradspecWarning.RECORD, message, self.get_location())
-        # Sphinx does not repeat the warnings of a page that it does not read again.
-        self.env.note_reread()
+        warn_each_build(self, GradspecWarning.RECORD, message)
         return paragraph(badge(Status.NOT_MEASURED))
 
 

@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.sphinx_ext._graph_svg import svg
 from gradspec.sphinx_ext._nodes import code
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.text import mermaid, tree
 
 
@@ -36,8 +36,7 @@ class GraphDirective(SphinxDirective):
             lines, flowchart = tree(variable), mermaid(variable)
         except Exception as error:  # it is the page's own code, which may raise anything
             message = f"the graph of {self.arguments[0]} cannot be drawn: {type(error).__name__}: {error}"
-            warn(GradspecWarning.IMPORT, message, self.get_location())
-            self.env.note_reread()
+            warn_each_build(self, GradspecWarning.IMPORT, message)
             return [code(source, "python")]
         folded = f"<details><summary>As Mermaid</summary><pre>{escape(flowchart)}</pre></details>"
         return [

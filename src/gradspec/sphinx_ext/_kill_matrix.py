@@ -17,7 +17,7 @@ from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._staleness import is_current
 from gradspec.sphinx_ext._verdicts import badge
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 
 class KillMatrixDirective(SphinxDirective):
@@ -35,8 +35,7 @@ class KillMatrixDirective(SphinxDirective):
         try:
             matrix = read_matrix(path)
         except RecordError as error:
-            warn(GradspecWarning.RECORD, str(error), self.get_location())
-            self.env.note_reread()
+            warn_each_build(self, GradspecWarning.RECORD, str(error))
             return [paragraph(badge(Status.NOT_MEASURED))]
         for source in matrix.sources.values():
             for file in source_files(source):
@@ -44,8 +43,7 @@ class KillMatrixDirective(SphinxDirective):
         is_about_this = all(map(is_current, matrix.sources.values()))
         # Of an older source the page says so: an edit does not fail the build before the record is made again.
         for subject in matrix.faults if is_about_this else ():
-            warn(GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}", self.get_location())
-            self.env.note_reread()
+            warn_each_build(self, GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}")
         head, *rest = _page(matrix, is_about_this)
         return [note_object(self, "kill-matrix", path.stem, head), head, *rest]
 

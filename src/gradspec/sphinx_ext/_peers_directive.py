@@ -14,7 +14,7 @@ from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import Record, Records
 from gradspec.sphinx_ext._verdicts import badge, overall
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 
 class PeersDirective(SphinxDirective):
@@ -32,9 +32,7 @@ class PeersDirective(SphinxDirective):
                 rows.append([row[0], shown, *row[1:]])
         if not rows:
             where = "no record in `gradspec_committed_records` holds the packages that it measured"
-            warn(GradspecWarning.RECORD, f"{where}: make one", self.get_location())
-            # Sphinx does not repeat the warnings of a page that it does not read again.
-            self.env.note_reread()
+            warn_each_build(self, GradspecWarning.RECORD, f"{where}: make one")
             return [paragraph(badge(Status.NOT_MEASURED))]
         head: list[Cell] = ["Package", "Class", "Laws that it breaks, with the number of cases", "Other laws"]
         return [*entries, table(head, rows, "gradspec-peers"), *_measured(records)]

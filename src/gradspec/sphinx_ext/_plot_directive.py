@@ -19,7 +19,7 @@ from gradspec.sphinx_ext._plot_svg import svg
 from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._staleness import is_current
 from gradspec.sphinx_ext._verdicts import badge
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 #: The table shows at most so many points, spread evenly, the first and the last among them.
 ROWS = 6
@@ -77,9 +77,7 @@ class CurvesDirective(SphinxDirective):
         return made
 
     def _not_measured(self, kind: GradspecWarning, message: str) -> list[nodes.Node]:
-        warn(kind, message, self.get_location())
-        # Sphinx does not repeat the warnings of a page that it does not read again.
-        self.env.note_reread()
+        warn_each_build(self, kind, message)
         return [paragraph(badge(Status.NOT_MEASURED)), *self.parse_content_to_nodes()]
 
 

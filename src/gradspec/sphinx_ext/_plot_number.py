@@ -11,7 +11,7 @@ from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._plot_record import number_of, read_experiment
 from gradspec.sphinx_ext._verdicts import badge
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 
 class NumberRole(SphinxRole):
@@ -36,7 +36,5 @@ class NumberRole(SphinxRole):
         return [nodes.Text(text)], []
 
     def _not_measured(self, kind: GradspecWarning, message: str) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        warn(kind, message, self.get_location())
-        # Sphinx does not repeat the warnings of a page that it does not read again.
-        self.env.note_reread()
+        warn_each_build(self, kind, message)
         return [badge(Status.NOT_MEASURED)], []

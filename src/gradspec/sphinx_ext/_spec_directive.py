@@ -19,7 +19,7 @@ from gradspec.sphinx_ext._pages import AFTER, DIFFERENCES, PAGES
 from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._view import View, load
-from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 if TYPE_CHECKING:
     from docutils.parsers.rst.states import RSTState
@@ -52,7 +52,7 @@ class SpecDirective(SphinxDirective):
             self.env.note_dependency(file)
         found = list(divergences(view))
         for kind, message in found:
-            self._diverges(kind, message)
+            warn_each_build(self, kind, message)
         head = self._head(view, domain)
         sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
         sections.append(self._section(view.name, "Members", self._members(view)))
@@ -68,18 +68,14 @@ class SpecDirective(SphinxDirective):
     def _without_record(self, name: str) -> list[nodes.Node]:
         records = domain_of(self.env).records
         held = ", ".join(spec for spec in records.specs if records.kind_of(spec) == self.kind)
-        self._diverges(
+        warn_each_build(
+            self,
             GradspecWarning.UNKNOWN,
             f"no record of this build holds the {self.kind} {name!r} (it holds: {held or 'nothing'}): "
             "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records",
         )
         unknown = paragraph(nodes.literal("", name), ": ", badge(Status.NOT_MEASURED), ".")
         return [nodes.admonition("", nodes.title("", "Not measured"), unknown), *self.parse_content_to_nodes()]
-
-    def _diverges(self, kind: GradspecWarning, message: str) -> None:
-        warn(kind, message, self.get_location())
-        # Sphinx does not repeat the warnings of a page that it does not read again.
-        self.env.note_reread()
 
     def _head(self, view: View, domain: GradspecDomain) -> list[nodes.Node]:
         described = _semantics.signature(view)
@@ -100,7 +96,9 @@ class SpecDirective(SphinxDirective):
         try:
             cls = load(view.target)
         except Exception as error:  # an import runs the project's code, which may raise anything
-            self._diverges(GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}")
+            warn_each_build(
+                self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
+            )
             return own
         rest = inherited(cls, view.target, self.env.domains.python_domain) if isinstance(cls, type) else []
         return [*own, *rest]

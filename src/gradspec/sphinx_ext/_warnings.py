@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sphinx.util import logging
+
+if TYPE_CHECKING:
+    from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 logger = logging.getLogger(__name__)
 
@@ -46,3 +49,12 @@ def warn(kind: GradspecWarning, message: str, location: Any = None) -> None:
         location: the page, as Sphinx takes it.
     """
     logger.warning(message, type="gradspec", subtype=kind.value, location=location)
+
+
+def warn_each_build(page: SphinxDirective | SphinxRole, kind: GradspecWarning, message: str) -> None:
+    """Warn where a directive or a role stands, in this build and in each one after it.
+
+    Sphinx does not repeat the warnings of a page that it does not read again, so the page is read again.
+    """
+    warn(kind, message, page.get_location())
+    page.env.note_reread()
