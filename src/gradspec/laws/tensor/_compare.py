@@ -60,6 +60,12 @@ def compare_all(trial: AnyTrial, what: str, got: Mapping[str, Any], expected: Ma
     return HOLDS
 
 
+def largest(tensor: Tensor) -> float:
+    """Return the largest absolute value, of those that are finite."""
+    size = tensor.detach().abs()
+    return float(size[size.isfinite()].max()) if bool(size.isfinite().any()) else 0.0
+
+
 def describe(value: Any) -> str:
     """Return a value as a message shows it: a tensor as `float64[3, 4]`."""
     if isinstance(value, Tensor):
@@ -81,9 +87,9 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         rtol = trial.profile.rtol if got.dtype in (torch.float64, torch.complex128) else 8 * rounding
         error = (got - expected).abs()
         size = expected.abs()
-        largest = size.max()
+        top = size.max()
         # The usual end, without a look at infinities: next to one every bound is infinite.
-        if largest.isfinite() and bool((error <= (rtol * size).add_(8 * rounding * largest)).all()):
+        if top.isfinite() and bool((error <= (rtol * size).add_(8 * rounding * top)).all()):
             return HOLDS
         same = (got == expected) | (got.isnan() & expected.isnan())
         finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor._call import Inputs, differentiable, like, outputs
-from gradspec.laws.tensor._compare import compare
+from gradspec.laws.tensor._compare import compare, largest
 from gradspec.laws.tensor._reference import reference
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
@@ -46,8 +46,8 @@ def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, ex
     """Whether a derivative is off by no more than rounding explains, where the comparison asks for more digits."""
     if got is None or expected is None or got.shape != expected.shape:
         return False
-    error = _largest(got - expected)
-    if name.startswith("fourth") and error <= TERMS * _largest(expected):
+    error = largest(got - expected)
+    if name.startswith("fourth") and error <= TERMS * largest(expected):
         return True
     return error <= _of_low_precision(trial, inputs, name, expected) or error <= _of_terms(
         trial, inputs, name, expected
@@ -68,9 +68,9 @@ def _of_low_precision(trial: Trial, inputs: Inputs, name: str, expected: Tensor)
         same = {n: v.double() if v is not near.values[n] else v for n, v in low.items()}
         rough, exact = (_penalty(right, Inputs(values, inputs.wrt), trial) for values in (low, same))
         for one, size in ((n, t) for n, t in exact.items() if t is not None and n.split()[0] == name.split()[0]):
-            if (other := rough[one]) is not None and other.dtype != expected.dtype and _largest(size):
-                lost = max(lost, _largest(other - size) / _largest(size) / torch.finfo(other.dtype).eps)
-    return 16 * torch.finfo(expected.dtype).eps * lost * _largest(expected)
+            if (other := rough[one]) is not None and other.dtype != expected.dtype and largest(size):
+                lost = max(lost, largest(other - size) / largest(size) / torch.finfo(other.dtype).eps)
+    return 16 * torch.finfo(expected.dtype).eps * lost * largest(expected)
 
 
 def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> float:
@@ -80,19 +80,13 @@ def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> floa
     logits has a second derivative of 1e-56 there, made of terms near 1. No digit of it is in the answer of anybody.
     """
     near = (_penalty(reference(trial.spec), _scaled(inputs, [0.5**k]), trial)[name] for k in range(PROBES))
-    return 8 * torch.finfo(expected.dtype).eps * max(_largest(t) for t in near if t is not None)
+    return 8 * torch.finfo(expected.dtype).eps * max(largest(t) for t in near if t is not None)
 
 
 def _scaled(inputs: Inputs, factors: Sequence[float]) -> Inputs:
     """Return the inputs times the factors, in turn."""
     scaled = {name: inputs.values[name] * factors[k % len(factors)] for k, name in enumerate(inputs.wrt)}
     return Inputs({**inputs.values, **scaled}, inputs.wrt)
-
-
-def _largest(tensor: Tensor) -> float:
-    """Return the largest absolute value, of those that are finite."""
-    size = tensor.detach().abs()
-    return float(size[size.isfinite()].max()) if bool(size.isfinite().any()) else 0.0
 
 
 def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict[str, Tensor | None]:
