@@ -13,22 +13,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from gradspec._eager_spec import eager_spec
+from gradspec._guess import guessed
 from gradspec._isolation import Child, available
 from gradspec._measure import Measured, floating, measure, signature_of
 from gradspec._parallel import Progress
-from gradspec._proposal import guessed, proposed
+from gradspec._proposal import proposed
 from gradspec._verify import verify
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS, Surroundings
-from gradspec.laws.tensor._reference import stand_in
 from gradspec.profile import Profile, load_profile
-from gradspec.spec import Case, Effects, FunctionSpec
+from gradspec.spec import Case
 
 if TYPE_CHECKING:
     from gradspec.report import Report
 
 
 Answer = TypeVar("Answer")
+
+#: The laws that judge nothing of a function that draws noise. Of its draws the remark speaks, and the seeding of each
+#: call moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory,
+#: so that `layout` would compare one noise with another.
+_NOT_NOISE = ("declared_draws", "layout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,15 +110,12 @@ def audit(
     unusable = bool(measured.raised) and not measured.wrt
     if unusable:  # a law must ask for a gradient to say so
         measured = replace(measured, wrt=floating(signature, named[0]))
-    spec = _stand_in(name, call, implementation, signature, named, measured, seed)
+    spec = eager_spec(name, call, implementation, signature, named, measured, seed)
     chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
     if unusable:  # one law says it as well as all
         chosen = [law for law in chosen if law.name == "global_state"]
     if measured.random:
-        # Of the draws the remark speaks; and the seeding of each call moves a generator that `declared_draws` watches.
-        chosen = [
-            law for law in chosen if law.cost != "compile" and law.promise is None and law.name != "declared_draws"
-        ]
+        chosen = [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]
     report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
     forms = _apart(lambda: guessed(spec), profile, seed)
     proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)
@@ -159,38 +162,3 @@ def _apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | F
             before.restore()
     with Child(seeded, seconds=profile.seconds) as child:
         return child.ask(None)
-
-
-def _stand_in(
-    name: str,
-    call: Callable[..., Any],
-    implementation: type | None,
-    signature: inspect.Signature,
-    cases: tuple[Case, ...],
-    measured: Measured,
-    seed: int,
-) -> FunctionSpec:
-    """Return a spec that promises what the function itself does in eager mode."""
-
-    def seeded(*args: Any) -> Any:
-        torch.manual_seed(seed)
-        return call(*args)
-
-    function = seeded if measured.random else call
-
-    def itself(*args: Any) -> Any:
-        return function(*args)
-
-    itself.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
-    stand_in(itself)
-    itself.__module__ = getattr(implementation or call, "__module__", None) or "__main__"
-    return FunctionSpec(
-        name=name,
-        function=function,
-        primal=itself,
-        surrogate=itself,
-        wrt=measured.wrt,
-        cases=lambda make: iter(cases),
-        implementation=implementation,
-        effects=Effects(view_of=measured.view_of),
-    )

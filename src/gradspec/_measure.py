@@ -27,6 +27,8 @@ class Measured:
     view_of: str | None = None
     #: Whether two calls with the same arguments differ.
     random: bool = False
+    #: The outputs that carry no gradient in any case, though another one does: `mark_non_differentiable`, integers.
+    constant: frozenset[int] = frozenset()
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
 
@@ -34,6 +36,11 @@ class Measured:
         """Yield what a reader of the report should know."""
         if self.raised:
             yield f"A plain call raises: {self.raised}."
+            if "in-place operation" in self.raised:
+                yield (
+                    "The function writes to an argument of which a gradient is asked for, and torch allows that to no "
+                    "leaf: audit a function that hands it a copy, as `lambda x: Name.apply(x.clone())` does."
+                )
         elif not self.wrt:
             yield "No gradient reaches any argument: the output is connected to no graph."
         if self.random:
@@ -63,6 +70,7 @@ def signature_of(call: Callable[..., Any], implementation: type | None, case: Ca
 def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple[Case, ...], seed: int) -> Measured:
     """Call a function as a user does, on each case."""
     wrt: set[str] = set()
+    carrying, silent = set[int](), set[int]()
     view_of, random, raised = None, False, ""
     for case in cases:
         try:
@@ -77,10 +85,13 @@ def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple
             raised = raised or f"{shown(error)} (case {case.name!r})"
             continue
         wrt |= {n for n, gradient in got.items() if gradient is not None}
+        for k, t in enumerate(y):
+            (carrying if t.requires_grad else silent).add(k)
         shared = [n for n, v in args.items() if isinstance(v, Tensor) and any(overlap(t, v) for t in y)]
         view_of = view_of or next(iter(shared), None)
     order = tuple(n for n in signature.parameters if n in wrt)
-    return Measured(wrt=order, view_of=view_of, random=random, raised=raised)
+    constant = frozenset(silent - carrying) if carrying else frozenset[int]()
+    return Measured(wrt=order, view_of=view_of, random=random, constant=constant, raised=raised)
 
 
 def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:

@@ -134,7 +134,8 @@ def _made(recipe: str, given: list[Any], dtype: torch.dtype | None, generator: t
     if recipe == "full":
         return torch.full(*given, dtype=dtype or torch.float64)
     if recipe in ("randn", "rand"):
-        # Drawn in float64 and rounded: a case in another dtype has the same numbers.
-        drawn = _BY_SHAPE[recipe](*given, generator=generator, dtype=torch.float64)
-        return drawn.to(dtype or torch.float64)
+        dtype = dtype or torch.float64
+        # Drawn in double precision and rounded: a case in another dtype has the same numbers.
+        double = torch.complex128 if dtype.is_complex else torch.float64
+        return _BY_SHAPE[recipe](*given, generator=generator, dtype=double).to(dtype)
     return _BY_SHAPE[recipe](*given, dtype=dtype or torch.float64)

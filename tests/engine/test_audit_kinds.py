@@ -1,0 +1,159 @@
+"""Audits of functions of several kinds: a sound one is not called broken, and what is proposed of it is right."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit, verify
+from gradspec.law import Status
+from gradspec.laws import LAWS
+from gradspec.recipe import read_case
+
+NAMED = {law.name: law for law in LAWS}
+
+
+class SignSTE(Function):
+    """A sign whose gradient is that of a clip."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() <= 1)
+
+
+class CrossEntropy(Function):
+    """A loss, and beside it the probabilities, which carry no gradient."""
+
+    @staticmethod
+    def forward(ctx, logits, target):
+        p = logits.softmax(1)
+        ctx.save_for_backward(p, target)
+        ctx.mark_non_differentiable(p)
+        return -p.gather(1, target[:, None]).log().sum(), p
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        p, target = ctx.saved_tensors
+        return grad * (p - torch.zeros_like(p).scatter(1, target[:, None], 1)), None
+
+
+class TwiceInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class Dropout(Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = (torch.rand_like(x) > 0.5).to(x.dtype)
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        return grad * mask
+
+
+class Exponential(Function):
+    """Of a complex number; its backward forgets the conjugate unless told."""
+
+    conjugate = False
+
+    @classmethod
+    def forward(cls, ctx, z):
+        y = z.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad * (y.conj() if cls.conjugate else y)
+
+
+class ConjugatedExponential(Exponential):
+    conjugate = True
+
+
+class OnlyDouble(Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.dtype != torch.float64:
+            raise TypeError(f"wants float64, got {x.dtype}")
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def judged(function, text, *laws):
+    return audit(function, [read_case(text)], laws=[NAMED[name] for name in laws])
+
+
+def test_an_output_without_a_gradient_is_no_wrong_backward():
+    found = judged(CrossEntropy, "(randn(4, 3), tensor([0, 2, 1, 1]))", "surrogate")
+
+    assert [v.status for v in found.report.verdicts] == [Status.HOLDS]
+
+
+@pytest.mark.parametrize(("function", "status"), [(Exponential, Status.BROKEN), (ConjugatedExponential, Status.HOLDS)])
+def test_a_complex_recipe_has_an_imaginary_part_that_shows_a_missing_conjugate(function, status):
+    (verdict,) = judged(function, "(randn(2, 3, dtype=complex128),)", "surrogate").report.verdicts
+
+    assert verdict.status is status
+
+
+def test_noise_that_follows_the_order_of_memory_breaks_no_law():
+    assert judged(Dropout, "(randn(4, 30),)", "surrogate", "layout").report.failures == ()
+
+
+def test_a_function_that_writes_to_its_argument_gets_a_remark_with_the_remedy():
+    found = judged(TwiceInPlace, "(randn(4, 3),)", "global_state")
+    copied = judged(lambda x: TwiceInPlace.apply(x.clone()), "(randn(4, 3),)", "surrogate")
+
+    assert "lambda x: Name.apply(x.clone())" in found.remarks[1]
+    assert {v.status for v in copied.report.of(law="surrogate")} == {Status.HOLDS}
+
+
+def test_a_form_that_agrees_on_small_numbers_alone_is_not_proposed():
+    # Within [-1, 1] the gradient is that of x, and of a clipped x.
+    proposal = judged(SignSTE, "(tensor([0.5, -0.25]),)", "surrogate").proposal
+
+    assert "surrogate=lambda x: x.clamp(-1, 1),  # agrees with every case" in proposal
+
+
+def test_the_proposal_with_an_index_names_what_it_uses_and_stays_in_range():
+    proposal = judged(CrossEntropy, "(randn(4, 3), tensor([0, 2, 1, 1]))", "surrogate").proposal
+    scope = {"CrossEntropy": CrossEntropy}
+    exec(proposal.replace("...", "None"), scope)
+    report = verify([scope["CROSS_ENTROPY"]], [NAMED["ctx_clean"]])
+
+    assert proposal.startswith("import torch\n")
+    assert [v.status for v in report.verdicts] == [Status.HOLDS]
+
+
+def test_a_law_that_no_promise_covers_is_named_where_it_raised():
+    proposal = judged(OnlyDouble, "(randn(2),)", "precision").proposal
+
+    assert "# Raised, which `supports` cannot declare: precision. Fix it, or waive the law." in proposal
+
+
+def test_the_proposal_for_a_function_in_a_file_imports_it_from_beside():
+    found = audit(
+        OnlyDouble, [read_case("(randn(2),)")], path="some/where/ops.py:OnlyDouble", laws=[NAMED["surrogate"]]
+    )
+
+    assert "\nfrom ops import OnlyDouble  # keep the spec beside ops.py\n" in found.proposal
