@@ -118,13 +118,16 @@ def test_that_a_law_on_the_command_line_goes_before_those_of_the_profile(gradspe
     assert "1 law holds" in one
 
 
-@pytest.mark.parametrize("path", [".", "tiny.py/record.json"])
-def test_record_that_cannot_be_written(gradspec, path):
-    result = gradspec("check", "tiny:HONEST", "--law", "vjp", "--record", path)
+@pytest.mark.parametrize("path", [".", "tiny.py/record.json", "tiny.py/new/record.json", "/proc/new/record.json"])
+def test_record_that_cannot_be_written(gradspec, folder, path):
+    # The module leaves a file when it is imported: a run of an hour must not come before the refusal.
+    (folder / "marked.py").write_text("from tiny import HONEST\nopen('ran', 'w').close()\n")
+    result = gradspec("check", "marked:HONEST", "--law", "vjp", "--record", path)
 
     assert result.exit_code == 2
     assert result.stderr.startswith(f"Error: --record {path} ")
     assert result.stderr.count("\n") == 1
+    assert not (folder / "ran").exists()
 
 
 RECORDS = {

@@ -13,7 +13,7 @@ import click
 
 from gradspec._importing import load_attribute
 from gradspec.cli._commands import main
-from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_folder, run_options, save
+from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def audit(
     eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     with one_line_errors():
-        refuse_folder(record, option="--record")
-        refuse_folder(proposal, option="--proposal")
+        refuse_unwritable(record, option="--record")
+        refuse_unwritable(proposal, option="--proposal")
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         with contextlib.redirect_stdout(sys.stderr):

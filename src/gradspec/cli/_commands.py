@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import __version__
-from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_folder, run_options, save
+from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 from gradspec.registry import (
     did_you_mean,
@@ -72,7 +72,7 @@ def check(
     TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module.
     """
     with one_line_errors():
-        refuse_folder(record, option="--record")
+        refuse_unwritable(record, option="--record")
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         # Whatever the code under test prints must not end up in the report.

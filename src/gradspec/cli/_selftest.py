@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec.cli._commands import main
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_folder, save
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
     from gradspec.selftest._record import Matrix, Subject
@@ -68,7 +68,7 @@ def selftest(
     from gradspec.cli import _tables
 
     with one_line_errors():
-        refuse_folder(record, option="--record")
+        refuse_unwritable(record, option="--record")
         with _tables.progress() as report_progress:
             try:
                 matrix = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,10 +64,18 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def refuse_folder(path: Path | None, *, option: str) -> None:
-    """Refuse, before anything runs, a folder where a file is written afterwards."""
-    if path is not None and path.is_dir():
+def refuse_unwritable(path: Path | None, *, option: str) -> None:
+    """Refuse, before anything runs, a path where no file can be written afterwards: a run may take long."""
+    if path is None:
+        return
+    if path.is_dir():
         raise Unusable(f"{option} {path} is a folder: give the path of a file")
+    nearest = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise _unwritable(path, option, error) from None
 
 
 def save(text: str, path: Path, *, option: str) -> None:
@@ -74,7 +83,11 @@ def save(text: str, path: Path, *, option: str) -> None:
     try:
         write_whole(text, path)
     except OSError as error:
-        raise Unusable(f"{option} {path} cannot be written ({error.strerror}): give another path") from None
+        raise _unwritable(path, option, error) from None
+
+
+def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
+    return Unusable(f"{option} {path} cannot be written ({error.strerror}): give another path")
 
 
 def print_report(report: Report, *, verbose: bool, provenance: bool = False) -> None:
