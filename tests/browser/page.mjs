@@ -1,4 +1,5 @@
-/** What must hold of every page: no barrier, no sideways scrolling on a phone, no error, no weight, no request away. */
+/** What must hold of every page: no barrier, no sideways scrolling on a phone, no table of which only the names are seen,
+ * no error, no weight, no request away. */
 
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -25,6 +26,8 @@ export async function checkPage(context, { address, sizeOf }, path) {
   await tab.goto(`${address}/${path}`, { waitUntil: "load" });
   const wide = await tab.evaluate(tooWide);
   if (wide) wrong.add(`${path}: scrolls sideways at ${PHONE.width} px: ${wide}`);
+  const cut = await tab.evaluate(cutTables);
+  for (const table of cut) wrong.add(`${path}: at ${PHONE.width} px a table shows its first column alone: ${table}`);
   await tab.evaluate(AXE);
   for (const [viewport, colorScheme] of [[PHONE, "light"], [DESK, "light"], [DESK, "dark"]]) {
     await tab.setViewportSize(viewport);
@@ -61,6 +64,19 @@ function tooWide() {
   );
   const name = (element) => `${element.tagName.toLowerCase()}.${element.className}`.slice(0, 60);
   return `${root.scrollWidth} px, for example ${found.slice(-3).map(name).join(", ") || "the page itself"}`;
+}
+
+/** In the page: the tables whose second column begins where the reader has to scroll to, by their first words. */
+function cutTables() {
+  const need = 64; // px of the second column: a verdict, a number, half a word
+  const cut = [...document.querySelectorAll(".gradspec-scroll table, .table-wrapper table")].filter((table) => {
+    const second = table.querySelector("tr")?.cells[1];
+    const place = table.closest(".gradspec-scroll, .table-wrapper").getBoundingClientRect();
+    if (!second || !place.width) return false;
+    const at = second.getBoundingClientRect();
+    return Math.min(at.right, place.right) - at.left < Math.min(need, at.width) - 1;
+  });
+  return cut.map((table) => table.textContent.trim().replace(/\s+/g, " ").slice(0, 50));
 }
 
 /** In the page: the violations that axe finds, with the first element of each. */

@@ -67,7 +67,7 @@ def _nox(words: list[str]) -> None:
 
 
 def _install(words: list[str]) -> None:
-    wanted = re.fullmatch(r"gradspec(?:\[(\w+)\])?", words[-1])
+    wanted = re.fullmatch(r"(?:gradspec|\.)(?:\[(\w+)\])?", words[-1])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if not wanted or (wanted[1] and wanted[1] not in project["optional-dependencies"]):
         raise UnrunError(f"gradspec has no extra {words[-1]!r}")

@@ -53,6 +53,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-graph": Written(argument="x", body="from gradspec.text import Variable\nx = Variable('a', role='word')"),
     "gradspec-kill-matrix": Written(argument="kills.json"),
     "gradspec-law": Written(argument="vjp"),
+    "gradspec-laws": Written(),
     "gradspec-matrix": Written(),
     "gradspec-peers": Written(),
 }

@@ -16,6 +16,9 @@ from gradspec.sphinx_ext._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext._records import Records
 from gradspec.sphinx_ext._verdicts import badge, overall
 
+#: What stands above the matrix of a kind, where there is more than one.
+_TITLES = {"function": "Functions", "module": "Modules", "text": "Text operations"}
+
 
 class MatrixDirective(SphinxDirective):
     """Render a matrix of specs and laws for each kind."""
@@ -28,7 +31,10 @@ class MatrixDirective(SphinxDirective):
             return [paragraph(badge(Status.NOT_MEASURED))]
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
         shown: list[nodes.Node] = []
-        for kind, head, rows in _matrices(records):
+        matrices = list(_matrices(records))
+        for kind, head, rows in matrices:
+            if len(matrices) > 1:
+                shown.append(nodes.rubric("", _TITLES.get(kind, kind)))
             matrix = table(head, rows, "gradspec-matrix")
             shown += [note_object(self, "matrix", kind, matrix), matrix]
         return [

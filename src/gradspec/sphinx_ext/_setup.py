@@ -25,6 +25,7 @@ from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
 from gradspec.sphinx_ext._graph_directive import GraphDirective
 from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
+from gradspec.sphinx_ext._laws_directive import LawsDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
 from gradspec.sphinx_ext._pages import PAGES
 from gradspec.sphinx_ext._peers_directive import PeersDirective
@@ -45,6 +46,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-graph": GraphDirective,
     "gradspec-kill-matrix": KillMatrixDirective,
     "gradspec-law": LawDirective,
+    "gradspec-laws": LawsDirective,
     "gradspec-matrix": MatrixDirective,
     "gradspec-peers": PeersDirective,
 }
