@@ -10,6 +10,16 @@ from bs4 import BeautifulSoup
 from gradspec.sphinx_ext._math import TexError, render
 from sphinx_ext.handmade import Project
 
+#: A renderer of the project itself, beside MathJax, as `sphinx.ext.imgmath` is one.
+OTHER = """
+from docutils import nodes
+def visit(translator, node):
+    translator.body.append("their own")
+    raise nodes.SkipNode
+def setup(app):
+    app.add_html_math_renderer("theirs", inline_renderers=(visit, None), block_renderers=(visit, None))
+"""
+
 math = pytest.mark.parametrize("project", ["test-math"], indirect=True)
 
 
@@ -62,6 +72,16 @@ def test_the_page_of_a_function_is_made_in_parallel(project: Project) -> None:
     built = project.build("-j", "2")
     assert (built.returncode, built.warnings) == (0, [])
     assert "katex-html" in built.html("vjp")
+
+
+@math
+@pytest.mark.parametrize("theirs", ["", OTHER])
+def test_a_project_that_does_not_choose_it_keeps_its_own_mathematics(project: Project, theirs: str) -> None:
+    (project.source / "conf.py").write_text(f'extensions = ["gradspec.sphinx_ext"]\n{theirs}', encoding="utf-8")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    assert ("their own" if theirs else r"\(\bar{x}") in built.html()
+    assert not list(built.folder.rglob("katex*"))
 
 
 def test_a_tex_error_is_one_line() -> None:

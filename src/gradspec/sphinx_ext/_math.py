@@ -15,6 +15,7 @@ from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.config import Config
     from sphinx.writers.html5 import HTML5Translator
 
 #: What `html_math_renderer` says to use it.
@@ -64,9 +65,16 @@ def tex_of(node: nodes.Element) -> tuple[str, bool]:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer; `html_math_renderer = "gradspec_katex"` chooses it."""
-    app.add_html_math_renderer(NAME, inline_renderers=(_visit, None), block_renderers=(_visit, None))
+    """Register the renderer where `html_math_renderer = "gradspec_katex"` chooses it."""
+    app.connect("config-inited", _register)
     app.connect("doctree-read", _reread_bad_formulas)
+
+
+def _register(app: Sphinx, config: Config) -> None:
+    # Registered but not chosen, it would take the place of MathJax unasked, or beside a third one end the build:
+    # Sphinx prefers whatever is not MathJax, and cannot choose among more.
+    if config.html_math_renderer == NAME:
+        app.add_html_math_renderer(NAME, inline_renderers=(_visit, None), block_renderers=(_visit, None))
 
 
 def is_used(app: Sphinx) -> bool:
