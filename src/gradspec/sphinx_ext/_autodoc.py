@@ -43,9 +43,10 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 
 
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Drop the examples that gradspec-function shows on the same page with the output that was really printed."""
+    """Drop the examples that the page of a spec shows with what was printed; those of a class hold its methods' too."""
     records = domain_of(app.env).records.build
-    if not any(record.report.of(law="examples", case=name) for record in records):
+    shown = {verdict.case for record in records for verdict in record.report.of(law="examples")}
+    if not any(f"{name}.".startswith(f"{case}.") for case in shown):
         return
     start = next((i for i, line in enumerate(lines) if line.strip() in ("Example:", "Examples:")), None)
     if start is not None:

@@ -23,7 +23,7 @@ def errors(view: View) -> Iterator[nodes.Node]:
         if "error" in details:
             raised = [nodes.literal("", details["error"]), nodes.Text(f": {details['message']}")]
         call = nodes.literal("", details["call"]) if "call" in details else ""
-        rows.append([[paragraph(_sentence(verdict.case)), paragraph(call)], raised])
+        rows.append([[paragraph(_capital(verdict.case)), paragraph(call)], raised])
     if rows:
         yield paragraph("Each call was made, and the error is the one that it raised.")
         yield table(["Wrong call", "Error"], rows, "gradspec-errors")
@@ -119,8 +119,12 @@ def _transcript(example: Mapping[str, Any]) -> str:
     return f"{source}\n{got}" if got else source
 
 
-def _sentence(text: str) -> str:
-    return text.replace("_", " ")[:1].upper() + text.replace("_", " ")[1:]
+def _sentence(name: str) -> str:
+    return _capital(name.replace("_", " "))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _shown(value: Any) -> str:

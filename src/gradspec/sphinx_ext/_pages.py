@@ -22,6 +22,8 @@ class Page:
     before: tuple[Section, ...]
     #: Whether the members that the class has from torch are listed, each with an anchor.
     inherited: bool
+    #: Whether the docstring of the class is shown, up to its first section. Where members show it, it is not.
+    described: bool = False
 
 
 DIFFERENCES = "Differences from published implementations"
@@ -42,12 +44,14 @@ PAGES: Mapping[str, Page] = {
     ),
     "module": Page(
         before=(
+            ("What it computes", _semantics.described),
             ("Arguments", _semantics.arguments),
             ("Call", _semantics.call),
             ("State", _evidence.state),
             *MEASURED,
         ),
         inherited=False,
+        described=True,
     ),
     "text": Page(
         before=(("Arguments", _semantics.arguments), ("What comes out", _semantics.comes_out), *MEASURED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,16 @@ class Records:
         return {name: law for record in reversed(self.build) for name, law in record.report.laws.items()}
 
 
-def read_records(folder: Path, build: tuple[str, ...], committed: tuple[str, ...]) -> Records:
+def read_records(
+    folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, str]
+) -> Records:
     """Read the records.
 
     Args:
         folder: where relative paths start.
         build: the paths of `gradspec_records`.
         committed: the paths of `gradspec_committed_records`; one that does not exist is no error.
+        seen: what the files of each source looked like, as `changed_sources` takes it.
     """
     errors: list[str] = []
 
@@ -90,7 +93,7 @@ def read_records(folder: Path, build: tuple[str, ...], committed: tuple[str, ...
             except RecordError as error:
                 errors.append(str(error))
             else:
-                yield Record(path=path, report=report, changed=changed_sources(report))
+                yield Record(path=path, report=report, changed=changed_sources(report, seen))
 
     return Records(
         build=tuple(read(build, required=True)),

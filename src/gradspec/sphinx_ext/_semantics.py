@@ -35,7 +35,7 @@ def signature(view: View) -> addnodes.desc:
     returns = view.sheet["signature"]["returns"]
     if returns:
         head += addnodes.desc_returns("", "", *annotation_nodes(returns, view.full_names))
-    body = addnodes.desc_content("", paragraph(view.sheet["summary"]))
+    body = addnodes.desc_content("", view.lead)
     return addnodes.desc(
         "",
         head,
@@ -78,6 +78,11 @@ def computes(view: View) -> Iterator[nodes.Node]:
     yield paragraph(badge(status), ", checked against the code by the law ", law_link("formula"), ".")
 
 
+def described(view: View) -> Iterator[nodes.Node]:
+    """Yield what the docstring of the class says after its first words, which stand below the signature."""
+    yield from (node for node in view.described if node is not view.lead)
+
+
 def arguments(view: View) -> Iterator[nodes.Node]:
     """Yield the table of arguments, what the call may do beside returning a value, and what is refused."""
     yield from _argument_table(view, view.sheet["arguments"])
@@ -97,7 +102,7 @@ def arguments(view: View) -> Iterator[nodes.Node]:
 def call(view: View) -> Iterator[nodes.Node]:
     """Yield what a module is called with, what it returns, and what it does not train."""
     yield from _argument_table(view, view.sheet["inputs"])
-    if returns := view.sheet["returns"]:
+    if returns := view.sheet["returns"] or _shape(view.shape):
         yield paragraph(returns)
     if frozen := view.sheet["frozen"]:
         yield paragraph(f"Not trained: {', '.join(f'`{name}`' for name in frozen)}.")
@@ -139,6 +144,10 @@ def references(view: View) -> Iterator[nodes.Node]:
         items += nodes.list_item("", paragraph(*shown))
     if len(items):
         yield items
+
+
+def _shape(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}" if text else ""
 
 
 def _is_honest(tex: dict[str, Any]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from sphinx import addnodes
@@ -12,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.sphinx_ext import _semantics
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._divergence import divergences
+from gradspec.sphinx_ext._docstring import description, parsed, shape
 from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, note_object, records_for_page
 from gradspec.sphinx_ext._inherited import inherited
 from gradspec.sphinx_ext._nodes import paragraph
@@ -47,6 +49,10 @@ class SpecDirective(SphinxDirective):
             return self._without_record(name)
         full_names = options(self.config).annotations
         view = View(name=name, record=record, records=records, full_names=full_names)
+        documented = self._documented(view)
+        if PAGES[self.kind].described and documented is not None:
+            words = tuple(parsed(self, description(documented)))
+            view = replace(view, described=words, shape=shape(documented))
         source = record.report.sources.get(f"spec {name}")
         for file in source_files(source) if source else ():
             self.env.note_dependency(file)
@@ -55,7 +61,7 @@ class SpecDirective(SphinxDirective):
             warn_each_build(self, kind, message)
         head = self._head(view, domain)
         sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
-        sections.append(self._section(view.name, "Members", self._members(view)))
+        sections.append(self._section(view.name, "Members", self._members(view, documented)))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
         shown = [section for section in sections if section is not None]
         return [*head, *(node for section in shown for node in self._noted(view.name, section))]
@@ -89,19 +95,24 @@ class SpecDirective(SphinxDirective):
         index = addnodes.index(entries=[("single", f"{name} ({kind} in {module})", view.target, "", None)])
         return [index, described]
 
-    def _members(self, view: View) -> list[nodes.Node]:
-        own = self.parse_content_to_nodes()
-        if not view.is_class or not PAGES[self.kind].inherited:
-            return own
+    def _documented(self, view: View) -> Any:
+        """Return the object that the page is about; None where the page needs only its record, or an import failed."""
+        page = PAGES[self.kind]
+        if not page.described and not (page.inherited and view.is_class):
+            return None
         try:
-            cls = load(view.target)
+            return load(view.target)
         except Exception as error:  # an import runs the project's code, which may raise anything
             warn_each_build(
                 self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
             )
+            return None
+
+    def _members(self, view: View, documented: Any) -> list[nodes.Node]:
+        own = self.parse_content_to_nodes()
+        if not PAGES[self.kind].inherited or not isinstance(documented, type):
             return own
-        rest = inherited(cls, view.target, self.env.domains.python_domain) if isinstance(cls, type) else []
-        return [*own, *rest]
+        return [*own, *inherited(documented, view.target, self.env.domains.python_domain)]
 
     def _noted(self, spec: str, section: nodes.section) -> list[nodes.Node]:
         if section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from docutils import nodes
+
 from gradspec.law import Verdict
 from gradspec.report import kind_of_sheet
+from gradspec.sphinx_ext._nodes import paragraph
 from gradspec.sphinx_ext._records import Record, Records
 
 
@@ -20,6 +23,10 @@ class View:
     record: Record
     records: Records
     full_names: Mapping[str, str]
+    #: What the docstring of the documented class says before its first section, on a page that shows it.
+    described: tuple[nodes.Node, ...] = ()
+    #: What goes in and what comes out, as that docstring says it.
+    shape: str = ""
 
     @property
     def sheet(self) -> Mapping[str, Any]:
@@ -47,6 +54,12 @@ class View:
     def is_class(self) -> bool:
         """Whether the documented object is a class; by its name, so that a page needs no import."""
         return self.target.rpartition(".")[2][:1].isupper()
+
+    @property
+    def lead(self) -> nodes.paragraph:
+        """The first words of the page: those of the docstring, or the summary of the spec."""
+        first = self.described[0] if self.described else None
+        return first if isinstance(first, nodes.paragraph) else paragraph(self.sheet["summary"])
 
     def verdicts(self, law: str) -> tuple[Verdict, ...]:
         """Return what a law says of the spec."""
