@@ -25,7 +25,15 @@ CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
 #: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
-BENCHMARKS = ("gradient_scaling", "memory_bank", "sensitivity", "shake_shake", "text_calls", "text_engine")
+BENCHMARKS = (
+    "gradient_scaling",
+    "linear_average_op",
+    "memory_bank",
+    "sensitivity",
+    "shake_shake",
+    "text_calls",
+    "text_engine",
+)
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.

@@ -1,6 +1,8 @@
-"""Forward and backward of `GradFactor.apply` against the least that a hand-written Function can do.
+"""Forward and backward of `GradFactor` and `GradMultiply` against the least that a hand-written Function can do.
 
 `python tests/benchmarks/gradient_scaling.py --out docs/records/benchmarks/gradient_scaling.json`
+
+Beside them stands the way that needs no Function, `x.detach() + f * (x - x.detach())`, called "with detach".
 """
 
 from __future__ import annotations
@@ -8,81 +10,137 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+from _drawn import figure, ratio
 from _interleaved import interleaved, machine, summary
+from _peak import peak_bytes
 
 from gradspec._seal import sealed
-from gradspec.functions import GradFactor
+from gradspec.functions import GradFactor, GradMultiply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from torch import Tensor
 
 SCHEMA = 1
 FACTOR = 0.1
+BASELINE = "minimal"
+#: Each size is so many times as large as the next; the last one is a single element.
+STEP, STEPS = 16, 5
+#: How many more rounds than the largest size the others get: they take less time, and vary more.
+MORE = 20
 
 
 class Minimal(torch.autograd.Function):
     """A view in forward, one multiplication in backward, and nothing else."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, f: float) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, f: float) -> Tensor:
         ctx.f = f
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad * ctx.f, None
 
 
-def forward_bytes(function: type[torch.autograd.Function], x: torch.Tensor) -> int:
-    """Return the bytes that one forward pass allocates, as torch's profiler counts them."""
-    activities = [torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
-        function.apply(x, FACTOR)
-    return sum(max(0, event.self_cpu_memory_usage) for event in profile.events())
+def with_detach(x: Tensor, f: float) -> Tensor:
+    """Return x, with a gradient of f, by operations of torch alone."""
+    return x.detach() + f * (x - x.detach())
+
+
+WAYS: Mapping[str, Callable[[Tensor, float], Tensor]] = {
+    "GradFactor": GradFactor.apply,
+    "GradMultiply": GradMultiply.apply,
+    BASELINE: Minimal.apply,
+    "with detach": with_detach,
+}
 
 
 def measure(*, elements: int, rounds: int) -> dict[str, Any]:
-    """Return medians, ratio and allocations for a float32 tensor of `elements` elements."""
+    """Return medians, ratios and memory for a float32 tensor of `elements` elements."""
     x = torch.randn(elements, requires_grad=True)
     cotangent = torch.randn(elements)
-    functions = {"GradFactor": GradFactor, "minimal": Minimal}
 
-    def both_passes(function: type[torch.autograd.Function]) -> object:
-        return torch.autograd.grad(function.apply(x, FACTOR), x, cotangent)
+    def forward(way: str) -> Tensor:
+        return WAYS[way](x, FACTOR)
 
-    ways = {name: (lambda function=function: both_passes(function)) for name, function in functions.items()}
+    def both_passes(way: str) -> object:
+        return torch.autograd.grad(forward(way), x, cotangent)
+
+    seconds = interleaved({way: (lambda way=way: both_passes(way)) for way in WAYS}, rounds=rounds)
+    compared = [summary(seconds, ours=way, baseline=BASELINE) for way in WAYS if way != BASELINE]
     return {
         "elements": elements,
-        "bytes": elements * x.element_size(),
+        "bytes": x.nbytes,
         "dtype": "float32",
         "rounds": rounds,
-        **summary(interleaved(ways, rounds=rounds), ours="GradFactor", baseline="minimal"),
-        "forward_bytes": {name: forward_bytes(function, x) for name, function in functions.items()},
+        "median_ms": compared[0]["median_ms"],
+        "ratios": [each["ratio"] for each in compared],
+        "forward_bytes": {way: peak_bytes(lambda way=way: forward(way)) for way in WAYS},
+        "peak_bytes": {way: peak_bytes(lambda way=way: both_passes(way)) for way in WAYS},
     }
+
+
+def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return time and memory of each function over the size, beside the way that needs no Function."""
+    # A single element has nothing but the overhead of a call, and memory of torch's own as large as itself.
+    sized = [row for row in rows if row["elements"] > 1]
+    x = "elements of x"
+    slower = {"label": "times as long as a minimal Function", "format": ".2f"}
+    held = {"label": "bytes held at once, in sizes of x", "format": ".2f"}
+
+    def times(way: str) -> list[float]:
+        return [ratio(row, way, BASELINE) for row in rows]
+
+    def memory(way: str, of: str) -> list[float]:
+        return [row[of][way] / row["bytes"] for row in sized]
+
+    found = {}
+    for name, way in (("grad_factor", "GradFactor"), ("grad_multiply", "GradMultiply")):
+        lines = {way: times(way), "with detach": times("with detach")}
+        found[f"{name}_time"] = figure("Time of both passes", x, [row["elements"] for row in rows], slower, lines)
+        lines = {
+            f"{way}, both passes": memory(way, "peak_bytes"),
+            "with detach, both passes": memory("with detach", "peak_bytes"),
+            f"{way}, forward alone": memory(way, "forward_bytes"),
+        }
+        found[f"{name}_memory"] = figure(
+            "Memory beside the arguments", x, [row["elements"] for row in sized], held, lines
+        )
+    return found
 
 
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
-    parser.add_argument("--mib", type=int, default=64, help="size of the tensor")
+    parser.add_argument("--mib", type=int, default=64, help="size of the largest tensor")
     parser.add_argument("--rounds", type=int, default=51, help="how often each is timed")
     options = parser.parse_args()
-    large = measure(elements=options.mib * 2**20 // 4, rounds=options.rounds)
+    largest = options.mib * 2**20 // 4
     # On a small tensor nothing but the overhead of a call is left: what the checks of the arguments cost.
-    small = measure(elements=1, rounds=20 * options.rounds)
+    smaller = (*(max(2, largest // STEP**i) for i in range(1, STEPS)), 1)
+    rows = [
+        measure(elements=largest, rounds=options.rounds),
+        *(measure(elements=elements, rounds=MORE * options.rounds) for elements in smaller),
+    ]
     record = {
         "schema": SCHEMA,
         "name": "gradient_scaling",
-        "what": "forward and backward of GradFactor.apply against a minimal hand-written Function, interleaved",
+        "what": "forward and backward of GradFactor.apply and GradMultiply.apply against a minimal hand-written "
+        "Function, and against x.detach() + f * (x - x.detach()), which needs none; interleaved",
         "provenance": machine(),
-        "measurements": [large, small],
+        "measurements": rows,
+        "figures": figures(rows),
     }
-    for row in record["measurements"]:
+    for row in rows:
         times = ", ".join(f"{name} {ms:.3f} ms" for name, ms in row["median_ms"].items())
-        low, high = row["ratio"]["quartiles"]
-        ratio = f"ratio {row['ratio']['median']:.3f} (quartiles {low:.3f} to {high:.3f})"
-        print(f"{row['bytes']} bytes: {times}; {ratio}; forward allocates {row['forward_bytes']['GradFactor']} bytes")
+        ratios = ", ".join(f"{each['of']} {each['median']:.3f}" for each in row["ratios"])
+        print(f"{row['bytes']} bytes: {times}; over {BASELINE}: {ratios}; at the most {row['peak_bytes']} bytes")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from _drawn import figure, ratio
 from _interleaved import interleaved, machine, summary
+from _peak import peak_bytes
 from torch.nn.functional import cross_entropy
 
 from gradspec import nn as ours
@@ -28,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
 from load import alone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
     from torch import Tensor, nn
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FOLDER = "archai.supergraph.models.shakeshake"
 SHAPE = (128, 64, 32, 32)
+#: So many sizes of the function: each has half the samples, half the height and half the width of the one before.
+SIZES = 5
+#: How many more rounds than the largest size the others get at the most: they take less time, and vary more.
+MORE = 20
 #: What makes glibc keep freed memory, as torch's allocator on a GPU does, instead of asking the system for new pages.
 RECYCLED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 33)}
 
@@ -59,7 +65,8 @@ def function(published: ModuleType, *, shape: tuple[int, ...], rounds: int) -> d
         "traffic": traffic,
     }
     seconds = interleaved(ways, rounds=rounds)
-    to_published, to_traffic = (summary(seconds, ours="ShakeShake", baseline=way) for way in ("published", "traffic"))
+    pairs = (("ShakeShake", "published"), ("ShakeShake", "traffic"), ("published", "traffic"))
+    compared = [summary(seconds, ours=of, baseline=to) for of, to in pairs]
     fresh = "MALLOC_TRIM_THRESHOLD_" not in os.environ
     return {
         "what": "forward and backward of ShakeShake",
@@ -68,8 +75,42 @@ def function(published: ModuleType, *, shape: tuple[int, ...], rounds: int) -> d
         "dtype": "float32",
         "memory": "fresh from the system" if fresh else "recycled by the allocator",
         "rounds": rounds,
-        "median_ms": to_published["median_ms"],
-        "ratios": [to_published["ratio"], to_traffic["ratio"]],
+        "median_ms": compared[0]["median_ms"],
+        "ratios": [each["ratio"] for each in compared],
+        "peak_bytes": {way: peak_bytes(call) for way, call in ways.items()},
+    }
+
+
+def sizes(published: ModuleType, *, samples: int, rounds: int) -> list[dict[str, Any]]:
+    """Return the measurements of the function, the largest first."""
+    _, channels, *image = SHAPE
+    return [
+        function(
+            published,
+            shape=(max(1, samples // 2**i), channels, *(side // 2**i for side in image)),
+            rounds=rounds * min(MORE, 8**i),
+        )
+        for i in range(SIZES)
+    ]
+
+
+def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the site draws of the function: time and memory over the size of a branch."""
+    kinds = {"fresh memory": "fresh from the system", "recycled memory": "recycled by the allocator"}
+    by_kind = {kind: [row for row in rows if row["memory"] == memory] for kind, memory in kinds.items()}
+    first = by_kind["fresh memory"]
+    elements = [row["bytes"] // 4 for row in first]
+    slower = {"label": "times as long as the least traffic", "scale": "log", "format": ".2f"}
+    held = {"label": "bytes held at once, in sizes of a branch", "format": ".2f"}
+    times = {
+        f"{way}, {kind}": [ratio(row, way, "traffic") for row in found]
+        for kind, found in by_kind.items()
+        for way in ("ShakeShake", "published")
+    }
+    memory = {way: [row["peak_bytes"][way] / row["bytes"] for row in first] for way in ("ShakeShake", "published")}
+    return {
+        "time": figure("Time of both passes", "elements of a branch", elements, slower, times),
+        "memory": figure("Memory beside the arguments", "elements of a branch", elements, held, memory),
     }
 
 
@@ -124,37 +165,35 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32, help="the batch of the network")
     parser.add_argument("--rounds", type=int, default=21, help="how often each is timed")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="the threads of torch")
-    parser.add_argument("--function-only", action="store_true", help="print the measurement of the function, as JSON")
+    parser.add_argument("--function-only", action="store_true", help="print the measurements of the function, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.cuda.FloatTensor = torch.FloatTensor  # type: ignore[misc,assignment]
-    shape = (options.samples, *SHAPE[1:])
-    op = function(alone(options.site, f"{FOLDER}.shakeshake"), shape=shape, rounds=options.rounds)
+    published = alone(options.site, f"{FOLDER}.shakeshake")
+    fresh = sizes(published, samples=options.samples, rounds=options.rounds)
     if options.function_only:
-        print(json.dumps(op))
+        print(json.dumps(fresh))
         return
     again = [sys.executable, __file__, *sys.argv[1:], "--function-only"]
-    recycled = subprocess.run(again, env={**os.environ, **RECYCLED}, check=True, capture_output=True, text=True)
+    done = subprocess.run(again, env={**os.environ, **RECYCLED}, check=True, capture_output=True, text=True)
+    functions = [*fresh, *json.loads(done.stdout)]
     networks = alone(options.site, f"{FOLDER}.shake_resnet")
-    sizes = {"depth": options.depth, "batch": options.batch, "rounds": options.rounds}
+    how = {"depth": options.depth, "batch": options.batch, "rounds": options.rounds}
     record = {
         "schema": SCHEMA,
         "name": "shake_shake",
         "what": "ShakeShake and ShakeResNet against the published code of archai 1.0.0, interleaved; "
         "torch.FloatTensor stands in for the torch.cuda.FloatTensor of the published code",
         "provenance": machine(),
-        "measurements": [
-            op,
-            json.loads(recycled.stdout),
-            *(network(networks, training=training, **sizes) for training in (True, False)),
-        ],
+        "measurements": [*functions, *(network(networks, training=training, **how) for training in (True, False))],
+        "figures": figures(functions),
     }
     for row in record["measurements"]:
-        print(f"{row['what']}{', ' + row['memory'] if 'memory' in row else ''}:")
+        print(f"{row['what']}{', '.join(('', str(row['shape']), row['memory'])) if 'memory' in row else ''}:")
         print("  " + ", ".join(f"{name} {ms:.2f} ms" for name, ms in row["median_ms"].items()))
-        for ratio in row["ratios"]:
-            low, high = ratio["quartiles"]
-            print(f"  {ratio['of']} / {ratio['to']}: {ratio['median']:.3f} (quartiles {low:.3f} to {high:.3f})")
+        for each in row["ratios"]:
+            low, high = each["quartiles"]
+            print(f"  {each['of']} / {each['to']}: {each['median']:.3f} (quartiles {low:.3f} to {high:.3f})")
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+import torch
 
 SCRIPT = Path(__file__).with_name("gradient_scaling.py")
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "gradient_scaling.json"
@@ -22,8 +26,41 @@ def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None
     assert [row.keys() for row in new["measurements"]] == [row.keys() for row in committed["measurements"]]
 
 
-def test_record_is_within_reach_of_a_minimal_function_at_64_mib() -> None:
+@pytest.mark.parametrize("way", ["GradFactor", "GradMultiply"])
+def test_record_is_within_reach_of_a_minimal_function_at_64_mib(way: str) -> None:
     row = json.loads(RECORD.read_text())["measurements"][0]
+    (ratio,) = (r for r in row["ratios"] if (r["of"], r["to"]) == (way, "minimal"))
     assert row["bytes"] == 64 * 2**20
-    assert row["ratio"]["median"] < 1.15
-    assert row["forward_bytes"] == {"GradFactor": 0, "minimal": 0}
+    assert ratio["median"] < 1.15
+    assert (row["forward_bytes"][way], row["forward_bytes"]["minimal"]) == (0, 0)
+
+
+def test_record_shows_half_the_memory_of_the_way_without_a_function() -> None:
+    row = json.loads(RECORD.read_text())["measurements"][0]
+    held = {way: round(found / row["bytes"], 2) for way, found in row["peak_bytes"].items()}
+    assert held == {"GradFactor": 1, "GradMultiply": 1, "minimal": 1, "with detach": 2}
+
+
+@pytest.mark.parametrize(("name", "way"), [("grad_factor", "GradFactor"), ("grad_multiply", "GradMultiply")])
+def test_the_figures_show_the_measurements(name: str, way: str) -> None:
+    record = json.loads(RECORD.read_text())
+    rows, figures = record["measurements"], record["figures"]
+    shown = {line["label"]: line["runs"][0] for line in figures[f"{name}_time"]["lines"]}
+    assert list(shown) == [way, "with detach"]
+    for label, values in shown.items():
+        assert values == [r["median"] for row in rows for r in row["ratios"] if r["of"] == label]
+    assert figures[f"{name}_time"]["x"]["values"] == [row["elements"] for row in rows]
+    shown = {line["label"]: line["runs"][0] for line in figures[f"{name}_memory"]["lines"]}
+    assert shown[f"{way}, forward alone"] == [0.0] * (len(rows) - 1)
+    assert shown[f"{way}, both passes"] == pytest.approx(
+        [row["peak_bytes"][way] / row["bytes"] for row in rows[:-1]], abs=1e-4
+    )
+
+
+def test_what_a_call_holds_at_once_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    peak_bytes = importlib.import_module("_peak").peak_bytes
+    x = torch.ones(1024)
+    assert peak_bytes(lambda: x.exp().sin().cos()) == 2 * x.nbytes
+    assert peak_bytes(lambda: [x.exp(), x.sin(), x.cos()]) == 3 * x.nbytes
+    assert peak_bytes(lambda: x.exp_()) == 0

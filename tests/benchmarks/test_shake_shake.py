@@ -50,10 +50,27 @@ def test_record_names_what_stands_in_for_the_gpu() -> None:
 def test_function_is_twice_as_fast_as_the_published_one_and_near_the_least_traffic(
     rows: list[dict[str, Any]], memory: str, bound: float
 ) -> None:
-    (row,) = (row for row in rows if row.get("memory") == memory)
-    assert row["shape"] == [128, 64, 32, 32]
+    (row,) = (row for row in rows if row.get("memory") == memory and row["shape"] == [128, 64, 32, 32])
     assert ratio(row, "ShakeShake", "published") <= bound
     assert ratio(row, "ShakeShake", "traffic") <= 2
+
+
+def test_the_figures_show_the_measurements(rows: list[dict[str, Any]]) -> None:
+    figures = json.loads(RECORD.read_text())["figures"]
+    kinds = {"fresh memory": "fresh from the system", "recycled memory": "recycled by the allocator"}
+    shown = {line["label"]: line["runs"][0] for line in figures["time"]["lines"]}
+    assert len(shown) == 4
+    for label, values in shown.items():
+        way, kind = label.split(", ")
+        measured = [row for row in rows if row.get("memory") == kinds[kind]]
+        assert values == [ratio(row, way, "traffic") for row in measured]
+        assert figures["time"]["x"]["values"] == [row["bytes"] // 4 for row in measured]
+    first = [row for row in rows if row.get("memory") == "fresh from the system"]
+    assert [line["label"] for line in figures["memory"]["lines"]] == ["ShakeShake", "published"]
+    for line in figures["memory"]["lines"]:
+        held = [row["peak_bytes"][line["label"]] / row["bytes"] for row in first]
+        assert line["runs"] == [pytest.approx(held, abs=1e-4)]
+        assert figures["memory"]["x"]["values"] == [row["bytes"] // 4 for row in first]
 
 
 def test_training_step_is_not_slower(rows: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Measure the figures of the function pages: outputs, gradients and Taylor remainders, a record for each function.
+"""Measure the figures of the function pages: outputs, gradients, maps and Taylor remainders, a record each.
 
 `python tests/figures/figure_record.py --out docs/records/figures`
 """
@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from function_curves import CURVES
+from function_maps import MAPS
 from taylor import taylor
 
 from gradspec import FunctionSpec
@@ -42,7 +43,7 @@ def here_and_now() -> dict[str, Any]:
 def measured(spec: FunctionSpec, folder: Path, made: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a function; the names of the scripts are relative to the folder where it will be."""
     remainder, slopes = taylor(spec)
-    scripts = [HERE / name for name in ("figure_record.py", "function_curves.py", "taylor.py")]
+    scripts = [HERE / name for name in ("figure_record.py", "function_curves.py", "function_maps.py", "taylor.py")]
     names = [Path(os.path.relpath(path, folder.resolve())).as_posix() for path in scripts]
     return {
         "schema": SCHEMA,
@@ -51,6 +52,7 @@ def measured(spec: FunctionSpec, folder: Path, made: Mapping[str, Any]) -> dict[
         "provenance": dict(made),
         "numbers": {"slopes": slopes},
         "figures": {**CURVES[spec.name](), "taylor": remainder},
+        "maps": MAPS.get(spec.name, dict)(),
         "sources": [
             asdict(source_of(*spec.modules)),
             {"package": "", "files": names, "hash": fingerprint(map(str, scripts), None)},

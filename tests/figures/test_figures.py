@@ -16,12 +16,15 @@ import torch
 from gradspec import FunctionSpec
 from gradspec._seal import is_intact
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
+from gradspec.sphinx_ext._map_record import Map, map_of
 from gradspec.sphinx_ext._plot_record import figure_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 RECORDS = DOCS / "records" / "figures"
-DIRECTIVE = re.compile(r"^```\{gradspec-curves\} \.\./records/figures/(\w+)\.json (\w+)$", re.MULTILINE)
+DIRECTIVE = re.compile(
+    r"^```\{gradspec-(curves|map)\} \.\./records/(figures|benchmarks)/(\w+)\.json (\w+)$", re.MULTILINE
+)
 
 specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 
@@ -75,6 +78,12 @@ def test_what_is_measured_now_is_what_the_record_holds(spec: FunctionSpec, scrip
             for (x, y), expected in zip(then[label], today[label], strict=True):
                 # Another machine may round the last digits of a remainder, which is a difference of like numbers.
                 assert (x, y) == pytest.approx(expected, rel=1e-3, abs=1e-12)
+    assert now["maps"].keys() == record["maps"].keys()
+    for name in record["maps"]:
+        before, after = map_of(record, name), map_of(now, name)
+        assert (before.columns, before.rows) == (after.columns, after.rows)
+        for row, expected_row in zip(before.values, after.values, strict=True):
+            assert row == pytest.approx(expected_row, rel=1e-3, abs=1e-12)
 
 
 @specs
@@ -83,7 +92,19 @@ def test_the_page_shows_every_figure_in_the_section_of_that_name(spec: FunctionS
     headings = re.findall(r"^## .+$", page, re.MULTILINE)
     assert headings[:2] == ["## In pictures", "## When to reach for it"]
     section = page.partition("## In pictures")[2].partition("\n## ")[0]
-    assert DIRECTIVE.findall(section) == [(spec.name, name) for name in read(spec)["figures"]]
+    shown = DIRECTIVE.findall(section)
+    for kind, form in (("figures", "curves"), ("maps", "map")):
+        expected = [(form, "figures", spec.name, name) for name in read(spec)[kind]]
+        assert [found for found in shown if found[0] == form] == expected
+
+
+@specs
+def test_the_page_shows_what_time_and_memory_the_function_takes(spec: FunctionSpec) -> None:
+    page = (DOCS / "functions" / f"{spec.name}.md").read_text(encoding="utf-8")
+    drawn = [(stem, name) for form, folder, stem, name in DIRECTIVE.findall(page) if folder == "benchmarks"]
+    assert sorted(name.rpartition("_")[2] for _, name in drawn) == ["memory", "time"]
+    for stem, name in drawn:
+        figure_of(json.loads((DOCS / "records" / "benchmarks" / f"{stem}.json").read_text(encoding="utf-8")), name)
 
 
 @pytest.mark.parametrize(("name", "argument"), [("grad_factor", "f"), ("grad_multiply", "scale")])
@@ -135,6 +156,25 @@ def test_the_loss_and_its_gradient_are_those_of_eight_logits() -> None:
         for (s, loss), (_, gradient) in zip(losses[label], gradients[label], strict=True):
             p = math.exp(s / t) / (math.exp(s / t) + 7)
             assert (loss, gradient) == pytest.approx((-math.log(p), -(1 - p) / t), rel=1e-5)
+
+
+def points(shown: Map) -> list[tuple[float, float, float]]:
+    return [(x, y, shown.at(x, y)) for y in shown.rows for x in shown.columns]
+
+
+def test_the_angle_is_that_between_the_shares() -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == "shake_shake")
+    for a, b, angle in points(map_of(read(spec), "angle")):
+        assert angle == pytest.approx(
+            abs(math.degrees(math.atan2(1 - a, a) - math.atan2(1 - b, b))), rel=1e-4, abs=1e-9
+        )
+
+
+def test_the_push_is_the_share_of_the_other_row_over_the_temperature() -> None:
+    (spec,) = (spec for spec in FUNCTIONS if spec.name == "instance_discrimination_loss")
+    for own, other, push in points(map_of(read(spec), "push")):
+        p = math.exp(other / 0.2) / (math.exp(own / 0.2) + math.exp(other / 0.2) + 6)
+        assert push == pytest.approx(p / 0.2, rel=1e-4, abs=1e-9)
 
 
 @specs

@@ -54,6 +54,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-kill-matrix": Written(argument="kills.json"),
     "gradspec-law": Written(argument="vjp"),
     "gradspec-laws": Written(),
+    "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
     "gradspec-matrix": Written(),
     "gradspec-peers": Written(),
 }
@@ -102,6 +103,7 @@ def prepared(folder: Path, suffix: str) -> Project:
     write_record(published, source / "peers.json")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())
+    (source / "maps.json").write_text(json.dumps(MAPS), encoding="utf-8")
     (source / "benchmarks").mkdir()
     loops = ROOTS / "test-benchmark" / "benchmarks" / "loops.json"
     (source / "benchmarks" / "loops.json").write_bytes(loops.read_bytes())
@@ -125,6 +127,19 @@ def prepared(folder: Path, suffix: str) -> Project:
 
 
 TITLE = {"md": "# {}", "rst": "{}\n====="}
+MAPS = {
+    "schema": 1,
+    "provenance": {"date": "2026-01-02"},
+    "maps": {
+        "slope": {
+            "title": "A slope",
+            "x": {"label": "east", "values": [0, 1]},
+            "y": {"label": "north", "values": [0, 1]},
+            "value": {"label": "height"},
+            "rows": [[0, 1], [2, 3]],
+        }
+    },
+}
 AUDITS = {
     "schema": 1,
     "provenance": {"date": "2026-01-02"},

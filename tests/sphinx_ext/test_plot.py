@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 
+from gradspec.report import RecordError
 from gradspec.source import fingerprint
-from gradspec.sphinx_ext._plot_record import Axis, Figure, Line
+from gradspec.sphinx_ext._plot_record import Axis, Figure, Line, figure_of
 from gradspec.sphinx_ext._plot_svg import CHARACTER, WIDTH, svg
 from sphinx_ext.handmade import Built, Project, copied
 
@@ -101,6 +102,24 @@ def test_a_page_may_choose_a_logarithmic_axis(plots: Project) -> None:
     assert any("the log axis 'wrong answers' cannot show 0.0" in line for line in plots.build().warnings)
 
 
+def test_an_axis_may_show_zero() -> None:
+    line = Line(label="a", x=(1.0, 2.0), runs=((3.0, 4.0),))
+    lowest = {}
+    for zero in (False, True):
+        figure = Figure(title="t", x=Axis(label="x"), y=Axis(label="y", zero=zero), lines=(line,))
+        soup = BeautifulSoup(svg(figure, "n"), "html.parser")
+        grid = [float(str(tag["y1"])) for tag in soup.select("line.gradspec-grid")]
+        drawn = corners(soup.select("polyline")[0])
+        lowest[zero] = (grid[0] - drawn[0][1]) / (grid[0] - drawn[1][1])
+    assert lowest[False] != pytest.approx(0.75, abs=0.01)
+    assert lowest[True] == pytest.approx(0.75, abs=0.001)
+    record = {"figures": {"f": {"title": "t", "x": {"label": "x", "values": [1]}, "y": {"label": "y"}}}}
+    record["figures"]["f"]["lines"] = [{"label": "a", "runs": [[1]]}]  # type: ignore[assignment]
+    assert figure_of(record, "f", zero=True).y.zero
+    with pytest.raises(RecordError, match="the log axis 'y' cannot show 0"):
+        figure_of(record, "f", log=True, zero=True)
+
+
 def test_a_figure_says_in_words_what_it_shows(built: Built) -> None:
     error = figures(built)[0]
     drawing = one(error, "svg")
@@ -127,7 +146,7 @@ def test_the_numbers_stand_in_a_table_beside_it(built: Built) -> None:
         ["rows", "ours", "published"],
         ["1000", "1", "2"],
         ["10000", "10", "20"],
-        ["1e+06", "1e+03", ""],
+        ["1,000,000", "1e+03", ""],
     ]
     text = soup.get_text()
     assert "Mean of 2 runs" in text

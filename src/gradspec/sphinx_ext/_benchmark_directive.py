@@ -18,7 +18,7 @@ from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 #: What a record holds beside its settings.
-_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures", "seal")
+_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures", "maps", "seal")
 
 
 class BenchmarkDirective(SphinxDirective):

@@ -25,6 +25,8 @@ class Axis:
     scale: str = "linear"
     #: A Python format of its numbers.
     format: str = ".3g"
+    #: Whether it shows 0, so that a height is to another as the numbers are.
+    zero: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +83,14 @@ def read_experiment(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def figure_of(record: Mapping[str, Any], name: str, *, log: bool = False) -> Figure:
+def figure_of(record: Mapping[str, Any], name: str, *, log: bool = False, zero: bool = False) -> Figure:
     """Return a figure of a record.
 
     Args:
         record: what `read_experiment` returned.
         name: of the figure.
         log: make the vertical axis logarithmic, whatever the record says.
+        zero: let the vertical axis show 0, whatever the record says.
 
     Raises:
         KeyError: the record holds no such figure; the message says which it holds.
@@ -97,7 +100,7 @@ def figure_of(record: Mapping[str, Any], name: str, *, log: bool = False) -> Fig
     if name not in figures:
         raise KeyError(f"it holds no figure {name!r} (it holds: {', '.join(figures) or 'none'})")
     try:
-        figure = _figure(figures[name], log=log)
+        figure = _figure(figures[name], log=log, zero=zero)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"the figure {name!r} cannot be drawn ({type(error).__name__}: {error})") from None
     return figure
@@ -133,15 +136,40 @@ def sources_of(record: Mapping[str, Any], folder: Path) -> tuple[Source, ...]:
     )
 
 
-def _figure(data: Mapping[str, Any], *, log: bool) -> Figure:
+def checked_axis(axis: Axis) -> Axis:
+    """Return an axis that can be drawn.
+
+    Raises:
+        ValueError: its scale is unknown, or its format is none.
+    """
+    if axis.scale not in ("linear", "log"):
+        raise ValueError(f"the scale {axis.scale!r} is neither linear nor log")
+    if axis.scale == "log" and axis.zero:
+        raise ValueError(f"the log axis {axis.label!r} cannot show 0")
+    format(1.0, axis.format)
+    return axis
+
+
+def finite_numbers(values: Sequence[float], axis: Axis) -> tuple[float, ...]:
+    """Return the numbers that an axis is to show.
+
+    Raises:
+        ValueError: it cannot show one of them.
+    """
+    found = tuple(float(value) for value in values)
+    if wrong := [value for value in found if not math.isfinite(value) or (axis.scale == "log" and value <= 0)]:
+        raise ValueError(f"the {axis.scale} axis {axis.label!r} cannot show {wrong[0]}")
+    return found
+
+
+def _figure(data: Mapping[str, Any], *, log: bool, zero: bool) -> Figure:
     x, y = dict(data["x"]), Axis(**data["y"])
     y = replace(y, scale="log") if log else y
+    y = replace(y, zero=True) if zero else y
     shared = x.pop("values", None)
     horizontal = Axis(**x)
     for axis in (horizontal, y):
-        if axis.scale not in ("linear", "log"):
-            raise ValueError(f"the scale {axis.scale!r} is neither linear nor log")
-        format(1.0, axis.format)
+        checked_axis(axis)
     lines = tuple(_line(line, line.get("x", shared), horizontal, y) for line in data["lines"])
     if not lines:
         raise ValueError("no line")
@@ -149,14 +177,11 @@ def _figure(data: Mapping[str, Any], *, log: bool) -> Figure:
 
 
 def _line(data: Mapping[str, Any], x: Sequence[float], horizontal: Axis, vertical: Axis) -> Line:
-    line = Line(label=data["label"], x=_numbers(x, horizontal), runs=tuple(_numbers(r, vertical) for r in data["runs"]))
+    line = Line(
+        label=data["label"],
+        x=finite_numbers(x, horizontal),
+        runs=tuple(finite_numbers(r, vertical) for r in data["runs"]),
+    )
     if not line.x or not line.runs or {len(run) for run in line.runs} != {len(line.x)}:
         raise ValueError(f"the runs of {line.label!r} are not of {len(line.x)} values each")
     return line
-
-
-def _numbers(values: Sequence[float], axis: Axis) -> tuple[float, ...]:
-    found = tuple(float(value) for value in values)
-    if wrong := [value for value in found if not math.isfinite(value) or (axis.scale == "log" and value <= 0)]:
-        raise ValueError(f"the {axis.scale} axis {axis.label!r} cannot show {wrong[0]}")
-    return found

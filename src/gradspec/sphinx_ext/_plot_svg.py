@@ -28,7 +28,8 @@ def svg(figure: Figure, name: str) -> str:
         name: of the element; it is unique on the page.
     """
     x = scale(figure.x, (value for line in figure.lines for value in line.x), snug=True)
-    y = scale(figure.y, (value for line in figure.lines for value in (*line.low, *line.high)), snug=False)
+    shown = [value for line in figure.lines for value in (*line.low, *line.high)]
+    y = scale(figure.y, [*shown, 0.0] if figure.y.zero else shown, snug=False)
     legend, rows = _legend(figure.lines)
     top = rows * ROW + ROW
     height = HEIGHT + (rows - 1) * ROW

@@ -26,6 +26,7 @@ from gradspec.sphinx_ext._graph_directive import GraphDirective
 from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext._law_directive import LawDirective
 from gradspec.sphinx_ext._laws_directive import LawsDirective
+from gradspec.sphinx_ext._map_directive import MapDirective
 from gradspec.sphinx_ext._matrix_directive import MatrixDirective
 from gradspec.sphinx_ext._pages import PAGES
 from gradspec.sphinx_ext._peers_directive import PeersDirective
@@ -47,6 +48,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-kill-matrix": KillMatrixDirective,
     "gradspec-law": LawDirective,
     "gradspec-laws": LawsDirective,
+    "gradspec-map": MapDirective,
     "gradspec-matrix": MatrixDirective,
     "gradspec-peers": PeersDirective,
 }

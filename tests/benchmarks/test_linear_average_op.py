@@ -1,0 +1,58 @@
+"""The benchmark runs where the published package is, and its figures show its measurements: nothing is timed here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("linear_average_op.py")
+RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "linear_average_op.json"
+PRODUCTS = "two products"
+
+
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORD.read_text())
+    return found
+
+
+def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path, record: dict[str, Any]) -> None:
+    if "GRADSPEC_PUBLISHED" not in os.environ:
+        pytest.skip("GRADSPEC_PUBLISHED names no folder with brails in it")
+    out = tmp_path / "record.json"
+    small = ["--size", "600", "--size", "700", "--size", "800", "--rounds", "2", "--out", out]
+    subprocess.run([sys.executable, SCRIPT, *small], check=True, capture_output=True)
+    new = json.loads(out.read_text())
+    assert new.keys() == record.keys()
+    assert new["provenance"].keys() == record["provenance"].keys()
+    assert [row.keys() for row in new["measurements"]] == [row.keys() for row in record["measurements"]]
+
+
+def test_record_is_of_three_sizes(record: dict[str, Any]) -> None:
+    assert [row["rows"] for row in record["measurements"]] == [1_000, 10_000, 100_000]
+
+
+def test_the_figures_show_the_measurements(record: dict[str, Any]) -> None:
+    rows, figures = record["measurements"], record["figures"]
+    assert set(figures) == {"time", "memory"}
+    for name in figures:
+        assert figures[name]["x"]["values"] == [row["rows"] for row in rows]
+    for line in figures["time"]["lines"]:
+        expected = [
+            r["median"] for row in rows for r in row["ratios"] if (r["of"], r["to"]) == (line["label"], PRODUCTS)
+        ]
+        assert line["runs"] == [expected]
+    for line in figures["memory"]["lines"]:
+        assert line["runs"] == [pytest.approx([row["peak_bytes"][line["label"]] / 2**20 for row in rows], abs=1e-4)]
+
+
+def test_memory_is_that_of_the_logits_and_not_of_the_bank(record: dict[str, Any]) -> None:
+    for row in record["measurements"]:
+        logits = 4 * record["batch"] * row["rows"]
+        assert logits <= row["peak_bytes"]["LinearAverageOp"] <= 2.1 * logits
