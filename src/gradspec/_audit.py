@@ -78,7 +78,8 @@ def audit(
 
     Raises:
         TypeError: `function` cannot be called.
-        ValueError: there is no case, there are two of one name, or one does not fit the function's arguments.
+        ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; or none
+            of the laws that are asked for can judge it.
 
     Example:
         >>> import torch
@@ -112,10 +113,15 @@ def audit(
         measured = replace(measured, wrt=floating(signature, named[0]))
     spec = eager_spec(name, call, implementation, signature, named, measured, seed)
     chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
+    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     if unusable:  # one law says it as well as all
-        chosen = [law for law in chosen if law.name == "global_state"]
-    if measured.random:
+        chosen = [law for law in LAWS if law.name == "global_state"]
+    elif measured.random:
         chosen = [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]
+    if not chosen:
+        noise = "the function draws noise: audit a core that takes it as an argument"
+        raise ValueError(f"no law is left of {', '.join(profile.laws)}: {noise if measured.random else 'needs a spec'}")
+    profile = replace(profile, laws=())  # they are chosen
     report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
     forms = _apart(lambda: guessed(spec), profile, seed)
     proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)

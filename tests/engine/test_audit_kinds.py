@@ -1,5 +1,7 @@
 """Audits of functions of several kinds: a sound one is not called broken, and what is proposed of it is right."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -7,6 +9,7 @@ from torch.autograd import Function
 from gradspec import audit, verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
+from gradspec.profile import load_profile
 from gradspec.recipe import read_case
 
 NAMED = {law.name: law for law in LAWS}
@@ -157,3 +160,23 @@ def test_the_proposal_for_a_function_in_a_file_imports_it_from_beside():
     )
 
     assert "\nfrom ops import OnlyDouble  # keep the spec beside ops.py\n" in found.proposal
+
+
+def only(*laws):
+    return replace(load_profile("quick"), laws=laws)
+
+
+def test_a_law_that_is_asked_for_and_cannot_judge_is_left_out():
+    raising = audit(OnlyDouble, [(torch.ones(2),)], profile=only("vmap"))
+    noisy = audit(Dropout, [read_case("(randn(4, 30),)")], profile=only("vmap", "ctx_clean"))
+
+    assert [v.law for v in raising.report.verdicts] == ["global_state"]
+    assert [v.law for v in noisy.report.verdicts] == ["ctx_clean"]
+
+
+@pytest.mark.parametrize(("law", "why"), [("vmap", "the function draws noise"), ("vjp", "needs a spec")])
+def test_an_audit_with_no_law_left_is_refused(law, why):
+    function = Dropout if law == "vmap" else SignSTE
+
+    with pytest.raises(ValueError, match=f"no law is left of {law}: {why}"):
+        audit(function, [read_case("(randn(4, 30),)")], profile=only(law))
