@@ -20,13 +20,15 @@ from torch.autograd import Function
 
 from gradspec.functions import _linear_average_journal as journal
 from gradspec.functions._linear_average_journal import Seen
-from gradspec.functions._torch import apply_function, without_autocast
+from gradspec.functions._torch import apply_function, transforms_active, without_autocast
 
 
 def logits(x: Tensor, memory: Tensor, params: Tensor) -> Tensor:
     """Return `x @ memory.T / T`: shapes (B, D) and (N, D) to (B, N), in the dtype of the bank."""
     with without_autocast(memory):
-        return x @ memory.T / params[0]
+        y, temperature = x @ memory.T, params[0]
+        # In place, for a bank of many rows has large logits; not under vmap, where the temperature alone may be mapped.
+        return y / temperature if transforms_active() else y.div_(temperature)
 
 
 def transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
@@ -44,7 +46,7 @@ def _transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
             rows, old, once = moved
             correction = (old - memory[rows]) * once[:, None]
             x_bar = x_bar + y_bar.index_select(1, rows) @ correction
-        return x_bar / params[0]
+        return x_bar / params[0] if transforms_active() else x_bar.div_(params[0])
 
 
 def _product(x: Tensor, params: Tensor, seen: Seen) -> Tensor:

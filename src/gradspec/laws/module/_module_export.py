@@ -9,19 +9,17 @@ Remedy: keep decisions to shapes and flags, and let the functions of the module 
 
 from __future__ import annotations
 
-import torch
-
 from gradspec.law import Finding, Law, ModuleTrial, not_applicable
 from gradspec.laws.module._build import forward_backward, inputs, used
 from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.tensor._transform import exported
 
 
 def _check(trial: ModuleTrial) -> Finding:
     if trial.case.inputs is None:
         return not_applicable("the case makes no call")
     module = used(trial)
-    torch._dynamo.reset()
-    program = torch.export.export(module, inputs(trial)).module()
+    program = exported(module, inputs(trial))
     expected = forward_backward(trial, module)
     got = forward_backward(trial, program)
     return compare_all(trial, "torch.export:", got, expected)

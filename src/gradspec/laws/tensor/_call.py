@@ -127,7 +127,9 @@ def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple
     """
     for k in range(0, trial.profile.directions, 2):
         drawn = like(y, trial.seed + k)
-        backwards = tuple(t.flip(list(range(t.ndim))).mul_(0.5) for t in drawn)  # now: a function may change the first
+        # Now, for a function may change the first; an integer has no half, nor a gradient.
+        flipped = tuple(t.flip(list(range(t.ndim))) for t in drawn)
+        backwards = tuple(t.mul_(0.5) if differentiable(t) else t for t in flipped)
         yield f"random {k}", drawn
         if k + 1 < trial.profile.directions:
             yield f"random {k + 1}", backwards

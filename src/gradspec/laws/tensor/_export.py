@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._transform import frozen, judge_run
+from gradspec.laws.tensor._transform import exported, frozen, judge_run
 
 
 class _Exported(torch.nn.Module):
@@ -38,9 +38,8 @@ def _check(trial: Trial) -> Finding:
     likely = "the custom gradient is dropped silently: the plain derivative of forward is left, or none at all"
     for strict in (True, False):
         module = _Exported(frozen(trial.spec.function, inputs))
-        torch._dynamo.reset()
-        program = torch.export.export(module, tuple(inputs.leaves().values()), strict=strict)
-        finding = judge_run(trial, inputs, f"torch.export(strict={strict})", program.module(), likely)
+        program = exported(module, tuple(inputs.leaves().values()), strict=strict)
+        finding = judge_run(trial, inputs, f"torch.export(strict={strict})", program, likely)
         if finding is not HOLDS:
             return finding
     return HOLDS

@@ -40,7 +40,8 @@ def _check(trial: Trial) -> Finding:
         v = like(outputs(on_spec_side("primal", trial.spec.primal, *rounded.args())), trial.seed)
         mine = vjp(trial.spec.function, rounded, v)
         ours = {f"gradient of `{n}`": mine[n] for n in inputs.wrt}
-        ours |= {f"output {k}": y for k, y in enumerate(outputs(trial.spec.function(*rounded.args())))}
+        given = outputs(trial.spec.function(*rounded.args()))
+        ours |= {f"output {k}": y for k, y in enumerate(given) if differentiable(y)}
         theirs = _reference(trial, rounded, v)
         for what, got in ours.items():
             plain, right = theirs[what]

@@ -97,7 +97,7 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     and a fourth, since that one may be another Function than the first.
     """
     leaves = inputs.leaves()
-    y = outputs(function(*inputs.args(leaves)))
+    y = tuple(t for t in outputs(function(*inputs.args(leaves))) if differentiable(t))
     v = tuple(t.detach().requires_grad_() for t in like(tuple(t.abs() for t in y), trial.seed))
     loss = torch.stack([(a * (t * t.conj()).real).sum() for a, t in zip(v, y, strict=True)]).sum() / 2
     every = {**{f"`{name}`": leaf for name, leaf in leaves.items()}, "the cotangent": v[0]}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Module
 
 from gradspec.law import HOLDS, Finding, Trial
 from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
@@ -26,6 +28,18 @@ def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
         return function(*args)
 
     return call
+
+
+def exported(module: Module, args: tuple[Any, ...], *, strict: bool = False) -> Module:
+    """Return the module of an exported program. What torch logs of a refusal is left out: the verdict says it."""
+    logger = logging.getLogger("torch.export")
+    level = logger.level
+    torch._dynamo.reset()
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return torch.export.export(module, args, strict=strict).module()
+    finally:
+        logger.setLevel(level)
 
 
 def tracing_backend(trial: Trial) -> str:

@@ -6,11 +6,12 @@ from gradspec.selftest.specimens.honest import SCALE
 from gradspec.selftest.specimens.mixed import MIXED
 from gradspec.selftest.specimens.modules import NET
 from gradspec.selftest.specimens.noisy import NOISY
+from gradspec.selftest.specimens.selecting import SELECTING
 from gradspec.selftest.specimens.stateful import STATEFUL
 from gradspec.selftest.specimens.text import TAG
 
 #: Sound specs of every kind: no law may break on them.
-HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *modules.HONEST, *text.HONEST)
+HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *SELECTING, *modules.HONEST, *text.HONEST)
 DISEASED = {
     **diseased.DISEASED,
     **intruders.DISEASED,
