@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.sphinx_ext import _semantics
@@ -101,7 +102,8 @@ class SpecDirective(SphinxDirective):
         if not page.described and not (page.inherited and view.is_class):
             return None
         try:
-            return load(view.target)
+            with mock(self.config.autodoc_mock_imports):  # as autodoc imports it, whichever comes first
+                return load(view.target)
         except Exception as error:  # an import runs the project's code, which may raise anything
             warn_each_build(
                 self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
