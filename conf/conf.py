@@ -56,7 +56,7 @@ typehints_use_rtype = False
 always_use_bars_union = True
 
 myst_enable_extensions = ["deflist", "dollarmath"]
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_text = r">>> |\.\.\. ?|\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.sphinx_ext import _semantics
@@ -101,6 +100,9 @@ class SpecDirective(SphinxDirective):
         page = PAGES[self.kind]
         if not page.described and not (page.inherited and view.is_class):
             return None
+        # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
+        from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
+
         try:
             with mock(self.config.autodoc_mock_imports):  # as autodoc imports it, whichever comes first
                 return load(view.target)
