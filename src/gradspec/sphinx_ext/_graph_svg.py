@@ -40,7 +40,7 @@ def svg(flowchart: str, title: str) -> str:
     drawn = [_box(boxes[name], *place, widths[name]) for name, place in places.items()]
     return (
         f'<svg class="gradspec-graph" role="img" viewBox="0 0 {total} {height}" width="{total}" '
-        f'style="max-width:100%" xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>'
+        f'style="max-width:100%" xmlns="http://www.w3.org/2000/svg"><title class="nohighlight">{escape(title)}</title>'
         f"{''.join(lines + drawn)}</svg>"
     )
 

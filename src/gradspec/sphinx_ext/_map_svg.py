@@ -36,8 +36,8 @@ def map_svg(shown: Map, name: str) -> str:
     parts = [
         f'<svg class="gradspec-plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" id="{name}-plot" '
         f'aria-labelledby="{name}-title {name}-desc" xmlns="http://www.w3.org/2000/svg">',
-        f'<title id="{name}-title">{escape(shown.title)}</title>',
-        f'<desc id="{name}-desc">{escape(described(shown))}</desc>',
+        f'<title id="{name}-title" class="nohighlight">{escape(shown.title)}</title>',
+        f'<desc id="{name}-desc" class="nohighlight">{escape(described(shown))}</desc>',
         *_legend(shown, value, shades),
         f'<rect class="{shades[0]}" x="{LEFT}" y="{TOP}" width="{END - LEFT}" height="{SIDE}"/>',
         *_bands(shown, x, y, value, shades),

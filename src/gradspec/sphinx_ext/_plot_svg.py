@@ -46,8 +46,8 @@ def svg(figure: Figure, name: str) -> str:
     parts = [
         f'<svg class="gradspec-plot" viewBox="0 0 {WIDTH} {height}" role="img" id="{name}-plot" '
         f'aria-labelledby="{name}-title {name}-desc" xmlns="http://www.w3.org/2000/svg">',
-        f'<title id="{name}-title">{escape(figure.title)}</title>',
-        f'<desc id="{name}-desc">{escape(described(figure))}</desc>',
+        f'<title id="{name}-title" class="nohighlight">{escape(figure.title)}</title>',
+        f'<desc id="{name}-desc" class="nohighlight">{escape(described(figure))}</desc>',
         *_axes(figure, x, y, [across(v) for v in x.ticks], [up(v) for v in y.ticks], top, height),
         *legend,
     ]
