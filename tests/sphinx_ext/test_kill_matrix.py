@@ -43,8 +43,8 @@ def prepared(folder: Path, *, stale: bool = False) -> Project:
             "tried": 3,
             "specs": ["scale"],
             "laws": ["vjp", "jvp"],
-            "verdicts": 600,
-            "failures": [],
+            "verdicts": 1_600,
+            "failures": ["seed 7: scale · vjp · matrix: the bar is too wide"],
         },
     )
     project.record.write_text(matrix.to_json(), encoding="utf-8")
@@ -65,7 +65,11 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "1 of 2 mutants are killed, 50.0% (2 were tried, of 9 that there are)." in text
     assert "0 of the 1 that survive are proven to be no different from the original." in text
     assert "gradcheck rejects 1 of 2 of the same diseased specimens, and 0 of 1 of the sound ones." in text
-    assert "Under 100 seeds; export: 10 seeds (1 of 4 cases were not tried), 0 of 600 verdicts of 2 laws on 1" in text
+    assert (
+        "Under 100 seeds (10 of them for export), without 1 of 4 cases, which were not tried, 1 of 1,600 verdicts"
+        in text
+    )
+    assert "Under seed 7: scale · vjp · matrix: the bar is too wide." in text
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
     assert "1 survive without a proof." in text
     assert "A mutant is held to one case; then to all; no further once it is killed." in text

@@ -96,13 +96,15 @@ def summary(matrix: Matrix) -> Iterator[str]:
         ]
         yield f"{tool} rejects {counts[0]} of the same diseased specimens, and {counts[1]} of the sound ones."
     if seeds := matrix.seeds:
-        fewer = "".join(f"; {what}: {most} seeds" for what, most in seeds.get("at_most", {}).items())
+        fewer = ", ".join(f"{most} of them for {what}" for what, most in seeds.get("at_most", {}).items())
         left = seeds.get("cases", 0) - seeds.get("tried", 0)
-        untried = f" ({left} of {seeds['cases']} cases were not tried)" if left else ""
+        untried = f", without {left} of {seeds['cases']} cases, which were not tried," if left else ""
         yield (
-            f"Under {seeds['run']} seeds{fewer}{untried}, {len(seeds['failures'])} of {seeds['verdicts']} verdicts of "
-            f"{len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are broken, inconclusive or an error."
+            f"Under {seeds['run']} seeds{f' ({fewer})' if fewer else ''}{untried} {len(seeds['failures'])} of "
+            f"{seeds['verdicts']:,} verdicts of {len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are "
+            "broken, inconclusive or an error."
         )
+        yield from (f"Under {line}." for line in seeds["failures"])
 
 
 def _tried(matrix: Matrix, sort: str) -> str:
