@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -93,3 +94,9 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
         "here.html: gone.png: no such file",
         "here.html: there.html#b: no such anchor",
     ]
+
+
+def test_no_id_has_a_space(pages: list[Path]) -> None:
+    ids = [(path.name, found) for path in pages for found in re.findall(r'\sid="([^"]*)"', path.read_text())]
+    assert ids
+    assert [(page, found) for page, found in ids if re.search(r"[ \t\n]", found)] == []

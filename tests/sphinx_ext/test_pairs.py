@@ -204,7 +204,11 @@ def test_an_object_is_exported_indexed_and_linked(kind: str, markdown: tuple[Pro
 
 
 def test_the_index_lists_specs_by_kind(markdown: tuple[Project, Built]) -> None:
-    shown = BeautifulSoup(markdown[1].html("gradspec-objects"), "html.parser").get_text(" ")
+    shown = (
+        BeautifulSoup(markdown[1].html("gradspec-objects"), "html.parser")
+        .get_text(" ")
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     assert [title for title in ("Specs: function", "Specs: module", "Specs: text", "Laws") if title not in shown] == []
 
 

@@ -31,9 +31,9 @@ OBJECTS: Mapping[str, Object] = {
     "spec": Object(title="Specs", roles=SPEC_ROLES),
     "law": Object(title="Laws", label="law"),
     "matrix": Object(title="Matrices of specs and laws", label="matrix of specs and laws"),
-    "differences": Object(title="Differences from published implementations", label="differences"),
+    "differences": Object(title="Differences", label="differences"),
     "peer": Object(title="Published implementations", label="published implementation"),
-    "record": Object(title="Figures and audits of records", label="record"),
+    "record": Object(title="Figures and audits", label="record"),
     "benchmark": Object(title="Benchmarks", label="benchmark"),
     "kill-matrix": Object(title="Kill matrices", label="kill matrix"),
 }
@@ -59,7 +59,8 @@ class ObjectIndex(Index):
                 if chosen is None or docname in chosen:
                     title = self._title(shown.title, kind, name)
                     groups.setdefault(title, []).append(IndexEntry(name, 0, docname, anchor, "", "", ""))
-        return list(groups.items()), False
+        # Sphinx makes an id of each title, and an id has no space.
+        return [(title.replace(" ", "\N{NO-BREAK SPACE}"), entries) for title, entries in groups.items()], False
 
     def _title(self, title: str, kind: str, name: str) -> str:
         """Return the title of an object: that of a spec says of which kind it is, if a record does."""
