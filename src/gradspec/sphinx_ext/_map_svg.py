@@ -95,7 +95,8 @@ def _bands(shown: Map, x: Scale, y: Scale, value: Scale, shades: list[str]) -> I
             if place := _place(_within(line), taken, CHARACTER * len(label) + 6):
                 taken.append(place)
                 x_at, y_at = f"{place[0]:.1f}", f"{place[1] + 4:.1f}"
-                text = f'<text class="gradspec-level" x="{x_at}" y="{y_at}" text-anchor="middle">{label}</text>'
+                where = f'x="{x_at}" y="{y_at}" text-anchor="middle" paint-order="stroke"'
+                text = f'<text class="gradspec-level" {where}>{label}</text>'
                 numbers.append(text)
     yield from numbers
 
