@@ -61,7 +61,8 @@ def test_the_figures_show_the_measurements(record: dict[str, Any]) -> None:
 def test_memory_is_that_of_the_logits_and_not_of_the_bank(record: dict[str, Any]) -> None:
     for row in record["measurements"]:
         logits = 4 * record["batch"] * row["rows"]
-        assert logits <= row["peak_bytes"]["LinearAverageOp"] <= 1.5 * logits
+        batches = 4 * record["batch"] * record["features"]  # the gradient, and the rows that move
+        assert logits <= row["peak_bytes"]["LinearAverageOp"] <= logits + 6 * batches
 
 
 def test_the_logits_are_made_once() -> None:
