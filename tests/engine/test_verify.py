@@ -300,7 +300,7 @@ def test_the_report_is_the_same_for_any_number_of_jobs():
 
 def test_an_interrupt_ends_the_run_and_its_children():
     def interrupt(done, total, _):
-        if done == 2:
+        if 2 <= done < total:  # two checks may end between two calls, so that no call says 2
             raise KeyboardInterrupt
 
     before = set(multiprocessing.active_children())

@@ -106,14 +106,14 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
-        likely=likely or _guess(got, expected),
+        likely=likely or _guess(what, got, expected),
     )
 
 
-def _guess(got: Tensor, expected: Tensor) -> str:
+def _guess(what: str, got: Tensor, expected: Tensor) -> str:
     """Name the likely cause from the shape of the error."""
     if not got.any():
-        return "the result is zero: a gradient is dropped"
+        return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
     if torch.equal(got, -expected):
         return "the sign is flipped"
     ratio = (got / expected).flatten()
