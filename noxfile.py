@@ -142,14 +142,14 @@ def peers(session: nox.Session) -> None:
 def selftest(session: nox.Session) -> None:
     """Hold the laws to every specimen and every mutant, and write the record of the kill matrix."""
     install(session)
-    session.run("gradspec", "selftest", "--stock", "--jobs", "2", "--record", KILL_MATRIX, *session.posargs)
+    session.run("gradspec", "selftest", "--stock", "--record", KILL_MATRIX, *session.posargs)
 
 
 @nox.session(default=False)
 def seeds(session: nox.Session) -> None:
     """Hold the sound functions to every law under 100 seeds, and write into the record what came of it."""
     install(session)
-    session.run("gradspec", "selftest", "--seeds", "100", "--jobs", "2", "--record", KILL_MATRIX, *session.posargs)
+    session.run("gradspec", "selftest", "--seeds", "100", "--record", KILL_MATRIX, *session.posargs)
 
 
 @nox.session(default=False)

@@ -58,6 +58,7 @@ def audit(
     laws: Sequence[Law] | None = None,
     profile: Profile | None = None,
     seed: int = 0,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
@@ -71,6 +72,7 @@ def audit(
         laws: the laws to choose from, ours unless told.
         profile: how hard; `quick` unless told.
         seed: of all random numbers.
+        jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
 
     Returns:
@@ -122,7 +124,8 @@ def audit(
         noise = "the function draws noise: audit a core that takes it as an argument"
         raise ValueError(f"no law is left of {', '.join(profile.laws)}: {noise if measured.random else 'needs a spec'}")
     profile = replace(profile, laws=())  # they are chosen
-    report = verify([spec], chosen, profile, seed=seed, paths={name: path} if path else None, progress=progress)
+    paths = {name: path} if path else None
+    report = verify([spec], chosen, profile, seed=seed, paths=paths, jobs=jobs, progress=progress)
     forms = _apart(lambda: guessed(spec), profile, seed)
     proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)
     return Audit(report=report, proposal=proposal, remarks=tuple(measured.remarks()))

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
+
+#: One fork at a time: a child that was forked between another's pipe and its fork would keep that pipe open, and nobody
+#: would see the other die.
+_forking = threading.Lock()
 
 
 def available(device: str = "cpu") -> bool:
@@ -88,15 +93,15 @@ class Child(Generic[Question, Answer]):
             return
         self.close()
         fork = multiprocessing.get_context("fork")
-        self._pipe, theirs = fork.Pipe()
-        self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
-        # daemon=False: a compiler in the child may want children of its own.
-        self._process = fork.Process(target=_serve, args=(theirs, self._pipe, self._stack, self._run), daemon=False)
-        with warnings.catch_warnings():
+        with _forking, warnings.catch_warnings():
             # Python warns of a fork beside threads; the child takes none of their locks: see `_serve`.
             warnings.simplefilter("ignore", DeprecationWarning)
+            self._pipe, theirs = fork.Pipe()
+            self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+            # daemon=False: a compiler in the child may want children of its own.
+            self._process = fork.Process(target=_serve, args=(theirs, self._pipe, self._stack, self._run), daemon=False)
             self._process.start()
-        theirs.close()
+            theirs.close()
 
     def _bury(self) -> tuple[int, str]:
         """Let go of a child that is dead or dying; return its exit code and the stack that it left."""
@@ -126,6 +131,7 @@ class Child(Generic[Question, Answer]):
 def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], run: Callable[[Any], Any]) -> None:
     import torch
 
+    _forking.release()  # the parent held it while it forked
     parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
     torch.set_num_threads(1)
     faulthandler.enable(stack)

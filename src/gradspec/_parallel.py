@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
+from gradspec._dealing import deal, processors
 from gradspec._isolation import available
 from gradspec._plan import Check
 from gradspec._session import Session
@@ -42,50 +40,27 @@ def run_checks(
     """
     if isolate is False or not available(profile.device):
         jobs = 1  # in this process, where checks would meet
-    shares = _shares(checks, jobs or min(_processors(), 1 + len(checks) // CHECKS_A_CHILD))
+    hands = _hands(checks)
+    jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(checks) // CHECKS_A_CHILD)))
     verdicts: dict[int, Verdict] = {}
-    stop, lock = threading.Event(), threading.Lock()
+    lock = threading.Lock()
 
-    def work(session: Session, share: list[int]) -> None:
-        for number in share:
-            if stop.is_set():
-                return
-            check = checks[number]
-            if progress:
-                with lock:
-                    progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
-            verdicts[number] = session.run(check)
+    def run(session: Session, number: int) -> None:
+        check = checks[number]
+        if progress:
+            with lock:
+                progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+        verdicts[number] = session.run(check)
 
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(len(shares)))
-        stack.callback(stop.set)
-        sessions = [
-            stack.enter_context(Session([checks[n] for n in share], profile, seed=seed, isolate=isolate))
-            for share in shares
-        ]
-        # Forked here and not in a thread of the pool: a child that is forked elsewhere waits for ever for the lock of a
-        # module that this thread is importing, as where a module verifies its specs when it is imported.
-        for session in sessions:
-            session.start()
-        running = [pool.submit(work, session, share) for session, share in zip(sessions, shares, strict=True)]
-        for future in running:
-            future.result()
+    deal(hands, [Session(checks, profile, seed=seed, isolate=isolate) for _ in range(jobs)], run)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))
 
 
-def _processors() -> int:
-    # Those that this process may use: a container has fewer than the machine.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _shares(checks: Sequence[Check], jobs: int) -> list[list[int]]:
-    """Deal the checks out, all of one case to one child: a law may require another one on its case."""
+def _hands(checks: Sequence[Check]) -> list[list[int]]:
+    """Deal the checks out, all of one case in one hand: a law may require another one on its case."""
     hands: dict[tuple[str, str], list[int]] = {}
     for number, check in enumerate(checks):
         hands.setdefault((check.spec.name, check.case), []).append(number)
-    shares: list[list[int]] = [[] for _ in range(max(1, min(jobs, len(hands))))]
-    for turn, hand in enumerate(hands.values()):
-        shares[turn % len(shares)] += hand
-    return shares
+    return list(hands.values())

@@ -217,3 +217,24 @@ def test_that_a_run_is_planned_once(gradspec, folder):
     plan([sys.modules["counted"].COUNTED], select_laws(["vjp"]))
 
     assert planned == len(sys.modules["counted"].CALLS)
+
+
+def test_that_the_number_of_processes_changes_nothing_but_the_time(gradspec):
+    one, three = (gradspec("check", "tiny", "--json", "--jobs", str(jobs)).stdout for jobs in (1, 3))
+
+    assert [{**verdict, "seconds": 0} for verdict in json.loads(one)["verdicts"]] == [
+        {**verdict, "seconds": 0} for verdict in json.loads(three)["verdicts"]
+    ]
+
+
+def test_that_no_process_is_a_mistake_of_the_user(gradspec):
+    result = gradspec("check", "tiny", "--jobs", "0")
+
+    assert result.exit_code == 2
+    assert "0 is not in the range x>=1" in result.stderr
+
+
+def test_that_the_module_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "gradspec", "--help"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("Usage: gradspec [OPTIONS] COMMAND")

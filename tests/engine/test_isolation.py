@@ -2,6 +2,8 @@
 
 import os
 import signal
+import tempfile
+import threading
 import time
 
 import pytest
@@ -76,3 +78,35 @@ def test_no_child_outlives_its_questions():
         pid = child.ask(0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_that_a_death_is_seen_though_another_child_was_forked_meanwhile(monkeypatch):
+    between, forked = threading.Event(), threading.Event()
+
+    def slow():  # the pipe of the first child is open, and it is not forked yet
+        if threading.current_thread() is not threading.main_thread():
+            between.set()
+            forked.wait(1)
+        return temporary_file()
+
+    temporary_file = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", slow)
+    with Child(misbehave, seconds=5) as first, Child(misbehave, seconds=5) as second:
+        thread = threading.Thread(target=first.start)
+        thread.start()
+        between.wait()
+        second.start()
+        forked.set()
+        thread.join()
+
+        assert first.ask(1).message == "the interpreter died of SIGSEGV"
+        assert second.ask(0) == 0
+
+
+def test_that_a_child_may_have_a_child():
+    def ask_another(number):
+        with Child(misbehave, seconds=5) as inner:
+            return inner.ask(number)
+
+    with Child(ask_another, seconds=10) as outer:
+        assert outer.ask(5) == 5

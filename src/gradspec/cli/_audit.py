@@ -56,6 +56,7 @@ def audit(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    jobs: int | None,
     as_json: bool,
     record: Path | None,
     verbose: bool,
@@ -71,7 +72,7 @@ def audit(
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         with contextlib.redirect_stdout(sys.stderr):
-            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed)
+            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed, jobs=jobs)
         if record is not None:
             save(found.report.to_json(), record, option="--record")
         if proposal is not None:
@@ -96,7 +97,7 @@ def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
     return cases
 
 
-def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int) -> Audit:
+def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int, jobs: int | None) -> Audit:
     from gradspec import _audit
     from gradspec.cli import _tables
     from gradspec.registry import select_laws
@@ -115,6 +116,7 @@ def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int) -> 
                 laws=chosen,
                 profile=profile,
                 seed=seed,
+                jobs=jobs,
                 progress=report_progress,
             )
         except (TypeError, ValueError) as error:

@@ -63,6 +63,7 @@ def check(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    jobs: int | None,
     as_json: bool,
     record: Path | None,
     verbose: bool,
@@ -78,7 +79,7 @@ def check(
         # Whatever the code under test prints must not end up in the report.
         with contextlib.redirect_stdout(sys.stderr):
             pairs = resolve_all(targets)
-            report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case)
+            report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case, jobs=jobs)
         if record is not None:
             save(report.to_json(), record, option="--record")
     if as_json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec.cli._commands import main
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
+from gradspec.cli._shared import Unusable, block, jobs_option, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
     from gradspec.selftest._record import Matrix, Subject
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         "gradspec selftest --mutants GradFactor.sign_flipped",
         "gradspec selftest --specimens --stock off_by_a_millionth",
         "gradspec selftest --seeds 100 --record docs/records/kill_matrix.json",
-        "gradspec selftest --stock --jobs 2 --record docs/records/kill_matrix.json",
+        "gradspec selftest --stock --record docs/records/kill_matrix.json",
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "--seeds", default=0, metavar="N", help="Hold the sound functions to every law under N seeds, and no more."
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="In how many processes.")
+@jobs_option
 @click.option(
     "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found; no limit unless told."
 )
@@ -56,7 +56,7 @@ def selftest(
     stock: bool,
     seeds: int,
     seed: int,
-    jobs: int,
+    jobs: int | None,
     minutes: float,
     as_json: bool,
     record: Path | None,

@@ -38,6 +38,14 @@ def block(heading: str, *lines: str) -> str:
     return "\n".join((f"\b\n{heading}:", *(f"  {line}" for line in lines)))
 
 
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="In how many processes; as many as there are processors, where that pays, unless told.",
+)
+
+
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
@@ -51,6 +59,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|FILE.toml",
             help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
         ),
+        jobs_option,
         click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout."),
         click.option(
             "--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the report, whatever it says."

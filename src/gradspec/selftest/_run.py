@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from gradspec._dealing import processors
 from gradspec._isolation import Child
 from gradspec._plan import plan
 from gradspec._provenance import provenance, source_of
@@ -43,7 +44,7 @@ def selftest(
     stock: bool = False,
     seed: int = 0,
     profile: Profile | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     minutes: float = math.inf,
     progress: Progress | None = None,
 ) -> Matrix:
@@ -56,7 +57,7 @@ def selftest(
         stock: whether torch's own checkers are asked about the specimens too.
         seed: of all random numbers.
         profile: how hard; `quick` unless told.
-        jobs: in how many processes.
+        jobs: in how many processes; as many as there are processors, unless told.
         minutes: when to stop; the matrix then holds what was tried, in an order in which no function comes first.
         progress: called after each subject.
 
@@ -65,7 +66,7 @@ def selftest(
     """
     import torch._dynamo  # noqa: F401 - imported here, each child has it: it takes seconds
 
-    profile = profile or load_profile("quick")
+    profile, jobs = profile or load_profile("quick"), jobs or processors()
     every = list(mutants(FUNCTIONS))
     population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
     tasks: dict[str, Task] = {}

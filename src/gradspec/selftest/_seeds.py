@@ -8,15 +8,14 @@ numbers too. `torch.export` keeps nothing that another seed could use, so a law 
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
+from gradspec._dealing import deal, processors
 from gradspec._isolation import Child
 from gradspec._plan import Check, plan
 from gradspec._run import run_check
@@ -45,7 +44,7 @@ def sweep(
     specs: Sequence[Spec] = (),
     laws: Sequence[Law] = (),
     profile: Profile | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     minutes: float = math.inf,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def sweep(
         specs: the functions and modules; those documented here, and the sound specimens, unless told.
         laws: all of them unless told.
         profile: how hard; `quick` unless told.
-        jobs: in how many processes.
+        jobs: in how many processes; as many as there are processors, unless told.
         minutes: when to stop; the cases that are running are finished, and those not begun are left out.
         progress: called before each check.
 
@@ -69,48 +68,36 @@ def sweep(
     laws, profile = laws or LAWS, profile or load_profile("quick")
     # A stable sort: of each case the laws stay in their order.
     checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))
-    hands = deque(list(hand) for _, hand in groupby(range(len(checks)), key=lambda k: _case_of(checks[k])))
-    cases, end = len(hands), time.monotonic() + 60 * minutes
+    hands = [list(hand) for _, hand in groupby(range(len(checks)), key=lambda k: _case_of(checks[k]))]
+    end = time.monotonic() + 60 * minutes
     answers: dict[int, Answer] = {}
-    stop = threading.Event()
+    #: What was said of a case under each seed, by the laws before.
+    said: dict[tuple[str, str], list[dict[str, Status]]] = defaultdict(lambda: [{} for _ in range(count)])
 
     def ask(question: Question) -> Answer:
         number, seeds, prior = question
         return _under_seeds(checks[number], seeds, prior, profile)
 
-    def work(child: Child[Question, Answer]) -> None:
-        while not stop.is_set() and (time.monotonic() < end or len(hands) == cases):
-            try:
-                hand = hands.popleft()
-            except IndexError:
-                return
-            said: list[dict[str, Status]] = [{} for _ in range(count)]
-            for number in hand:
-                check = checks[number]
-                if progress:
-                    progress(len(answers), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
-                seeds = min(count, *(AT_MOST.get(what, count) for what in (check.law.name, check.spec.kind)))
-                answer = child.ask((number, seeds, said[:seeds]))
-                if isinstance(answer, Finding):  # the child died, or hangs
-                    answer = [answer.status] * seeds, {0: answer.message}
-                for seed, status in enumerate(answer[0]):
-                    said[seed][check.law.name] = status
-                answers[number] = answer
+    def run(child: Child[Question, Answer], number: int) -> None:
+        check = checks[number]
+        if progress:
+            progress(len(answers), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+        seeds = min(count, *(AT_MOST.get(what, count) for what in (check.law.name, check.spec.kind)))
+        before = said[_case_of(check)]
+        answer = child.ask((number, seeds, before[:seeds]))
+        if isinstance(answer, Finding):  # the child died, or hangs
+            answer = [answer.status] * seeds, {0: answer.message}
+        for seed, status in enumerate(answer[0]):
+            before[seed][check.law.name] = status
+        answers[number] = answer
 
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(jobs))
-        stack.callback(stop.set)
-        seconds = profile.seconds * max(1, count)
-        children = [stack.enter_context(Child(ask, seconds=seconds)) for _ in range(jobs)]
-        for child in children:
-            child.start()  # here, before there are threads
-        for running in [pool.submit(work, child) for child in children]:
-            running.result()
+    children = [Child(ask, seconds=profile.seconds * max(1, count)) for _ in range(jobs or processors())]
+    left = deal(hands, children, run, on=lambda: time.monotonic() < end)
     return {
         "run": count,
         "at_most": {what: most for what, most in AT_MOST.items() if most < count},
-        "cases": cases,
-        "tried": cases - len(hands),
+        "cases": len(hands),
+        "tried": len(hands) - left,
         "specs": [spec.name for spec in specs],
         "laws": [law.name for law in laws],
         "verdicts": sum(len(statuses) for statuses, _ in answers.values()),
