@@ -46,10 +46,12 @@ class Child(Generic[Question, Answer]):
     Args:
         run: what the child does with a question; questions and answers travel as pickles.
         seconds: how long one answer may take.
+        silent: drop what the child prints; it goes to stderr otherwise.
     """
 
-    def __init__(self, run: Callable[[Question], Answer], *, seconds: float) -> None:
+    def __init__(self, run: Callable[[Question], Answer], *, seconds: float, silent: bool = False) -> None:
         self._run = run
+        self._silent = silent
         self._seconds = seconds
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -99,7 +101,8 @@ class Child(Generic[Question, Answer]):
             self._pipe, theirs = fork.Pipe()
             self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
             # daemon=False: a compiler in the child may want children of its own.
-            self._process = fork.Process(target=_serve, args=(theirs, self._pipe, self._stack, self._run), daemon=False)
+            ends = (theirs, self._pipe, self._stack, self._silent)
+            self._process = fork.Process(target=_serve, args=(*ends, self._run), daemon=False)
             self._process.start()
             theirs.close()
 
@@ -128,13 +131,15 @@ class Child(Generic[Question, Answer]):
         return broken(f"the function ended the interpreter, with exit code {code}", likely="os._exit() or sys.exit()")
 
 
-def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], run: Callable[[Any], Any]) -> None:
+def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], silent: bool, run: Callable[[Any], Any]) -> None:
     import torch
 
     _forking.release()  # the parent held it while it forked
     parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
     torch.set_num_threads(1)
     faulthandler.enable(stack)
+    if silent:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)  # what a kernel prints must not end up in the report, which the parent writes to its stdout
     # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
     sys.stdout = sys.stderr = open(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)  # noqa: PTH123, SIM115 - a descriptor, and for as long as the child lives

@@ -20,17 +20,26 @@ class Session:
         seed: of all random numbers.
         isolate: run every check in a child process; None for: where this machine can. Laws that are known to kill the
             interpreter run in one in any case, and are not measured where there is none.
+        silent: drop what a child process prints.
     """
 
     def __init__(
-        self, checks: Sequence[Check], profile: Profile, *, seed: int = 0, isolate: bool | None = None
+        self,
+        checks: Sequence[Check],
+        profile: Profile,
+        *,
+        seed: int = 0,
+        isolate: bool | None = None,
+        silent: bool = False,
     ) -> None:
         self._numbers = {_key(check): number for number, check in enumerate(checks)}
         self._checks, self._profile, self._seed = checks, profile, seed
         self._can = available(profile.device)
         self._isolate = self._can if isolate is None else isolate
         self._said: dict[tuple[str, str, str], Verdict] = {}
-        self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(self._answer, seconds=profile.seconds)
+        self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(
+            self._answer, seconds=profile.seconds, silent=silent
+        )
 
     def run(self, check: Check) -> Verdict:
         """Return the verdict of a check; the laws that it requires are run first, once, if the plan has them."""

@@ -110,3 +110,15 @@ def test_that_a_child_may_have_a_child():
 
     with Child(ask_another, seconds=10) as outer:
         assert outer.ask(5) == 5
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_that_what_a_child_prints_reaches_stderr_unless_it_is_silent(silent, capfd):
+    def speak(word):
+        print(word)
+        os.write(1, b"kernel\n")
+
+    with Child(speak, seconds=5, silent=silent) as child:
+        child.ask("backward")
+
+    assert capfd.readouterr() == ("", "" if silent else "backward\nkernel\n")

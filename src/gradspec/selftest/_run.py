@@ -143,7 +143,7 @@ def _killers(spec: Spec, own: Sequence[str], profile: Profile, seed: int, *, who
     checks = plan([spec], laws, profile, seed=seed)
     first = {check.law.name: check.case for check in reversed(checks)}
     checks = [c for c in checks if whole or c.law.name in needed or c.case == first[c.law.name]]
-    with Session(checks, profile, seed=seed) as session:
+    with Session(checks, profile, seed=seed, silent=True) as session:
         for check in checks:
             if session.run(check).status.is_failure:
                 yield check.law.name
@@ -162,6 +162,6 @@ def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
         def ask(tool: str) -> Any:
             return judge(tool, spec, case, seed)
 
-        with Child(ask, seconds=120) as child:
+        with Child(ask, seconds=120, silent=True) as child:
             answer = child.ask(tool)
         yield tool, answer.message if isinstance(answer, Finding) else answer
