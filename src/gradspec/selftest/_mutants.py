@@ -110,7 +110,7 @@ def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int 
                 return tuple(killers)
         return ()
 
-    with Child(live, seconds=seconds) as child:
+    with Child(live, seconds=seconds, silent=True) as child:
         answer = child.ask(None)
     if isinstance(answer, Finding):
         return Autopsy(name=mutant.name, spec=mutant.spec.name, crash=answer.message)
