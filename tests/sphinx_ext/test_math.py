@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from bs4 import BeautifulSoup
@@ -87,3 +89,23 @@ def test_a_project_that_does_not_choose_it_keeps_its_own_mathematics(project: Pr
 def test_a_tex_error_is_one_line() -> None:
     with pytest.raises(TexError, match=r"^Undefined control sequence"):
         render(r"\nonsense", display=False)
+
+
+def test_a_line_may_break_between_words_but_not_within_a_group_or_a_display() -> None:
+    words = r"x \text{ once a pass}"
+    parts = BeautifulSoup(render(words, display=False), "html.parser").select(".katex-html > .base")
+    assert [part.get_text().split() for part in parts] == [["x", "once"], ["a"], ["pass"]]
+    assert len(BeautifulSoup(render(words, display=True), "html.parser").select(".katex-html > .base")) == 1
+    assert render(r"x_{\text{a b}} \{", display=False).count('class="base"') == 1
+
+
+def test_the_engine_is_closed_before_python_ends() -> None:
+    # What is registered first is called last. An engine that Python finds at its end may hang for ever.
+    script = """
+import atexit, os
+from gradspec.sphinx_ext import _math
+atexit.register(lambda: print(_math._engines[os.getpid()]._ctx))
+_math.render("x", display=False)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "None\n"

@@ -37,7 +37,13 @@ def law_link(name: str) -> nodes.Node:
 
 def spec_link(name: str, shown: str = "") -> nodes.Node:
     """Return a function's name, linked to its page."""
-    return optional_link("gradspec", "spec", name, nodes.literal("", shown or name))
+    return optional_link("gradspec", "spec", name, _camel(shown or name))
+
+
+def _camel(name: str) -> nodes.literal:
+    """Return a name that a narrow column breaks between its words, and nowhere else."""
+    parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
+    return nodes.literal("", "", *(nodes.inline("", part, classes=["gradspec-part"]) for part in parts))
 
 
 def annotation_nodes(annotation: str, full_names: Mapping[str, str]) -> list[nodes.Node]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 #: What `html_math_renderer` says to use it.
 NAME = "gradspec_katex"
 SCRIPT = Path(__file__).parent / "static" / "katex" / "katex.min.js"
+
+#: Words in a formula, an escaped character, and what opens and closes a group.
+_TEXT = r"\text{"
+_TOKEN = re.compile(r"(\\text\{[^{}]*\}|\\.|[{}])")
 
 #: One engine a process, by process id: threads of V8 do not survive a fork, and pages may be written in parallel.
 _engines: dict[int, Any] = {}
@@ -45,10 +51,22 @@ def render(tex: str, *, display: bool) -> str:
 
     settings = {"displayMode": display, "throwOnError": True, "strict": "ignore", "trust": False}
     try:
-        return str(_engine().call("katex.renderToString", tex, settings))
+        return str(_engine().call("katex.renderToString", tex if display else _breakable(tex), settings))
     except JSEvalException as error:
         text = str(error).splitlines()[0]
         raise TexError(text.rpartition("KaTeX parse error: ")[2]) from None
+
+
+def _breakable(tex: str) -> str:
+    r"""Let a line break between the words of `\text{...}`, which KaTeX sets in a box that nothing breaks."""
+    depth, made = 0, []
+    for token in _TOKEN.split(tex):
+        depth += {"{": 1, "}": -1}.get(token, 0)
+        if depth == 0 and token.startswith(_TEXT):
+            words = re.findall(r"\s*\S+\s*|\s+", token.removeprefix(_TEXT)[:-1])
+            token = r"\allowbreak ".join(f"{_TEXT}{word}}}" for word in words)
+        made.append(token)
+    return "".join(made)
 
 
 def tex_of(node: nodes.Element) -> tuple[str, bool]:
@@ -87,6 +105,8 @@ def _engine() -> Any:
         from py_mini_racer import MiniRacer
 
         engine = _engines[os.getpid()] = MiniRacer()
+        # Left to the end of the interpreter, V8 may wait for a thread of Python that runs no more.
+        atexit.register(engine.close)
         engine.eval(SCRIPT.read_text(encoding="utf-8"))
     return engine
 
