@@ -2,7 +2,8 @@
 
 `python tests/benchmarks/gradient_scaling.py --out docs/records/benchmarks/gradient_scaling.json`
 
-Beside them stands the way that needs no Function, `x.detach() + f * (x - x.detach())`, called "with detach".
+Beside them stand the least in the form with `setup_context`, which vmap and torch.func need, and the way that needs no
+Function, `x.detach() + f * (x - x.detach())`, called "with detach".
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FACTOR = 0.1
 BASELINE = "minimal"
+SEPARATE = "minimal with setup_context"
 #: Each size is so many times as large as the next; the last one is a single element.
 STEP, STEPS = 16, 5
 #: How many more rounds than the largest size the others get: they take less time, and vary more.
@@ -47,6 +49,24 @@ class Minimal(torch.autograd.Function):
         return grad * ctx.f, None
 
 
+class Separate(torch.autograd.Function):
+    """The same in the form that vmap and torch.func need, whose every call torch binds to the signature of forward."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, f: float) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.f = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * ctx.f, None
+
+
 def with_detach(x: Tensor, f: float) -> Tensor:
     """Return x, with a gradient of f, by operations of torch alone."""
     return x.detach() + f * (x - x.detach())
@@ -56,6 +76,7 @@ WAYS: Mapping[str, Callable[[Tensor, float], Tensor]] = {
     "GradFactor": GradFactor.apply,
     "GradMultiply": GradMultiply.apply,
     BASELINE: Minimal.apply,
+    SEPARATE: Separate.apply,
     "with detach": with_detach,
 }
 
@@ -101,7 +122,7 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     found = {}
     for name, way in (("grad_factor", "GradFactor"), ("grad_multiply", "GradMultiply")):
-        lines = {way: times(way), "with detach": times("with detach")}
+        lines = {way: times(way), SEPARATE: times(SEPARATE), "with detach": times("with detach")}
         found[f"{name}_time"] = figure("Time of both passes", x, [row["elements"] for row in rows], slower, lines)
         lines = {
             f"{way}, both passes": memory(way, "peak_bytes"),
@@ -132,7 +153,8 @@ def main() -> None:
         "schema": SCHEMA,
         "name": "gradient_scaling",
         "what": "forward and backward of GradFactor.apply and GradMultiply.apply against a minimal hand-written "
-        "Function, and against x.detach() + f * (x - x.detach()), which needs none; interleaved",
+        "Function, against one with setup_context, which vmap and torch.func need, and against "
+        "x.detach() + f * (x - x.detach()), which needs no Function; interleaved",
         "provenance": machine(),
         "measurements": rows,
         "figures": figures(rows),

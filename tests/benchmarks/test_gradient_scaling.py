@@ -38,7 +38,7 @@ def test_record_is_within_reach_of_a_minimal_function_at_64_mib(way: str) -> Non
 def test_record_shows_half_the_memory_of_the_way_without_a_function() -> None:
     row = json.loads(RECORD.read_text())["measurements"][0]
     held = {way: round(found / row["bytes"], 2) for way, found in row["peak_bytes"].items()}
-    assert held == {"GradFactor": 1, "GradMultiply": 1, "minimal": 1, "with detach": 2}
+    assert held == {"GradFactor": 1, "GradMultiply": 1, "minimal": 1, "minimal with setup_context": 1, "with detach": 2}
 
 
 @pytest.mark.parametrize(("name", "way"), [("grad_factor", "GradFactor"), ("grad_multiply", "GradMultiply")])
@@ -46,7 +46,7 @@ def test_the_figures_show_the_measurements(name: str, way: str) -> None:
     record = json.loads(RECORD.read_text())
     rows, figures = record["measurements"], record["figures"]
     shown = {line["label"]: line["runs"][0] for line in figures[f"{name}_time"]["lines"]}
-    assert list(shown) == [way, "with detach"]
+    assert list(shown) == [way, "minimal with setup_context", "with detach"]
     for label, values in shown.items():
         assert values == [r["median"] for row in rows for r in row["ratios"] if r["of"] == label]
     assert figures[f"{name}_time"]["x"]["values"] == [row["elements"] for row in rows]

@@ -13,11 +13,12 @@ from gradspec.functions import _gradient_scaling_promise as promise
 from gradspec.functions._coefficient import Coefficient as Factor
 from gradspec.functions._coefficient import save_coefficient
 from gradspec.functions._gradient_scaling import REQUIRED
-from gradspec.functions._torch import allow_in_graph
+from gradspec.functions._torch import allow_in_graph, keep_signature
 from gradspec.spec import Formula, FunctionSpec
 
 
 @allow_in_graph
+@keep_signature
 class GradFactor(Function):
     r"""Return x unchanged, and multiply the gradient that flows back through it by a factor.
 

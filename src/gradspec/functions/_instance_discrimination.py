@@ -17,11 +17,12 @@ from gradspec.functions._instance_discrimination_checks import (
 from gradspec.functions._instance_discrimination_gradient import LossGradient
 from gradspec.functions._instance_discrimination_values import LossAndGradient, Temperature, plain_loss
 from gradspec.functions._log_sum_exp import merge_by_log_sum_exp
-from gradspec.functions._torch import allow_in_graph, apply_function
+from gradspec.functions._torch import allow_in_graph, apply_function, keep_signature
 from gradspec.spec import FunctionSpec
 
 
 @allow_in_graph
+@keep_signature
 class InstanceDiscriminationLoss(Function):
     r"""Classify each embedding as its own instance, among all the rows of a memory bank: the full-softmax loss.
 

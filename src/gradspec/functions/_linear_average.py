@@ -14,11 +14,12 @@ from gradspec.functions import _linear_average_checks as checks
 from gradspec.functions import _linear_average_pending as pending
 from gradspec.functions import _linear_average_promise as promise
 from gradspec.functions._linear_average_journal import see
-from gradspec.functions._torch import allow_in_graph
+from gradspec.functions._torch import allow_in_graph, keep_signature
 from gradspec.spec import Effects, FunctionSpec, Supports
 
 
 @allow_in_graph
+@keep_signature
 class LinearAverageOp(Function):
     r"""Return the logits of embeddings against a memory bank, and move a row for each once its gradient is known.
 

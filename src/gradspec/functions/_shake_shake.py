@@ -15,11 +15,12 @@ from gradspec.functions._coefficient import save_coefficient, saved_coefficient
 from gradspec.functions._shake_shake_differences import DIFFERENCES
 from gradspec.functions._shake_shake_mix import mix, mix_in_place, stop_gradient_form
 from gradspec.functions._shake_shake_noise import EVEN, EVENS
-from gradspec.functions._torch import allow_in_graph
+from gradspec.functions._torch import allow_in_graph, keep_signature
 from gradspec.spec import Formula, FunctionSpec, Noise
 
 
 @allow_in_graph
+@keep_signature
 class ShakeShake(Function):
     r"""Mix two branches at random in the forward pass, and their gradients at random, anew, in the backward pass.
 
