@@ -30,7 +30,7 @@ def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -
         path: the import path of the function, `package.module:Name`; a comment asks for it without one.
     """
     module, _, name = path.partition(":")
-    name = name or (spec.implementation.__name__ if spec.implementation else spec.name)
+    name = name or (spec.behind.__name__ if spec.behind else spec.name)
     value, gradient = forms
     names = ", ".join(spec.parameters)
     promises = {law.name: law.promise for law in LAWS}
@@ -52,14 +52,12 @@ def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -
         "",
         f"{_constant(spec.name)} = FunctionSpec(",
         f"    name={spec.name!r},",
-        f"    function={name}{'.apply' if spec.implementation and not name.endswith('.apply') else ''},",
+        f"    function={name}{'.apply' if spec.behind and not name.endswith('.apply') else ''},",
         _lambda("primal", names, value, "what forward computes, in plain torch"),
         _lambda("surrogate", names, gradient, "the map whose derivative backward applies"),
         f"    wrt={spec.wrt!r},",
         "    cases=cases,",
     ]
-    if spec.implementation:
-        lines.append(f"    implementation={name.removesuffix('.apply')},")
     if spec.effects.view_of:
         lines.append(f"    effects=Effects(view_of={spec.effects.view_of!r}),")
     if refused:

@@ -35,11 +35,12 @@ class Status(StrEnum):
     WAIVED = "waived"
     #: The law says nothing about this case.
     NOT_APPLICABLE = "not_applicable"
-    #: The law could not be checked here, or a law that it requires did not hold.
+    #: The law could not be checked here, or a law that it requires ended in an error.
     NOT_MEASURED = "not_measured"
     #: The spec promises no support, and the call was refused with an error.
     REFUSED_AS_DECLARED = "refused_as_declared"
-    #: The case, the function or the law raised where nothing should.
+    #: Nothing could be judged: the case could not be made, the plain call raised, or no answer came in time; or a
+    #: waiver is no longer needed.
     ERROR = "error"
 
     @property
@@ -137,7 +138,7 @@ class Law:
     cost: Literal["ms", "compile", "process"] = "ms"
     #: What it runs over.
     over: Over = "cases"
-    #: Laws that must hold on a case before this one can be judged there.
+    #: Laws without which this one cannot be judged: where one of them ends in an error on a case, it is not measured.
     requires: tuple[str, ...] = ()
     #: The field of the spec's `supports` that promises what this law checks.
     promise: str | None = None

@@ -16,6 +16,7 @@ class ProfileError(ValueError):
 class Profile:
     """Which laws, how hard."""
 
+    #: The name of a profile that comes with the package, or the path of a file.
     name: str
     #: The laws to run; empty for all.
     laws: tuple[str, ...] = ()
@@ -65,7 +66,8 @@ def load_profile(name: str) -> Profile:
         table["laws"] = tuple(table["laws"])
     if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or table.get("seconds", 1.0) <= 0:
         raise ProfileError(f"profile {name!r}: directions must be at least 1, rtol at least 0 and seconds above 0")
-    return Profile(name=path.stem, **table)
+    # A file is named by its path, so that the command that runs a check again finds it.
+    return Profile(name=name, **table)
 
 
 def _folder() -> Path:

@@ -81,16 +81,32 @@ def law_sheet(law: Law) -> dict[str, Any]:
 
 
 def call_signature(spec: FunctionSpec) -> dict[str, Any]:
-    """Return the signature of the call as a user writes it: that of `forward` without ctx, if there is one."""
-    source = spec.implementation
+    """Return the signature of the call as a user writes it: that of `forward`, if there is one, without ctx."""
+    source = spec.behind
     if source is None or not hasattr(source, "forward"):
         try:
             signature = inspect.signature(spec.function)
         except ValueError:  # a function in C has no signature to read
             signature = inspect.signature(spec.primal)
     else:
-        signature = forward_signature(source)
+        signature = as_applied(source, forward_signature(source))
     return _signature(signature)
+
+
+def as_applied(function: Any, signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature of `forward` without what an `apply` of the class's own fills in itself.
+
+    An `apply` that names its arguments otherwise than `forward`, or names none, says nothing of that.
+    """
+    try:
+        parameters = inspect.signature(function.apply).parameters
+    except (AttributeError, TypeError, ValueError):
+        return signature
+    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    given = {name for name, parameter in parameters.items() if parameter.kind not in rest}
+    if not given or not given <= set(signature.parameters):
+        return signature
+    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name in given])
 
 
 def forward_signature(function: Any) -> inspect.Signature:

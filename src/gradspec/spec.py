@@ -124,7 +124,7 @@ class FunctionSpec(Spec):
     surrogate: Callable[..., Any]
     #: The arguments to which a gradient flows.
     wrt: tuple[str, ...]
-    #: The `torch.autograd.Function` behind `function`; the laws that look inside need it.
+    #: The `torch.autograd.Function` behind a `function` that is not its `apply`; the laws that look inside need it.
     implementation: type | None = None
     supports: Supports = Supports()
     effects: Effects = Effects()
@@ -160,6 +160,14 @@ class FunctionSpec(Spec):
         return tuple(inspect.signature(self.primal).parameters)
 
     @property
+    def behind(self) -> type | None:
+        """The `torch.autograd.Function` behind `function`: the class whose `apply` it is, or else `implementation`."""
+        owner = getattr(self.function, "__self__", None)
+        bases = owner.__mro__ if isinstance(owner, type) else ()
+        is_function = any((base.__module__, base.__name__) == ("torch.autograd.function", "Function") for base in bases)
+        return owner if is_function else self.implementation
+
+    @property
     def modules(self) -> tuple[str, ...]:
         """The module of `primal`, which imports the rest."""
         # `__main__` for what was typed into an interpreter, which is in no module.
@@ -188,15 +196,12 @@ class FunctionSpec(Spec):
         Args:
             function: a published one, a compiled one, a user's; called as this spec's function is.
             name: its name in the report.
-            implementation: the `torch.autograd.Function` behind it; read off `function` if it is an `apply`.
+            implementation: the `torch.autograd.Function` behind it, where `function` is not its `apply`.
             noise: how the other implementation draws its noise, if it does.
 
         Returns:
             A copy of this spec about `function`, without the examples and differences, which are ours.
         """
-        if implementation is None:
-            owner = getattr(function, "__self__", None)
-            implementation = owner if isinstance(owner, type) else None
         return replace(
             self,
             name=name,

@@ -170,11 +170,11 @@ def test_another_implementation_is_held_to_the_promise_without_our_examples():
     held = GRAD_FACTOR.for_(SCALE.function, name="theirs")
 
     assert isinstance(held, FunctionSpec)
-    assert (held.name, held.documents, held.differences, held.implementation) == (
+    assert (held.name, held.documents, held.differences, held.behind) == (
         "theirs",
         (),
         (),
-        SCALE.implementation,
+        SCALE.behind,
     )
 
 
@@ -307,3 +307,37 @@ def test_an_interrupt_ends_the_run_and_its_children():
     with pytest.raises(KeyboardInterrupt):
         verify([SCALE], [BY_NAME["primal"], BY_NAME["vjp"]], jobs=2, progress=interrupt)
     assert set(multiprocessing.active_children()) <= before  # a child of another test may have ended meanwhile
+
+
+def test_the_class_behind_an_apply_is_looked_into_without_being_named():
+    class Unreduced(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, b):
+            return x + b
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return y_bar, y_bar  # b is smaller than y: torch repairs it in silence
+
+    def add(x, b):
+        return x + b
+
+    spec = FunctionSpec(
+        name="unreduced",
+        function=Unreduced.apply,
+        primal=add,
+        surrogate=add,
+        wrt=("x", "b"),
+        cases=lambda make: iter([Case(name="broadcast", args=(make(2, 3), make(3)))]),
+    )
+
+    assert spec.behind is Unreduced
+    assert statuses(spec, "raw_returns") == {Status.BROKEN}
+    assert replace(spec, function=add).behind is None
+    assert replace(spec, function=add, implementation=Unreduced).behind is Unreduced

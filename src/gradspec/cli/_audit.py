@@ -121,9 +121,9 @@ def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int, job
             )
         except (TypeError, ValueError) as error:
             raise Unusable(str(error)) from None
-    words = ["gradspec", "audit", target]
+    words, how = ["gradspec", "audit", target], [] if profile.name == "quick" else ["--profile", profile.name]
     verdicts = tuple(
-        replace(v, again=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed)]))
+        replace(v, again=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed), *how]))
         for v in found.report.verdicts
     )
     return replace(found, report=replace(found.report, verdicts=verdicts))

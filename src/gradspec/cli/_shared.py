@@ -77,10 +77,10 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
     """Refuse, before anything runs, a path where no file can be written afterwards: a run may take long."""
     if path is None:
         return
-    if path.is_dir():
-        raise Unusable(f"{option} {path} is a folder: give the path of a file")
-    nearest = next(parent for parent in path.absolute().parents if parent.exists())
     try:
+        if path.is_dir():
+            raise Unusable(f"{option} {path} is a folder: give the path of a file")
+        nearest = next(parent for parent in path.absolute().parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:

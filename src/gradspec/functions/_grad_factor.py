@@ -121,7 +121,6 @@ GRAD_FACTOR = FunctionSpec(
     raises=promise.misuses,
     summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a factor.",
     arguments=promise.arguments("f"),
-    implementation=GradFactor,
     documents=(GradFactor, grad_factor),
     effects=promise.EFFECTS,
     formula=Formula(primal="x", surrogate="f * x"),

@@ -121,7 +121,6 @@ GRAD_MULTIPLY = FunctionSpec(
     raises=promise.misuses,
     summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a scale.",
     arguments=promise.arguments("scale"),
-    implementation=GradMultiply,
     documents=(GradMultiply, grad_multiply),
     effects=promise.EFFECTS,
     formula=Formula(primal="x", surrogate="scale * x"),

@@ -163,7 +163,6 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     raises=promise.misuses,
     summary="Classifies each embedding among all the rows of a memory bank, without a buffer of logits.",
     arguments=promise.ARGUMENTS,
-    implementation=InstanceDiscriminationLoss,
     documents=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
     references=(promise.WU_2018, promise.FLASH_2022),
 )

@@ -119,7 +119,6 @@ LINEAR_AVERAGE_OP = FunctionSpec(
     raises=promise.misuses,
     summary="Compares a batch with a memory bank, and moves a row of the bank for each embedding after backward.",
     arguments=promise.ARGUMENTS,
-    implementation=LinearAverageOp,
     documents=(LinearAverageOp,),
     supports=Supports(
         forward_mode=False,

@@ -79,7 +79,7 @@ def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTAT
 
 def functions_behind(spec: FunctionSpec) -> list[type]:
     """Return the Function of a spec, and those in the modules that its module stands on."""
-    own: Any = spec.implementation
+    own: Any = spec.behind
     if own is None:
         return []
     root = package_root(own.__module__.partition(".")[0])

@@ -13,7 +13,7 @@ from sphinx.util.inspect import signature, stringify_signature
 
 from gradspec.sphinx_ext._domain import domain_of
 from gradspec.sphinx_ext._pointer import pointer
-from gradspec.sphinx_ext._signatures import call_signature, is_function
+from gradspec.sphinx_ext._signatures import call_signature, forward_signature, is_function
 from gradspec.sphinx_ext._torch_bases import boilerplate, inherited_names, normalised, torch_base
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _signature(
     if isinstance(obj, type):
         found = call_signature(obj)
     elif method == "forward":
-        found = call_signature(_owner(name))
+        found = forward_signature(_owner(name))
     elif method in TAKE_CTX and is_function(_owner(name)):
         found = _ctx_untyped(obj)
     else:

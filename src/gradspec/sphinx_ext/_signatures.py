@@ -7,6 +7,7 @@ from typing import Any
 
 from sphinx.util.inspect import signature
 
+from gradspec.sheet import as_applied
 from gradspec.sphinx_ext._torch_bases import is_torch, torch_base
 
 
@@ -17,6 +18,12 @@ def is_function(cls: Any) -> bool:
 
 
 def call_signature(cls: Any) -> inspect.Signature | None:
+    """Return the signature of the call: that of `forward` without ctx, short of what an `apply` of its own fills in."""
+    found = forward_signature(cls)
+    return None if found is None else as_applied(cls, found)
+
+
+def forward_signature(cls: Any) -> inspect.Signature | None:
     """Return the signature of `forward` without ctx, by position: published code calls it `self` too."""
     if not is_function(cls):
         return None

@@ -148,7 +148,6 @@ SCALE = FunctionSpec(
     wrt=("x",),
     cases=_scale_cases,
     raises=_scale_misuses,
-    implementation=Scale,
     documents=(Scale,),
     formula=Formula(primal="x", surrogate="factor * x"),
 )
@@ -159,7 +158,6 @@ CUBE = FunctionSpec(
     surrogate=lambda x: x**3,
     wrt=("x",),
     cases=_cube_cases,
-    implementation=Cube,
     formula=Formula(primal="x**3", surrogate="x**3"),
 )
 PRODUCT = FunctionSpec(
@@ -169,6 +167,5 @@ PRODUCT = FunctionSpec(
     surrogate=lambda x, weight: x * weight,
     wrt=("x", "weight"),
     cases=_product_cases,
-    implementation=Product,
 )
 HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR)

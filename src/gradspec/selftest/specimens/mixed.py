@@ -133,7 +133,6 @@ MATRIX_PRODUCT = FunctionSpec(
     surrogate=lambda x, w: x @ w,
     wrt=("x", "w"),
     cases=_matrix_cases,
-    implementation=MatrixProduct,
 )
 MULTIPLES = FunctionSpec(
     name="multiples",
@@ -142,7 +141,6 @@ MULTIPLES = FunctionSpec(
     surrogate=lambda x: (2 * x, 3 * x),
     wrt=("x",),
     cases=_vectors,
-    implementation=Multiples,
 )
 CUBE_ONCE = replace(
     CUBE.for_(CubeOnce.apply, name="cube_once"),

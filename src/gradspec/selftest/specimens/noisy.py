@@ -82,7 +82,6 @@ SHAKEN = FunctionSpec(
     surrogate=lambda x, a, b: b * x,
     wrt=("x",),
     cases=_cases,
-    implementation=Shaken,
     noise=NOISE,
 )
 

@@ -95,7 +95,6 @@ MAX_WITH_INDEX = FunctionSpec(
     surrogate=_largest,
     wrt=("x",),
     cases=_rows,
-    implementation=MaxWithIndex,
 )
 POWER = FunctionSpec(
     name="power",
@@ -104,6 +103,5 @@ POWER = FunctionSpec(
     surrogate=_power,
     wrt=("x",),
     cases=_complex,
-    implementation=Power,
 )
 SELECTING = (MAX_WITH_INDEX, POWER)

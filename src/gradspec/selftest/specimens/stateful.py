@@ -67,7 +67,6 @@ TALLY = FunctionSpec(
     surrogate=lambda x, total: x * total,
     wrt=("x",),
     cases=_cases,
-    implementation=Tally,
     effects=Effects(writes=("total",)),
     state_after=lambda x, total: {"total": total + x.sum(0)},
     supports=Supports(**dict.fromkeys(REFUSED, False)),
