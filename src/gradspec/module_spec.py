@@ -22,7 +22,7 @@ class ModuleCase(Case):
     inputs: tuple[Any, ...] | None = None
     #: The shape of the output without its batch dimension; None where the output is not one tensor with a batch.
     output: tuple[int, ...] | None = None
-    #: Whether a wrong call is made in training mode. A law that is about one of the two modes chooses its own.
+    #: The mode of a wrong call, and of the law `module_compile`. Every other law chooses its own.
     training: bool = False
 
 

@@ -52,7 +52,7 @@ def main() -> None:
         "gradspec check my_specs.py --profile full --record record.json",
     )
 )
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, metavar="[TARGET...]")
 @click.option("--case", metavar="NAME", help="Only the case of this name.")
 @click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
 @run_options
@@ -70,7 +70,8 @@ def check(
 ) -> None:
     """Check specs against the laws.
 
-    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module.
+    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
+    one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
@@ -78,7 +79,7 @@ def check(
         profile = replace(profile, laws=law_names or profile.laws)
         # Whatever the code under test prints must not end up in the report.
         with contextlib.redirect_stdout(sys.stderr):
-            pairs = resolve_all(targets)
+            pairs = resolve_all(targets) if targets else installed_specs()
             report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case, jobs=jobs)
         if record is not None:
             save(report.to_json(), record, option="--record")

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         "gradspec selftest",
         "gradspec selftest --mutants GradFactor.sign_flipped",
         "gradspec selftest --specimens --stock off_by_a_millionth",
-        "gradspec selftest --seeds 100 --record docs/records/kill_matrix.json",
         "gradspec selftest --stock --record docs/records/kill_matrix.json",
+        "gradspec selftest --seeds 100 --record docs/records/kill_matrix.json",
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 @click.option("--mutants", "only", flag_value="mutants", help="Only the mutants of our functions.")
 @click.option("--stock", is_flag=True, help="Ask gradcheck, gradgradcheck and opcheck about the specimens too.")
 @click.option(
-    "--seeds", default=0, metavar="N", help="Hold the sound functions to every law under N seeds, and no more."
+    "--seeds",
+    default=0,
+    metavar="N",
+    help="Hold the sound functions to every law under N seeds, and no more; a --record keeps what else it holds.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
 @jobs_option

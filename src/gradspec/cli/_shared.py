@@ -42,7 +42,8 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="In how many processes; as many as there are processors, where that pays, unless told.",
+    help="In how many processes, of one thread each; as many as there are processors, where that pays, unless told. "
+    "One, on CUDA and outside Linux.",
 )
 
 

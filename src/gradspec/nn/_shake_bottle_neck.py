@@ -13,7 +13,7 @@ from gradspec.nn._shortcut import Shortcut
 class ShakeBottleNeck(nn.Module):
     r"""Add to the input a random mix of two bottleneck branches (1 x 1, grouped 3 x 3, 1 x 1 convolutions).
 
-    In training, :math:`y = s(x) + \alpha b_1(x) + (1 - \alpha) b_2(x)` with :math:`\alpha` uniform in (0, 1) for each
+    In training, :math:`y = s(x) + \alpha b_1(x) + (1 - \alpha) b_2(x)` with :math:`\alpha` uniform on [0, 1) for each
     image, and another number in its place on the way back; in evaluation both are 1/2. The shortcut :math:`s` is the
     identity where `in_ch` equals `out_ch`, and a :class:`~gradspec.nn.Shortcut` elsewhere. As published, no ReLU
     opens the branches.

@@ -260,7 +260,7 @@ def test_a_missing_package_is_said_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ImportError) as caught:
         OpenAIModel("echo", base_url="http://localhost:1/v1")
-    assert str(caught.value) == "OpenAIModel needs the openai package: pip install 'gradspec[openai]'"
+    assert str(caught.value) == "OpenAIModel needs the openai package: pip install 'openai>=3'"
 
 
 def test_a_model_that_nobody_has_any_more_closes_its_connections():

@@ -48,7 +48,7 @@ def sdk() -> ModuleType:
     try:
         import openai
     except ImportError as error:
-        raise ImportError("OpenAIModel needs the openai package: pip install 'gradspec[openai]'") from error
+        raise ImportError("OpenAIModel needs the openai package: pip install 'openai>=3'") from error
     return openai
 
 
