@@ -21,7 +21,7 @@ from gradspec._parallel import Progress
 from gradspec._proposal import proposed
 from gradspec._verify import verify
 from gradspec.law import Finding, Law
-from gradspec.laws import LAWS, Surroundings
+from gradspec.laws import LAWS, undisturbed
 from gradspec.profile import Profile, load_profile
 from gradspec.spec import Case
 
@@ -158,16 +158,11 @@ def _refuse_misfit(name: str, signature: inspect.Signature, case: Case) -> None:
 def _apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Finding:
     """Return what a call of unknown code gives, in a child process: whatever it does there, this one is as before."""
 
-    def seeded(_: None) -> Answer:
-        torch.manual_seed(seed)
-        return run()
+    def alone(_: None) -> Answer:
+        with undisturbed(profile.device, seed):
+            return run()
 
     if not available(profile.device):
-        before = Surroundings.now()
-        try:
-            with torch.random.fork_rng():
-                return seeded(None)
-        finally:
-            before.restore()
-    with Child(seeded, seconds=profile.seconds) as child:
+        return alone(None)
+    with Child(alone, seconds=profile.seconds) as child:
         return child.ask(None)

@@ -7,6 +7,7 @@ torch's pool of threads does not survive a fork.
 from __future__ import annotations
 
 import faulthandler
+import math
 import multiprocessing
 import os
 import re
@@ -17,6 +18,8 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import wait
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradspec.law import Finding, Status, broken
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
+#: How many seconds longer than its parent a child waits for an answer.
+GRACE = 10
+
 #: One fork at a time: a child that was forked between another's pipe and its fork would keep that pipe open, and nobody
 #: would see the other die.
 _forking = threading.Lock()
@@ -36,6 +42,8 @@ def available(device: str = "cpu") -> bool:
     """Whether checks on a device can run in a child here: a fork is at hand, and no accelerator holds it back."""
     import torch
 
+    if multiprocessing.current_process().daemon:  # Python lets such a one have no children
+        return False
     initialised = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
     return sys.platform.startswith("linux") and not device.startswith("cuda") and not initialised
 
@@ -55,6 +63,8 @@ class Child(Generic[Question, Answer]):
         self._seconds = seconds
         self._process: Any = None
         self._pipe: Connection | None = None
+        #: A descriptor that can be read once the child has ended.
+        self._end = -1
         #: Where Python writes the stack of a crash.
         self._stack: IO[bytes] | None = None
 
@@ -64,7 +74,10 @@ class Child(Generic[Question, Answer]):
         assert self._pipe is not None
         try:
             self._pipe.send(question)
-            if not self._pipe.poll(self._seconds):
+            ended = wait([self._pipe, self._end], self._seconds)
+            if ended == [self._end] and not self._pipe.poll():
+                return self._obituary()  # its pipe may live on, in a child of its own
+            if not ended:
                 self.close()
                 return Finding(
                     status=Status.ERROR,
@@ -80,7 +93,6 @@ class Child(Generic[Question, Answer]):
         """End the child, if there is one; the next question starts another."""
         if self._process is None:
             return
-        self._process.kill()
         self._bury()
 
     def __enter__(self) -> Child[Question, Answer]:
@@ -101,21 +113,27 @@ class Child(Generic[Question, Answer]):
             self._pipe, theirs = fork.Pipe()
             self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
             # daemon=False: a compiler in the child may want children of its own.
-            ends = (theirs, self._pipe, self._stack, self._silent)
-            self._process = fork.Process(target=_serve, args=(*ends, self._run), daemon=False)
-            self._process.start()
+            ends = (theirs, self._pipe, self._stack, self._silent, self._seconds)
+            process = fork.Process(target=_serve, args=(*ends, self._run), daemon=False)
+            process.start()
+            assert process.pid is not None
+            self._process, self._end = process, os.pidfd_open(process.pid)
             theirs.close()
 
     def _bury(self) -> tuple[int, str]:
-        """Let go of a child that is dead or dying; return its exit code and the stack that it left."""
-        process, pipe, stack = self._process, self._pipe, self._stack
+        """End the child and all that it started; return its exit code and the stack that it left."""
+        process, pipe, stack, end = self._process, self._pipe, self._stack, self._end
         assert pipe is not None
         assert stack is not None
-        self._process, self._pipe, self._stack = None, None, None
+        self._process, self._pipe, self._stack, self._end = None, None, None, -1
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # a child that is dead already keeps its number until `join`
+        process.kill()  # where it has not come to have a group of its own
         process.join()
         code = int(process.exitcode)
         process.close()
         pipe.close()
+        os.close(end)
         with stack:
             stack.seek(0)
             return code, _innermost(stack.read().decode(errors="replace"))
@@ -131,26 +149,46 @@ class Child(Generic[Question, Answer]):
         return broken(f"the function ended the interpreter, with exit code {code}", likely="os._exit() or sys.exit()")
 
 
-def _serve(pipe: Connection, parents: Connection, stack: IO[bytes], silent: bool, run: Callable[[Any], Any]) -> None:
+def _serve(
+    pipe: Connection,
+    parents: Connection,
+    stack: IO[bytes],
+    silent: bool,
+    seconds: float,
+    run: Callable[[Any], Any],
+) -> None:
     import torch
 
     _forking.release()  # the parent held it while it forked
+    with suppress(OSError):
+        os.setpgid(0, 0)  # what the function starts ends with it, and Ctrl-C is the parent's affair
     parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
     torch.set_num_threads(1)
     faulthandler.enable(stack)
-    if silent:
+    if silent or not _is_open(2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)  # what a kernel prints must not end up in the report, which the parent writes to its stdout
     # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
     sys.stdout = sys.stderr = open(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)  # noqa: PTH123, SIM115 - a descriptor, and for as long as the child lives
     try:
         while True:
-            pipe.send(run(pipe.recv()))
+            question = pipe.recv()
+            signal.alarm(math.ceil(seconds) + GRACE)  # a parent that was killed can end nobody any more
+            pipe.send(run(question))
+            signal.alarm(0)
     except (EOFError, ConnectionError, KeyboardInterrupt):
         os._exit(0)  # without the handlers of the parent, which would run twice
     except BaseException:
         traceback.print_exc()
         os._exit(1)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _innermost(text: str) -> str:

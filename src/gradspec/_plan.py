@@ -10,10 +10,13 @@ import torch
 
 from gradspec.kind import kind_of
 from gradspec.law import Law, Over
-from gradspec.laws import LAWS
+from gradspec.laws import LAWS, undisturbed
 from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.promise import Misuse, Spec
 from gradspec.sheet import qualified_name
+
+#: Backends that every torch has; for the names of others the compiler must be imported.
+_BACKENDS = ("aot_eager", "eager", "inductor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,7 @@ def plan(
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+    _check_profile(profile)
     if profile.device.startswith("cuda") and not torch.cuda.is_available():
         raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
     if unknown := set(profile.laws) - {law.name for law in laws}:
@@ -61,6 +65,20 @@ def plan(
     return checks
 
 
+def _check_profile(profile: Profile) -> None:
+    """Refuse what torch would refuse in every check, where it would read as a verdict."""
+    if profile.device.partition(":")[0] not in ("cpu", "cuda"):
+        raise ProfileError(f"profile {profile.name!r} has the device {profile.device!r}: choose cpu or cuda")
+    if profile.backend not in _BACKENDS:
+        import torch._dynamo
+
+        known = torch._dynamo.list_backends(exclude_tags=())
+        if profile.backend not in known:
+            raise ProfileError(
+                f"profile {profile.name!r} has the backend {profile.backend!r}: torch.compile knows {', '.join(known)}"
+            )
+
+
 def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
     known = {law.name for law in (*LAWS, *laws)}
     for waiver in spec.waivers:
@@ -76,17 +94,23 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
     make = kind_of(spec.kind).maker(seed, profile.device)
     names: list[str] = []
     try:
-        if over == "documents":
-            names += [qualified_name(document) for document in spec.documents]
-        elif over == "misuses":
-            names += [misuse.case.name for misuse in misuses(spec, make)]
-        else:
-            names += [case.name for case in spec.cases(make)]
+        with undisturbed(profile.device, seed):
+            for name in _named(spec, over, make):
+                names.append(name)  # noqa: PERF402 - what there is before the generator raises is kept
     except (Exception, SystemExit):
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")
     return names
+
+
+def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
+    if over == "documents":
+        yield from (qualified_name(document) for document in spec.documents)
+    elif over == "misuses":
+        yield from (misuse.case.name for misuse in misuses(spec, make))
+    else:
+        yield from (case.name for case in spec.cases(make))
 
 
 def misuses(spec: Spec, make: Any) -> Iterator[Misuse]:

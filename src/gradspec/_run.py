@@ -7,12 +7,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-import torch
-
 from gradspec._plan import Check, misuses
 from gradspec.kind import kind_of
 from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
-from gradspec.laws import SpecFaultError, Surroundings
+from gradspec.laws import SpecFaultError, undisturbed
 from gradspec.profile import Profile
 from gradspec.promise import Case
 
@@ -28,14 +26,9 @@ def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[s
         seed: of all random numbers.
         prior: the statuses of this case under the laws that ran before.
     """
-    started, before = time.perf_counter(), Surroundings.now()
-    devices = list(range(torch.cuda.device_count())) if profile.device.startswith("cuda") else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
-        try:
-            finding = _find(check, profile, seed, prior or {})
-        finally:
-            before.restore()
+    started = time.perf_counter()
+    with undisturbed(profile.device, seed):
+        finding = _find(check, profile, seed, prior or {})
     return verdict_of(check, finding, profile, seed=seed, seconds=time.perf_counter() - started)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradspec._isolation import Child, available
 from gradspec._plan import Check
 from gradspec._run import run_check, verdict_of
-from gradspec.law import Finding, Status, Verdict
+from gradspec.law import Finding, Status, Verdict, raised
 from gradspec.profile import Profile
 
 
@@ -85,7 +85,11 @@ class Session:
 
     def _answer(self, question: tuple[int, dict[str, Status]]) -> Verdict:
         number, prior = question
-        return run_check(self._checks[number], self._profile, seed=self._seed, prior=prior)
+        check = self._checks[number]
+        try:
+            return run_check(check, self._profile, seed=self._seed, prior=prior)
+        except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches the parent alone
+            return verdict_of(check, raised(error), self._profile, seed=self._seed)
 
 
 def _key(check: Check) -> tuple[str, str, str]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 
+#: The longest that a check may take, in seconds.
+DAY = 86_400
+
 
 class ProfileError(ValueError):
     """A profile that cannot be used; the message is one line for the user."""
@@ -64,8 +67,10 @@ def load_profile(name: str) -> Profile:
         if not all(isinstance(law, str) for law in table["laws"]):
             raise ProfileError(f"profile {name!r}: laws is {table['laws']!r}, expected a list of names")
         table["laws"] = tuple(table["laws"])
-    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or table.get("seconds", 1.0) <= 0:
-        raise ProfileError(f"profile {name!r}: directions must be at least 1, rtol at least 0 and seconds above 0")
+    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or not 0 < table.get("seconds", 1.0) <= DAY:
+        raise ProfileError(
+            f"profile {name!r}: directions must be at least 1, rtol at least 0, and seconds above 0 and at most {DAY}"
+        )
     # A file is named by its path, so that the command that runs a check again finds it.
     return Profile(name=name, **table)
 

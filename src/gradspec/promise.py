@@ -29,6 +29,13 @@ class Case:
     #: The keyword arguments.
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of a case is {self.name!r}, expected text")
+        if not isinstance(self.args, tuple):
+            kind = type(self.args).__name__
+            raise TypeError(f"case {self.name!r}: args is a {kind}, expected a tuple: write args=(x,) for one argument")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Misuse:

@@ -102,13 +102,14 @@ class _Reader:
             raise self._refused(f"{next(iter(options))}=", f"the keywords of {recipe} are dtype and seed")
         given = [self.value(arg) for arg in args]
         self._drawn += 1  # two recipes without a seed are two different tensors
-        chosen = self._seed + self._drawn if seed is None else int(self._number(seed))
-        generator = torch.Generator().manual_seed(chosen)
         try:
+            chosen = self._seed + self._drawn if seed is None else int(self._number(seed))
+            generator = torch.Generator().manual_seed(chosen)
             return _made(recipe, given, dtype, generator)
         except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             why = " ".join(str(error).split())[:120]
-            raise self._refused(f"{recipe}({', '.join(map(ast.unparse, args))})", f"torch says: {why}") from None
+            written = [*map(ast.unparse, args), *([f"seed={ast.unparse(seed)}"] if seed else [])]
+            raise self._refused(f"{recipe}({', '.join(written)})", f"torch says: {why}") from None
 
     def _dtype(self, node: ast.expr | None) -> torch.dtype | None:
         if node is None:

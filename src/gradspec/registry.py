@@ -188,4 +188,4 @@ def _refuse_twins(pairs: list[tuple[str, Spec]]) -> None:
 
 def _kind(value: Any) -> str:
     article = "an" if type(value).__name__[0] in "aeiou" else "a"
-    return "an empty tuple" if value == () else f"{article} {type(value).__name__}"
+    return "an empty tuple" if isinstance(value, tuple) and not value else f"{article} {type(value).__name__}"

@@ -87,7 +87,7 @@ class Report:
         """
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise RecordError(f"{where} is not JSON ({error}): make it again with `gradspec check --record`") from None
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             found = data.get("schema") if isinstance(data, dict) else None
@@ -96,6 +96,7 @@ class Report:
                 "make it again with `gradspec check --record`"
             )
         try:
+            _check_shape(data)
             return cls(
                 provenance=data["provenance"],
                 sheets=data["sheets"],
@@ -111,6 +112,21 @@ class Report:
                 f"{where} is not a record of schema {SCHEMA} ({type(error).__name__}: {error}): "
                 "make it again with `gradspec check --record`"
             ) from None
+
+
+def _check_shape(data: Mapping[str, Any]) -> None:
+    """Refuse what a reader would stumble over later."""
+    for key in ("provenance", "sheets", "laws", "sources"):
+        if not isinstance(data[key], dict):
+            raise TypeError(f"{key} is no object")
+    for key in ("sheets", "laws", "sources"):
+        if not all(isinstance(value, dict) for value in data[key].values()):
+            raise TypeError(f"{key} holds what is no object")
+    for verdict in data["verdicts"]:
+        for key, value in verdict.items():
+            kind: Any = {"seconds": int | float, "details": dict}.get(key, str)
+            if not isinstance(value, kind):
+                raise TypeError(f"the field {key} of a verdict is {value!r}")
 
 
 def kind_of_sheet(sheet: Mapping[str, Any]) -> str:

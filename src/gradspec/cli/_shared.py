@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,13 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
         click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again."),
-        click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn."),
+        click.option(
+            "--seed",
+            default=0,
+            show_default=True,
+            type=click.IntRange(0, 2**32 - 1),
+            help="Seed of the tensors and directions that are drawn.",
+        ),
         click.option(
             "--profile",
             "profile_name",
@@ -94,6 +101,8 @@ def save(text: str, path: Path, *, option: str) -> None:
         write_whole(text, path)
     except OSError as error:
         raise _unwritable(path, option, error) from None
+    except UnicodeEncodeError as error:
+        raise Unusable(f"{option} {path} cannot be written: a name in the report is no text ({error})") from None
 
 
 def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
@@ -108,9 +117,12 @@ def print_report(report: Report, *, verbose: bool, provenance: bool = False) -> 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the children end too
     try:
         yield
     except (LawError, ProfileError, RecordError, TargetError) as error:
         raise Unusable(" ".join(str(error).split())) from None
     except KeyboardInterrupt:
         raise Interrupted("interrupted: the run was not finished, and nothing was written") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)

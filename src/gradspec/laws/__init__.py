@@ -2,11 +2,11 @@
 
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
-from gradspec.laws.tensor._reference import SpecFaultError
-from gradspec.laws.tensor._surroundings import Surroundings
+from gradspec.laws.tensor._call import SpecFaultError
+from gradspec.laws.tensor._surroundings import Surroundings, undisturbed
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
 #: Each judges the specs of its kinds.
 LAWS = (*TENSOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 
-__all__ = ["LAWS", "SpecFaultError", "Surroundings"]
+__all__ = ["LAWS", "SpecFaultError", "Surroundings", "undisturbed"]

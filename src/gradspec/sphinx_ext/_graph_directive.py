@@ -34,7 +34,7 @@ class GraphDirective(SphinxDirective):
             exec(compile(source, self.env.docname, "exec"), names)
             variable = eval(self.arguments[0], names)
             lines, flowchart = tree(variable), mermaid(variable)
-        except Exception as error:  # it is the page's own code, which may raise anything
+        except (Exception, SystemExit) as error:  # it is the page's own code, which may raise anything
             message = f"the graph of {self.arguments[0]} cannot be drawn: {type(error).__name__}: {error}"
             warn_each_build(self, GradspecWarning.IMPORT, message)
             return [code(source, "python")]

@@ -15,6 +15,10 @@ from torch import Tensor
 from gradspec.law import Trial
 
 
+class SpecFaultError(Exception):
+    """The spec cannot be judged: its own primal or surrogate raised, or it is of a form that no law takes."""
+
+
 def differentiable(value: object) -> bool:
     """Whether a gradient can flow to a value."""
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
@@ -49,6 +53,10 @@ class Inputs:
         bound = _signature(trial.spec.primal).bind(*trial.case.args, **trial.case.kwargs)
         bound.apply_defaults()
         values = dict(bound.arguments)
+        for name in trial.spec.wrt:
+            if isinstance(values.get(name), list | tuple | dict):
+                kind = type(values[name]).__name__
+                raise SpecFaultError(f"wrt names `{name}`, which is a {kind}: make its tensors arguments of their own")
         return cls(values, tuple(name for name in trial.spec.wrt if differentiable(values.get(name))))
 
     def leaves(self) -> dict[str, Tensor]:

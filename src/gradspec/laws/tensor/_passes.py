@@ -16,8 +16,7 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import get_gradient_edge
 
 from gradspec.law import HOLDS, Finding, Status, Trial
-from gradspec.laws.tensor._call import Inputs, fresh, like, outputs
-from gradspec.laws.tensor._reference import SpecFaultError
+from gradspec.laws.tensor._call import Inputs, SpecFaultError, fresh, like, outputs
 
 Gradients = dict[str, Tensor | None]
 

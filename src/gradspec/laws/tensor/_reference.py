@@ -16,11 +16,8 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import shown
+from gradspec.laws.tensor._call import SpecFaultError, outputs
 from gradspec.spec import FunctionSpec
-
-
-class SpecFaultError(Exception):
-    """The spec's own primal or surrogate raised: the fault is not the function's."""
 
 
 def reference(spec: FunctionSpec) -> Callable[..., Any]:
@@ -40,15 +37,20 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
     """Call a function of the spec; what it raises is a fault of the spec.
 
     Raises:
-        SpecFaultError: the call raised.
+        SpecFaultError: the call raised, or returned what is no tensor.
         Exception: what the function under test itself raised, where it stands in for the spec (see `stand_in`).
     """
     try:
-        return function(*args, **kwargs)
+        y = function(*args, **kwargs)
     except Exception as error:
         if is_stand_in(function):
             raise
         raise SpecFaultError(f"the {role} of the spec raised {shown(error)}") from error
+    for place, value in enumerate(outputs(y)):
+        if not isinstance(value, Tensor) and not is_stand_in(function):
+            kind = type(value).__name__
+            raise SpecFaultError(f"output {place} of the {role} is a {kind}: the laws judge outputs that are tensors")
+    return y
 
 
 def stand_in(function: Callable[..., Any]) -> Callable[..., Any]:

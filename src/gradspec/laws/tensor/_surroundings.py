@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy
 import torch
 
+_TORCH = Path(torch.__file__).parent
 #: Where a patch of torch would be seen by everybody.
 _PATCHABLE: tuple[Any, ...] = (torch, torch.Tensor, torch.autograd, torch.autograd.Function, torch.nn.functional)
 
@@ -86,6 +88,25 @@ def listening() -> Iterator[io.StringIO]:
         sys.stdout, sys.stderr = streams
 
 
+@contextmanager
+def undisturbed(device: str, seed: int) -> Iterator[None]:
+    """Draw from generators of its own, and put back whatever is changed meanwhile."""
+    before = Surroundings.now()
+    devices = list(range(torch.cuda.device_count())) if device.startswith("cuda") else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            before.restore()
+
+
+def _is_of_torch(value: Any) -> bool:
+    """Whether a function was written by torch, which wraps some of its own when its compiler is first imported."""
+    code = getattr(value, "__code__", None)
+    return code is not None and Path(code.co_filename).is_relative_to(_TORCH)
+
+
 def _unpatch(home: Any, before: Mapping[str, Any]) -> list[str]:
     now = vars(home)
     if all(map(operator.is_, map(now.get, before), before.values())):
@@ -93,7 +114,7 @@ def _unpatch(home: Any, before: Mapping[str, Any]) -> list[str]:
     where = getattr(home, "__qualname__", home.__name__)
     moved = []
     for name, value in before.items():
-        if now.get(name) is not value and not isinstance(value, ModuleType):
+        if now.get(name) is not value and not isinstance(value, ModuleType) and not _is_of_torch(now.get(name)):
             moved.append(f"{where}.{name} has been replaced")
             setattr(home, name, value)
     return moved
