@@ -137,11 +137,11 @@ class FunctionSpec(Spec):
 
     def __post_init__(self) -> None:
         self._check_callable("function", "primal", "surrogate", "cases")
-        names = self.parameters
+        names, other = (self._parameters_of(role) for role in ("primal", "surrogate"))
         for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
             if name not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
-        if (other := tuple(inspect.signature(self.surrogate).parameters)) != names:
+        if other != names:
             raise ValueError(
                 f"spec {self.name!r}: primal{_shown(names)} and surrogate{_shown(other)} take different arguments"
             )
@@ -157,7 +157,15 @@ class FunctionSpec(Spec):
     @property
     def parameters(self) -> tuple[str, ...]:
         """The argument names of the call, in order, read off `primal`."""
-        return tuple(inspect.signature(self.primal).parameters)
+        return self._parameters_of("primal")
+
+    def _parameters_of(self, role: str) -> tuple[str, ...]:
+        try:
+            return tuple(inspect.signature(getattr(self, role)).parameters)
+        except ValueError:  # a function in C, such as torch.exp
+            raise ValueError(
+                f"spec {self.name!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
+            ) from None
 
     @property
     def behind(self) -> type | None:

@@ -341,3 +341,8 @@ def test_the_class_behind_an_apply_is_looked_into_without_being_named():
     assert statuses(spec, "raw_returns") == {Status.BROKEN}
     assert replace(spec, function=add).behind is None
     assert replace(spec, function=add, implementation=Unreduced).behind is Unreduced
+
+
+def test_a_primal_whose_arguments_cannot_be_read_is_refused_with_what_to_write():
+    with pytest.raises(ValueError, match="spec 'scale': Python cannot read the arguments of primal: write a function"):
+        replace(SCALE, primal=torch.exp)
