@@ -29,6 +29,11 @@ TARGETS = {
     "exits": (
         "importing 'exits' raised SystemExit: out of here: fix it, `python -c \"import exits\"` shows the traceback"
     ),
+    "skips": (
+        "importing 'skips' raised Skipped: could not import 'nothing_like_it': No module named 'nothing_like_it': "
+        'fix it, `python -c "import skips"` shows the traceback'
+    ),
+    "arrays:A": "'arrays:A' is a ndarray: name a spec, or a tuple of them",
     "needs.py": (
         "importing 'needs.py' raised ModuleNotFoundError: No module named 'nothing_like_it': "
         "fix it, `python needs.py` shows the traceback"
@@ -42,6 +47,8 @@ MODULES = {
     "A = dataclasses.replace(tiny.HONEST, name='same_case', cases=lambda m: 2 * list(tiny.cases(m))[1:])\n",
     "exits": "import sys\nsys.exit('out of\\nhere')\n",
     "needs": "import nothing_like_it\n",
+    "skips": "import pytest\npytest.importorskip('nothing_like_it')\n",
+    "arrays": "import numpy\nA = numpy.ones(2)\n",
 }
 
 

@@ -91,3 +91,27 @@ def test_what_is_no_report_is_not_of_the_published_schema(report, change):
 
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data | change, schema)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("provenance", None), ("sheets", []), ("laws", []), ("laws", {"vjp": 3}), ("sources", [])]
+)
+def test_a_field_of_another_type_is_refused_when_it_is_read(report, field, value):
+    text = json.dumps(json.loads(report.to_json()) | {field: value})
+
+    with pytest.raises(RecordError, match=f"is not a record of schema {SCHEMA}"):
+        Report.from_json(text)
+
+
+@pytest.mark.parametrize(("field", "value"), [("spec", 3), ("spec", ["scale"]), ("details", 3), ("seconds", "long")])
+def test_a_verdict_of_another_form_is_refused_when_it_is_read(report, field, value):
+    data = json.loads(report.to_json())
+    data["verdicts"][0][field] = value
+
+    with pytest.raises(RecordError, match=f"the field {field} of a verdict is"):
+        Report.from_json(json.dumps(data))
+
+
+def test_a_record_that_is_nested_without_end_is_refused():
+    with pytest.raises(RecordError, match="is not JSON"):
+        Report.from_json("[" * 100_000)

@@ -89,3 +89,11 @@ def test_a_graph_that_cannot_be_drawn_fails_the_build_and_goes_on_failing(projec
 
         assert built.returncode != 0
         assert any("the graph of missing cannot be drawn: NameError" in line for line in built.warnings)
+
+
+def test_a_graph_that_ends_python_is_a_warning_too(project: Project) -> None:
+    page = project.source / "index.md"
+    page.write_text(page.read_text(encoding="utf-8") + GRAPH.replace("} top", "} exit(3)"), encoding="utf-8")
+    built = project.build()
+
+    assert any("the graph of exit(3) cannot be drawn: SystemExit" in line for line in built.warnings)
