@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradspec.functions import GRAD_FACTOR
+from gradspec.functions import FUNCTIONS, GRAD_FACTOR
 from gradspec.kind import spec_sheet
 from gradspec.selftest.specimens.diseased import CombinedForward
 from gradspec.selftest.specimens.honest import CUBE, SCALE
@@ -46,6 +46,25 @@ def test_the_signature_is_that_of_forward_without_ctx():
     assert [p["name"] for p in ours["parameters"]] == ["x", "f"]
     assert (ours["parameters"][0]["annotation"], ours["returns"]) == ("Tensor", "Tensor")
     assert [p["name"] for p in combined["parameters"]] == ["x", "factor"]
+
+
+def test_the_signature_is_short_of_what_apply_draws_or_computes_itself():
+    shown = {spec.name: [p["name"] for p in call_signature(spec)["parameters"]] for spec in FUNCTIONS}
+
+    assert shown["shake_shake"] == ["x1", "x2", "training"]
+    assert shown["instance_discrimination_loss"] == ["x", "y", "memory", "temperature"]
+
+
+def test_an_apply_that_names_its_arguments_otherwise_says_nothing_of_the_call():
+    class Renamed(CombinedForward):
+        @classmethod
+        def apply(cls, theirs, *rest):
+            return super().apply(theirs, *rest)
+
+    assert [p["name"] for p in call_signature(SCALE.for_(Renamed.apply, name="renamed"))["parameters"]] == [
+        "x",
+        "factor",
+    ]
 
 
 def test_documents_are_named_by_their_public_path():
