@@ -46,8 +46,10 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
         if is_stand_in(function):
             raise
         raise SpecFaultError(f"the {role} of the spec raised {shown(error)}") from error
+    if role not in ("primal", "surrogate") or is_stand_in(function):
+        return y
     for place, value in enumerate(outputs(y)):
-        if not isinstance(value, Tensor) and not is_stand_in(function):
+        if not isinstance(value, Tensor):
             kind = type(value).__name__
             raise SpecFaultError(f"output {place} of the {role} is a {kind}: the laws judge outputs that are tensors")
     return y
