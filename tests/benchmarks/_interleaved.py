@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import random
 import statistics
 import time
 from pathlib import Path
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 
 
 def interleaved(ways: Mapping[str, Callable[[], object]], *, rounds: int, warm_up: int = 3) -> dict[str, list[float]]:
-    """Return the seconds of each way in each round; each round runs all of them, in an order that rotates."""
-    names = list(ways)
+    """Return the seconds of each way in each round; each round runs all of them, in an order of its own.
+
+    Not one that rotates: each way would always follow the same one, and pay for the memory that it gave back.
+    """
+    names, order = list(ways), random.Random(0)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(-warm_up, rounds):
-        start = turn % len(names)
-        for name in names[start:] + names[:start]:
+        for name in order.sample(names, len(names)):
             begin = time.perf_counter()
             ways[name]()
             if turn >= 0:
