@@ -9,6 +9,7 @@ from gradspec import __version__
 from gradspec.sphinx_ext import (
     _assets,
     _autodoc,
+    _collector,
     _config,
     _defaults,
     _domain,
@@ -61,6 +62,7 @@ ENV_VERSION = 1
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Register every part of the extension."""
+    _collector.setup(app)  # before what takes memory
     _config.setup(app)
     _inventories.setup(app)
     _autodoc.setup(app)
