@@ -8,10 +8,16 @@ import importlib.util
 import pkgutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from gradspec._one_line import one_line
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+
+#: In place of an attribute that is not there.
+MISSING: Final = object()
 
 
 class TargetError(ValueError):
@@ -45,11 +51,23 @@ def load_attribute(target: str) -> Any:
         raise TargetError(f"{target!r} names a module: write {target}:NAME for something in it")
     found: Any = load(where)
     for part in name.split("."):
-        if not hasattr(found, part):
-            close = difflib.get_close_matches(part, dir(found), n=1)
+        owner, found = found, member(found, part, where)
+        if found is MISSING:
+            close = difflib.get_close_matches(part, dir(owner), n=1)
             raise TargetError(f"{where!r} has no {name!r}{f': did you mean {close[0]!r}?' if close else ''}")
-        found = getattr(found, part)
     return found
+
+
+def member(owner: Any, name: str, where: str) -> Any:
+    """Return an attribute of what was imported from `where`, or `MISSING`.
+
+    Raises:
+        TargetError: asking for it raised, in a `__getattr__` of its own.
+    """
+    try:
+        return getattr(owner, name, MISSING)
+    except Exception as error:
+        raise TargetError(f"asking {where!r} for {name!r} raised {one_line(error)}: fix it") from None
 
 
 def _load_module(where: str) -> ModuleType:
@@ -112,8 +130,3 @@ def _load_file(where: str) -> ModuleType:
 def _raised(where: str, error: BaseException) -> TargetError:
     run = where if where.endswith(".py") else f'-c "import {where}"'
     return TargetError(f"importing {where!r} raised {one_line(error)}: fix it, `python {run}` shows the traceback")
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from gradspec._one_line import one_line
 from gradspec.module_spec import ModuleCase, ModuleSpec
 from gradspec.promise import Case, Misuse, Spec
 from gradspec.spec import FunctionSpec
@@ -78,9 +79,9 @@ def broken(message: str, **facts: Any) -> Finding:
 
 def shown(error: BaseException) -> str:
     """Return an error in one line, without what differs from one run or machine to the next."""
-    text = re.sub(r"0x[0-9a-f]+", "0x…", " ".join(str(error).split()))
+    text = re.sub(r"0x[0-9a-f]+", "0x…", one_line(error))
     text = re.sub(r"(?<![\w/:.])(?:/[\w.+-]+)+/", "…/", text)  # a path of this machine, not an address
-    return f"{type(error).__name__}: {text[:400]}{'…' if len(text) > 400 else ''}"
+    return f"{text[:400]}{'…' if len(text) > 400 else ''}"
 
 
 def raised(error: BaseException, where: str = "", **facts: Any) -> Finding:

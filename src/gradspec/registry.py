@@ -6,7 +6,8 @@ import difflib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from gradspec._importing import TargetError, load, one_line, split
+from gradspec._importing import MISSING, TargetError, load, member, split
+from gradspec._one_line import one_line
 from gradspec.kind import KINDS
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
@@ -136,8 +137,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _listed(module: ModuleType, where: str) -> list[Spec]:
     """Return the specs that a module gives when it is asked for as a whole."""
-    if listed := [kind.listed for kind in KINDS if hasattr(module, kind.listed)]:
-        return [spec for name in listed for spec in _checked(getattr(module, name), f"{where}:{name}")]
+    asked = {kind.listed: member(module, kind.listed, where) for kind in KINDS}
+    if listed := {name: value for name, value in asked.items() if value is not MISSING}:
+        return [spec for name, value in listed.items() for spec in _checked(value, f"{where}:{name}")]
     found = list({id(v): v for v in vars(module).values() if isinstance(v, Spec)}.values())
     if not found:
         raise TargetError(f"{where!r} holds no spec: name a module that does, or add one (`gradspec list`)")
@@ -145,8 +147,9 @@ def _listed(module: ModuleType, where: str) -> list[Spec]:
 
 
 def _named(module: ModuleType, where: str, name: str) -> list[Spec]:
-    if hasattr(module, name):
-        return _checked(getattr(module, name), f"{where}:{name}")
+    value = member(module, name, where)
+    if value is not MISSING:
+        return _checked(value, f"{where}:{name}")
     specs = _by_name(module)
     if name in specs:
         return [specs[name]]

@@ -161,11 +161,18 @@ class FunctionSpec(Spec):
 
     def _parameters_of(self, role: str) -> tuple[str, ...]:
         try:
-            return tuple(inspect.signature(getattr(self, role)).parameters)
+            parameters = inspect.signature(getattr(self, role)).parameters
         except ValueError:  # a function in C, such as torch.exp
             raise ValueError(
                 f"spec {self.name!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
             ) from None
+        for name, parameter in parameters.items():
+            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                raise ValueError(
+                    f"spec {self.name!r}: the laws call {role} by position, one name an argument, and {name!r} is "
+                    f"{parameter.kind.description}: write {role} without * and **"
+                )
+        return tuple(parameters)
 
     @property
     def behind(self) -> type | None:

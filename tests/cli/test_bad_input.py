@@ -34,6 +34,8 @@ TARGETS = {
         'fix it, `python -c "import skips"` shows the traceback'
     ),
     "arrays:A": "'arrays:A' is a ndarray: name a spec, or a tuple of them",
+    "lazy": "asking 'lazy' for 'FUNCTIONS' raised RuntimeError: no FUNCTIONS: fix it",
+    "lazy:A": "asking 'lazy' for 'A' raised RuntimeError: no A: fix it",
     "needs.py": (
         "importing 'needs.py' raised ModuleNotFoundError: No module named 'nothing_like_it': "
         "fix it, `python needs.py` shows the traceback"
@@ -48,6 +50,7 @@ MODULES = {
     "exits": "import sys\nsys.exit('out of\\nhere')\n",
     "needs": "import nothing_like_it\n",
     "skips": "import pytest\npytest.importorskip('nothing_like_it')\n",
+    "lazy": "def __getattr__(name):\n    raise RuntimeError(f'no {name}')\n",
     "arrays": "import numpy\nA = numpy.ones(2)\n",
 }
 

@@ -346,3 +346,16 @@ def test_the_class_behind_an_apply_is_looked_into_without_being_named():
 def test_a_primal_whose_arguments_cannot_be_read_is_refused_with_what_to_write():
     with pytest.raises(ValueError, match="spec 'scale': Python cannot read the arguments of primal: write a function"):
         replace(SCALE, primal=torch.exp)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (lambda x, *, f: f * x, "primal by position, one name an argument, and 'f' is keyword-only"),
+        (lambda *xf: xf[0] * xf[1], "primal by position, one name an argument, and 'xf' is variadic positional"),
+        (lambda x, **f: f["f"] * x, "primal by position, one name an argument, and 'f' is variadic keyword"),
+    ],
+)
+def test_a_primal_that_cannot_be_called_by_position_is_refused(form, said):
+    with pytest.raises(ValueError, match=said):
+        replace(SCALE, primal=form, surrogate=form)

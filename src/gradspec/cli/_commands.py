@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import __version__
-from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
+from gradspec.cli._shared import (
+    Commands,
+    Unusable,
+    block,
+    one_line_errors,
+    print_report,
+    refuse_unwritable,
+    run_options,
+    save,
+)
 from gradspec.profile import load_profile
 from gradspec.registry import (
     did_you_mean,
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
 
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
 )
