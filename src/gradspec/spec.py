@@ -108,8 +108,8 @@ class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.
 
     Raises:
-        ValueError: a name in `wrt` or `arguments` that `primal` does not have, or a `primal` and a `surrogate`
-            of different parameters.
+        ValueError: a name in `wrt` or `arguments` that `primal` does not have, a `primal` and a `surrogate`
+            of different parameters, or a parameter that a call by position cannot fill.
     """
 
     kind: ClassVar[str] = "function"
