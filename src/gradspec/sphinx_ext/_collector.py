@@ -1,9 +1,9 @@
 """Python's search for cycles of objects, kept out of the way of a build.
 
-A build of one page imports torch and reads the environment: about a million objects that live until its end. Python
+A build of one page imports torch and reads the environment: half a million objects that live until its end. Python
 looks through them again and again while they come, and once more when the process ends; that took a third to a half
-of the time of a build of one page, and freed next to nothing. So the search is rarer while a build runs, as in mypy,
-and what the process has at its end goes back to the system with the process.
+of the time of such a build. So the search is rarer while a build runs, as in mypy, and what the process has at its end
+goes back to the system with the process.
 """
 
 from __future__ import annotations
