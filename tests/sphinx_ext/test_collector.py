@@ -23,9 +23,11 @@ def setup(app):
     app.connect("source-read", lambda *_: print("reading", gc.get_threshold()))
 """
 BUILD = """\
+import atexit
 import gc
 from sphinx.application import Sphinx
 
+atexit.register(lambda: print("at the end", gc.get_freeze_count() > 0))  # runs after what is registered later
 gc.set_threshold(*{before})
 app = Sphinx("{source}", "{source}", "{source}/html", "{source}/html/.doctrees", "html", status=None)
 app.build()
@@ -45,4 +47,8 @@ def test_the_thresholds_while_pages_are_read_and_afterwards(
     (tmp_path / "index.rst").write_text("Title\n=====\n", encoding="utf-8")
     script = BUILD.format(before=before, source=tmp_path)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.splitlines() == [f"reading {reading}", f"after {before}"]
+    assert done.stdout.splitlines() == [
+        f"reading {reading}",
+        f"after {before}",
+        f"at the end {before != reading}",
+    ]

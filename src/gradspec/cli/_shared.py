@@ -39,12 +39,15 @@ class Interrupted(click.ClickException):
     exit_code = 130  # as a shell counts a process that SIGINT ended: 1 would say that a law is broken
 
 
+#: The errors of a disk, or of a share of it, that takes no more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 class Commands(click.Group):
     """Commands that end soon, and of which an output that cannot be written is no traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         # At its end Python would search all that torch has made for cycles, for a second, just to give it back.
-        atexit.unregister(gc.freeze)
         atexit.register(gc.freeze)
         try:
             return super().main(*args, **kwargs)
@@ -54,10 +57,6 @@ class Commands(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes out the rest at its end
             click.echo(f"Error: the output cannot be written ({error.strerror})", err=True)
             sys.exit(Unusable.exit_code)
-
-
-#: The errors of a disk, or of a share of it, that takes no more.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def block(heading: str, *lines: str) -> str:

@@ -27,7 +27,6 @@ def setup(app: Sphinx) -> None:
         return
     gc.set_threshold(*RARE)
     app.connect("build-finished", partial(_restore, before))
-    atexit.unregister(gc.freeze)  # once, however many builds this process has run
     atexit.register(gc.freeze)
 
 
