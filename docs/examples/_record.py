@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-import os
-import platform
-import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+import tempfile
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,13 +13,9 @@ from typing import Any
 import click
 import torch
 
-import gradspec
-from gradspec._seal import sealed
-from gradspec.report import write_whole
-from gradspec.source import fingerprint, package_root
+from gradspec._record import provenance as measured_now
+from gradspec.report import write_experiment
 
-#: The form of the record. It moves when a reader of the old form would misread the new one.
-SCHEMA = 1
 DIGITS = 6
 
 
@@ -62,37 +52,12 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 def provenance(seeds: int) -> dict[str, Any]:
     """Return when, where and on what versions a run was made; no host name."""
     return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": _commit(),
-        "gradspec": gradspec.__version__,
-        "torch": torch.__version__,
+        **measured_now(folder=Path(__file__).parent),
         "scikit-learn": version("scikit-learn"),
-        "python": platform.python_version(),
-        "platform": f"{sys.platform} {platform.machine()}",
-        "device": "cpu",
         "threads": torch.get_num_threads(),
         "seeds": list(range(seeds)),
         "command": shlex.join(["python", *sys.argv]),
     }
-
-
-def sources(out: Path, script: str, *objects: Callable[..., Any]) -> list[dict[str, Any]]:
-    """Return the files that the run stands on, each group with the hash of its syntax trees.
-
-    Args:
-        out: where the record will be; the names of the scripts are relative to its folder.
-        script: the file of the example.
-        objects: the classes and functions of gradspec that it uses.
-    """
-    package = package_root("gradspec")
-    assert package is not None, "it is imported above"
-    ours = sorted({Path(inspect.getfile(inspect.unwrap(thing))).relative_to(package).as_posix() for thing in objects})
-    scripts = [Path(script).with_name("_digits.py").resolve(), Path(script).resolve()]
-    names = [Path(os.path.relpath(path, out.resolve().parent)).as_posix() for path in scripts]
-    return [
-        {"package": "gradspec", "files": ours, "hash": fingerprint(ours, package)},
-        {"package": "", "files": names, "hash": fingerprint(map(str, scripts), None)},
-    ]
 
 
 def check_writable(out: Path | None) -> None:
@@ -101,30 +66,13 @@ def check_writable(out: Path | None) -> None:
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        partial = out.with_name(f"{out.name}.partial")
-        partial.touch()
-        partial.unlink()
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
     except OSError as error:
         raise click.BadParameter(f"{out} cannot be written ({error.strerror})", param_hint="'--out'") from None
 
 
-def write(record: Mapping[str, Any], out: Path) -> None:
-    """Write a record, all or nothing, each list of numbers on one line so that a diff can be read."""
-    text = json.dumps(sealed({"schema": SCHEMA, **record}), indent=1, ensure_ascii=False)
-    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    write_whole(text + "\n", out)
+def write(record: Mapping[str, Any], out: Path, script: str) -> None:
+    """Write a record, all or nothing, with what its script stands on."""
+    write_experiment(record, out, script)
     click.echo(f"written to {out}")
-
-
-def _commit() -> str:
-    """Return the commit of the source, "+" behind it if something has changed since; "" outside git."""
-    try:
-        answers = [
-            subprocess.run(
-                ["git", *words], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-            ).stdout.strip()
-            for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-        ]
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return answers[0] + ("+" if answers[1] else "")

@@ -164,9 +164,8 @@ def main(
             "settings": {**settings, "batch": BATCH, "learning_rate": LEARNING_RATE, "tau": TAU},
             "numbers": numbers,
             "figures": figures(raw, histories, losses),
-            "sources": _record.sources(out, __file__, LinearAverage, nearest_neighbour_scores),
         }
-        _record.write(record, out)
+        _record.write(record, out, __file__)
 
 
 def compared(raw: float, histories: list[list[float]]) -> dict[str, Any]:

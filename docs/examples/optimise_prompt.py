@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -107,23 +106,16 @@ def save(runs: Sequence[Sequence[tuple[float, float, str]]], settings: dict[str,
     """Write the scores of each step and split, and where they come from."""
     import _record
 
-    from gradspec.source import fingerprint, package_root
-
     lines = {
         label: [[scores[place] for scores in run] for run in runs]
         for place, label in enumerate(("train messages", "test messages"))
     }
     figure = _record.figure("Messages answered rightly", "right answers", lines, format=".1%")
     figure["x"] = {"label": "step", "values": list(range(settings["steps"] + 1))}
-    here = Path(__file__).parent
-    scripts = [here / "_help_desk.py", here / Path(__file__).name]
     ends = {
         label.split()[0]: {name: _record.spread([run[i] for run in found]) for name, i in (("first", 0), ("last", -1))}
         for label, found in lines.items()
     }
-    names = [Path(os.path.relpath(path, out.resolve().parent)).as_posix() for path in scripts]
-    modules = ("_engine", "_variable", "lm/_rules", "ops/_chat", "ops/_evaluate", "ops/_prompts", "optim/_tgd")
-    ours = [f"text/{module}.py" for module in modules]
     record = {
         "name": "optimise_prompt",
         "what": "share of messages answered rightly, by step of the optimisation of a prompt",
@@ -131,12 +123,8 @@ def save(runs: Sequence[Sequence[tuple[float, float, str]]], settings: dict[str,
         "settings": settings,
         "numbers": ends,
         "figures": {"right": figure},
-        "sources": [
-            {"package": "gradspec", "files": ours, "hash": fingerprint(ours, package_root("gradspec"))},
-            {"package": "", "files": names, "hash": fingerprint(map(str, scripts), None)},
-        ],
     }
-    _record.write(record, out)
+    _record.write(record, out, __file__)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor, nn
 
-from gradspec.functions import ShakeShake, shake_shake
-from gradspec.nn import ShakeBlock, ShakeResNet, Shortcut
+from gradspec.functions import shake_shake
+from gradspec.nn import ShakeBlock, ShakeResNet
 
 BATCH = 64
 LEARNING_RATE = 0.1
@@ -143,9 +143,8 @@ def main(
             "settings": settings,
             "numbers": numbers,
             "figures": figures(runs),
-            "sources": _record.sources(out, __file__, ShakeBlock, ShakeResNet, Shortcut, ShakeShake),
         }
-        _record.write(record, out)
+        _record.write(record, out, __file__)
 
 
 def final(histories: list[list[dict[str, float]]]) -> dict[str, dict[str, float]]:

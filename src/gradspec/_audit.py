@@ -18,12 +18,14 @@ from gradspec._guess import guessed
 from gradspec._isolation import Child, available
 from gradspec._measure import Measured, floating, measure, signature_of
 from gradspec._parallel import Progress
+from gradspec._plan import plan
 from gradspec._proposal import proposed
-from gradspec._verify import verify
+from gradspec._record import Source, reach_from, root_of
+from gradspec._verify import run_plan
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS, undisturbed
 from gradspec.profile import Profile, load_profile
-from gradspec.spec import Case
+from gradspec.spec import Case, FunctionSpec
 
 if TYPE_CHECKING:
     from gradspec.report import Report
@@ -35,6 +37,8 @@ Answer = TypeVar("Answer")
 #: call moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory,
 #: so that `layout` would compare one noise with another.
 _NOT_NOISE = ("declared_draws", "layout")
+#: What makes a spec of a function that has none.
+STAND_IN = ("gradspec._eager_spec:eager_spec", "gradspec._measure:measure", "gradspec._audit:_chosen")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,7 @@ def audit(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
+    known: Report | None = None,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
 
@@ -74,6 +79,7 @@ def audit(
         seed: of all random numbers.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
+        known: an earlier report: its verdicts stand where nothing that can change them has changed.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
@@ -114,21 +120,47 @@ def audit(
     if unusable:  # a law must ask for a gradient to say so
         measured = replace(measured, wrt=floating(signature, named[0]))
     spec = eager_spec(name, call, implementation, signature, named, measured, seed)
-    chosen = [law for law in laws or LAWS if "function" in law.kinds and not law.needs_spec]
-    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
-    if unusable:  # one law says it as well as all
-        chosen = [law for law in LAWS if law.name == "global_state"]
-    elif measured.random:
-        chosen = [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]
+    chosen = _chosen(laws or LAWS, profile, measured, unusable=unusable)
     if not chosen:
         noise = "the function draws noise: audit a core that takes it as an argument"
         raise ValueError(f"no law is left of {', '.join(profile.laws)}: {noise if measured.random else 'needs a spec'}")
     profile = replace(profile, laws=())  # they are chosen
     paths = {name: path} if path else None
-    report = verify([spec], chosen, profile, seed=seed, paths=paths, jobs=jobs, progress=progress)
+    checks = plan([spec], chosen, profile, seed=seed, paths=paths)
+    report = run_plan(
+        checks,
+        [spec],
+        chosen,
+        profile,
+        seed=seed,
+        paths=paths,
+        jobs=jobs,
+        progress=progress,
+        known=known,
+        given={f"spec {name}": _source(path, spec, named)},
+    )
     forms = _apart(lambda: guessed(spec), profile, seed)
     proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)
     return Audit(report=report, proposal=proposal, remarks=tuple(measured.remarks()))
+
+
+def _chosen(laws: Sequence[Law], profile: Profile, measured: Measured, *, unusable: bool) -> list[Law]:
+    """Return the laws that can judge a function without a spec."""
+    if unusable:  # one law says it as well as all
+        return [law for law in laws if law.name == "global_state"]
+    chosen = [law for law in laws if "function" in law.kinds and not law.needs_spec]
+    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
+    if measured.random:
+        return [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]
+    return chosen
+
+
+def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
+    """Return what the verdicts stand on: the function, its calls, and what stands in for its spec."""
+    where = path.rpartition(":")[0]
+    reach = reach_from(ours={where.partition(".")[0]} if where and not where.endswith(".py") else ())
+    roots = root_of(spec.implementation or spec.function, spec.modules, path)
+    return Source.of(reach, *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases]))
 
 
 def _called(function: Callable[..., Any]) -> tuple[Callable[..., Any], type | None]:

@@ -83,6 +83,7 @@ class Child(Generic[Question, Answer]):
                     status=Status.ERROR,
                     message=f"no answer within {self._seconds:g} s",
                     likely="the function hangs; or the machine is slow, then raise `seconds` in the profile",
+                    details={"seconds": self._seconds},
                 )
             answer: Answer = self._pipe.recv()
         except (EOFError, ConnectionError):

@@ -27,6 +27,8 @@ def run_checks(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    support: Sequence[Check] = (),
+    found: dict[int, Verdict] | None = None,
 ) -> tuple[Verdict, ...]:
     """Return the verdicts of checks.
 
@@ -37,12 +39,18 @@ def run_checks(
         isolate: as `Session` takes it.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
+        support: what laws among the checks require, and is not asked for itself.
+        found: the verdicts that are known already, by the number of the check; the others are added as they come, so
+            that what was measured is there if the run is interrupted.
     """
+    verdicts = {} if found is None else found
+    known = list(verdicts.values())
+    left = [number for number in range(len(checks)) if number not in verdicts]
     if isolate is False or not available(profile.device):
         jobs = 1  # in this process, where checks would meet
-    hands = _hands(checks)
-    jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(checks) // CHECKS_A_CHILD)))
-    verdicts: dict[int, Verdict] = {}
+    hands = _hands(checks, left)
+    jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
+    every = [*checks, *support]
     lock = threading.Lock()
 
     def run(session: Session, number: int) -> None:
@@ -52,15 +60,16 @@ def run_checks(
                 progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
         verdicts[number] = session.run(check)
 
-    deal(hands, [Session(checks, profile, seed=seed, isolate=isolate) for _ in range(jobs)], run)
+    if left:
+        deal(hands, [Session(every, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))
 
 
-def _hands(checks: Sequence[Check]) -> list[list[int]]:
-    """Deal the checks out, all of one case in one hand: a law may require another one on its case."""
+def _hands(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
+    """Deal some checks out, all of one case in one hand: a law may require another one on its case."""
     hands: dict[tuple[str, str], list[int]] = {}
-    for number, check in enumerate(checks):
-        hands.setdefault((check.spec.name, check.case), []).append(number)
+    for number in numbers:
+        hands.setdefault((checks[number].spec.name, checks[number].case), []).append(number)
     return list(hands.values())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, get_args
 
 import torch
 
-from gradspec.kind import kind_of
+from gradspec.kind import maker_of
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, undisturbed
 from gradspec.profile import Profile, ProfileError, load_profile
@@ -17,6 +17,8 @@ from gradspec.sheet import qualified_name
 
 #: Backends that every torch has; for the names of others the compiler must be imported.
 _BACKENDS = ("aot_eager", "eager", "inductor")
+#: From a seed and a device to what makes the arguments of a case.
+Maker: TypeAlias = Callable[[int, str], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,13 @@ class Check:
     path: str
     law: Law
     case: str
+    #: Makes what makes the arguments of the case.
+    maker: Maker
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """The names of spec, law and case."""
+        return self.spec.name, self.law.name, self.case
 
 
 def plan(
@@ -49,20 +58,70 @@ def plan(
         raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
     if unknown := set(profile.laws) - {law.name for law in laws}:
         raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
+    for spec in specs:
+        if spec.waivers:
+            known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
+            _check_waivers(spec, laws, known)
+    return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths)
+
+
+def checks_of(
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    makers: Callable[[str], Maker],
+    *,
+    seed: int = 0,
+    case: str | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of specs and laws, whether or not they can be asked for so.
+
+    Arguments as for `plan`, and `makers`: from a kind of spec to what makes what makes its arguments.
+    """
     checks = []
     for spec in specs:
         mine = [law for law in laws if spec.kind in law.kinds]
-        subjects = {over: _subjects(spec, over, profile, seed) for over in {law.over for law in mine}}
-        if spec.waivers:
-            _check_waivers(spec, laws, {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed)})
+        maker, path = makers(spec.kind), (paths or {}).get(spec.name, "")
+        subjects = {over: _subjects(spec, over, profile, seed, maker) for over in {law.over for law in mine}}
         checks += [
-            Check(spec=spec, path=(paths or {}).get(spec.name, ""), law=law, case=name)
+            Check(spec=spec, path=path, law=law, case=name, maker=maker)
             for law in mine
             if not profile.laws or law.name in profile.laws
             for name in subjects[law.over]
             if case in (None, name)
         ]
     return checks
+
+
+def with_required(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:
+    """Return laws, and behind them those of the known ones that they require and that are not among them."""
+    by_name = {law.name: law for law in (*known, *laws)}
+    found = {law.name: law for law in laws}
+    queue = list(laws)
+    while queue:
+        for name in queue.pop().requires:
+            if name in by_name and name not in found:
+                found[name] = by_name[name]
+                queue.append(by_name[name])
+    return list(found.values())
+
+
+def required(checks: Sequence[Check], laws: Sequence[Law]) -> list[Check]:
+    """Return the checks that others require on their cases and that are not among them."""
+    by_name = {law.name: law for law in laws}
+    there = {check.cell for check in checks}
+    found: dict[tuple[str, str, str], Check] = {}
+    queue = list(checks)
+    while queue:
+        check = queue.pop()
+        for law in filter(None, map(by_name.get, check.law.requires)):
+            needed = replace(check, law=law)
+            judged = check.spec.kind in law.kinds and law.over == check.law.over
+            if judged and needed.cell not in there and needed.cell not in found:
+                found[needed.cell] = needed
+                queue.append(needed)
+    return list(found.values())
 
 
 def _check_profile(profile: Profile) -> None:
@@ -90,8 +149,8 @@ def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
             raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
 
 
-def _subjects(spec: Spec, over: str, profile: Profile, seed: int) -> list[str]:
-    make = kind_of(spec.kind).maker(seed, profile.device)
+def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) -> list[str]:
+    make = maker(seed, profile.device)
     names: list[str] = []
     try:
         with undisturbed(profile.device, seed):

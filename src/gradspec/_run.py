@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from gradspec._plan import Check, misuses
-from gradspec.kind import kind_of
 from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
 from gradspec.laws import SpecFaultError, undisturbed
 from gradspec.profile import Profile
@@ -26,21 +24,19 @@ def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[s
         seed: of all random numbers.
         prior: the statuses of this case under the laws that ran before.
     """
-    started = time.perf_counter()
     with undisturbed(profile.device, seed):
         finding = _find(check, profile, seed, prior or {})
-    return verdict_of(check, finding, profile, seed=seed, seconds=time.perf_counter() - started)
+    return verdict_of(check, finding, profile, seed=seed)
 
 
-def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int, seconds: float = 0.0) -> Verdict:
+def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int) -> Verdict:
     """Return what the law says of the case, waivers considered."""
     return Verdict(
         spec=check.spec.name,
         law=check.law.name,
         case=check.case,
         finding=_waived(check, finding),
-        seconds=seconds,
-        again=_again(check, profile, seed),
+        again=again(check, profile, seed),
     )
 
 
@@ -94,7 +90,7 @@ def _waived(check: Check, finding: Finding) -> Finding:
 
 
 def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
-    spec, make = check.spec, kind_of(check.spec.kind).maker(seed, profile.device)
+    spec, make = check.spec, check.maker(seed, profile.device)
     misuse = None
     if check.law.over == "documents":
         case = Case(name=check.case, args=())
@@ -106,7 +102,8 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
     return TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
 
 
-def _again(check: Check, profile: Profile, seed: int) -> str:
+def again(check: Check, profile: Profile, seed: int) -> str:
+    """Return the command that runs a check alone."""
     target = check.path or "TARGET"
     words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
     return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gradspec._isolation import Child, available
 from gradspec._plan import Check
@@ -21,6 +21,7 @@ class Session:
         isolate: run every check in a child process; None for: where this machine can. Laws that are known to kill the
             interpreter run in one in any case, and are not measured where there is none.
         silent: drop what a child process prints.
+        said: verdicts that are known already; a law that is required is not run again.
     """
 
     def __init__(
@@ -31,26 +32,27 @@ class Session:
         seed: int = 0,
         isolate: bool | None = None,
         silent: bool = False,
+        said: Iterable[Verdict] = (),
     ) -> None:
-        self._numbers = {_key(check): number for number, check in enumerate(checks)}
+        self._numbers = {check.cell: number for number, check in enumerate(checks)}
         self._checks, self._profile, self._seed = checks, profile, seed
         self._can = available(profile.device)
         self._isolate = self._can if isolate is None else isolate
-        self._said: dict[tuple[str, str, str], Verdict] = {}
+        self._said = {(verdict.spec, verdict.law, verdict.case): verdict for verdict in said}
         self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(
             self._answer, seconds=profile.seconds, silent=silent
         )
 
     def run(self, check: Check) -> Verdict:
         """Return the verdict of a check; the laws that it requires are run first, once, if the plan has them."""
-        if (found := self._said.get(_key(check))) is not None:
+        if (found := self._said.get(check.cell)) is not None:
             return found
         prior = {}
         for law in check.law.requires:
             key = (check.spec.name, law, check.case)
             if key in self._numbers:
                 prior[law] = self.run(self._checks[self._numbers[key]]).status
-        verdict = self._said[_key(check)] = self._verdict(check, prior)
+        verdict = self._said[check.cell] = self._verdict(check, prior)
         return verdict
 
     def start(self) -> None:
@@ -78,7 +80,7 @@ class Session:
             finding = Finding(status=Status.NOT_MEASURED, message=why)
             return verdict_of(check, finding, self._profile, seed=self._seed)
         self.start()
-        answer = self._child.ask((self._numbers[_key(check)], prior))
+        answer = self._child.ask((self._numbers[check.cell], prior))
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)
         return answer
@@ -90,7 +92,3 @@ class Session:
             return run_check(check, self._profile, seed=self._seed, prior=prior)
         except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches the parent alone
             return verdict_of(check, raised(error), self._profile, seed=self._seed)
-
-
-def _key(check: Check) -> tuple[str, str, str]:
-    return check.spec.name, check.law.name, check.case

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from gradspec._parallel import Progress, run_checks
-from gradspec._plan import Check, plan
-from gradspec._provenance import provenance, sources
+from gradspec._plan import Check, plan, required, with_required
+from gradspec._record import Source, provenance, state_of
+from gradspec._reuse import current, made_when
+from gradspec._run import again
+from gradspec._sources import sources
 from gradspec.kind import spec_sheet
-from gradspec.law import Law
+from gradspec.law import Law, Verdict
 from gradspec.laws import LAWS
-from gradspec.profile import Profile, load_profile
+from gradspec.profile import Profile, device_name, load_profile
 from gradspec.promise import Spec
 from gradspec.report import Report
 from gradspec.sheet import law_sheet
@@ -27,6 +32,7 @@ def verify(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    known: Report | None = None,
 ) -> Report:
     """Hold specs to laws.
 
@@ -42,6 +48,8 @@ def verify(
         jobs: how many child processes at a time; as many as there are processors, where that pays. The report is the
             same for any number.
         progress: called before each check, and once at the end.
+        known: an earlier report. Its verdicts stand, and are not measured again, where no definition that can change
+            them has changed since, and profile, seed, versions and machine are the same.
 
     Returns:
         The report. A spec or a law that raises is a verdict in it, never an exception.
@@ -51,7 +59,18 @@ def verify(
     """
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
     checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
-    return run_plan(checks, specs, laws, profile, seed=seed, paths=paths, isolate=isolate, jobs=jobs, progress=progress)
+    return run_plan(
+        checks,
+        specs,
+        laws,
+        profile,
+        seed=seed,
+        paths=paths,
+        isolate=isolate,
+        jobs=jobs,
+        progress=progress,
+        known=known,
+    )
 
 
 def run_plan(
@@ -65,15 +84,50 @@ def run_plan(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    known: Report | None = None,
+    given: Mapping[str, Source] | None = None,
+    request: Mapping[str, Any] | None = None,
+    keep: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Run checks that are planned, and report them. Arguments as for `verify`, which plans them first."""
+    """Run checks that are planned, and report them.
+
+    Args:
+        checks: what `plan` returned, or a part of it.
+        specs, laws, profile, seed, paths, isolate, jobs, progress, known: as `verify` takes them.
+        given: sources of specs that are known already, by "spec NAME".
+        request: what the report answers, as plain data: noted, so that it need not be asked again.
+        keep: called with what was measured so far, if the run is interrupted.
+    """
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if kinds.intersection(law.kinds))
-    verdicts = run_checks(checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress)
-    return Report(
-        provenance=provenance(profile, seed),
+    every = with_required(laws, LAWS)
+    support = required(checks, every)
+    stands_on, tree = sources(specs, every, paths, given)
+    report = Report(
+        provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
         laws={law.name: law_sheet(law) for law in laws},
-        sources=sources(specs, laws),
-        verdicts=verdicts,
+        sources=stands_on,
+        request=state_of(request, *tree) if request is not None else {},
     )
+    reused = current(known, report, checks) if known is not None else {}
+    found: dict[int, Verdict] = {
+        number: replace(reused[check.cell], again=again(check, profile, seed))
+        for number, check in enumerate(checks)
+        if check.cell in reused
+    }
+
+    def so_far() -> Report:
+        verdicts = tuple(found[number] for number in sorted(found))
+        made = made_when(known, report.provenance, reused=len(reused), measured=len(verdicts) - len(reused))
+        return replace(report, provenance=made, verdicts=verdicts, reused=len(reused))
+
+    try:
+        run_checks(
+            checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress, support=support, found=found
+        )
+    except KeyboardInterrupt:
+        if keep is not None:
+            keep(replace(so_far(), request={"interrupted": True}))
+        raise
+    return so_far()

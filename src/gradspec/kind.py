@@ -20,6 +20,11 @@ def tensors(seed: int, device: str) -> Any:
     return Maker(seed, device)
 
 
+def texts(seed: int, device: str) -> Any:
+    """Return what makes text Variables; there is nothing to draw."""
+    return TextMaker()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """One kind of thing that a spec can be about."""
@@ -54,7 +59,7 @@ KINDS = (
         listed="TEXTS",
         home="gradspec.text",
         sheet=text_sheet,
-        maker=lambda seed, device: TextMaker(),
+        maker=texts,
     ),
 )
 
@@ -69,6 +74,15 @@ def kind_of(name: str) -> Kind:
         if kind.name == name:
             return kind
     raise ValueError(f"no kind {name!r}: the kinds are {', '.join(kind.name for kind in KINDS)}")
+
+
+def maker_of(name: str) -> Callable[[int, str], Any]:
+    """Return what makes the arguments of the cases of a kind, from a seed and a device.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    return kind_of(name).maker
 
 
 def spec_sheet(spec: Spec, path: str = "") -> dict[str, Any]:

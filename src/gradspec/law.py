@@ -162,8 +162,6 @@ class Verdict:
     law: str
     case: str
     finding: Finding
-    #: Wall-clock time of the check, in seconds; provenance, not a measurement of the function.
-    seconds: float = 0.0
     #: The command that runs this check alone.
     again: str = ""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec
+from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, check_callable
 from gradspec.promise import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ModuleSpec(Spec):
     differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
-        self._check_callable("module", "cases", *(["state"] if self.state is not None else []))
+        check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -75,5 +75,14 @@ def load_profile(name: str) -> Profile:
     return Profile(name=name, **table)
 
 
+def device_name(device: str) -> str:
+    """Return a device as a reader knows it: `cpu`, or the name of the GPU."""
+    if not device.startswith("cuda"):
+        return device
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else device
+
+
 def _folder() -> Path:
     return Path(str(resources.files("gradspec"))) / "profiles"

@@ -155,7 +155,13 @@ class Spec:
         """Return the call of a case, ready to be made as a user makes it."""
         raise NotImplementedError
 
-    def _check_callable(self, *roles: str) -> None:
-        for role in roles:
-            if not callable(getattr(self, role)):
-                raise ValueError(f"spec {self.name!r}: {role} is {getattr(self, role)!r}, which cannot be called")
+
+def check_callable(spec: Spec, *roles: str) -> None:
+    """Refuse a spec with a field that cannot be called.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for role in roles:
+        if not callable(getattr(spec, role)):
+            raise ValueError(f"spec {spec.name!r}: {role} is {getattr(spec, role)!r}, which cannot be called")

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gradspec._record import SCHEMA, RecordError, Source, from_text, read, to_text, write, write_experiment
 from gradspec.law import Finding, Status, Verdict
 
-#: The version of the JSON form. It moves when a reader of the old form would misread the new one.
-SCHEMA = 1
+__all__ = [
+    "SCHEMA",
+    "RecordError",
+    "Report",
+    "Source",
+    "judges",
+    "kind_of_sheet",
+    "read_record",
+    "write_experiment",
+    "write_record",
+]
 
-
-class RecordError(ValueError):
-    """A record that cannot be read; the message is one line for the user."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The files that a spec or a law stands on, and the hash of their syntax trees."""
-
-    #: The top-level package, or empty for a script.
-    package: str
-    files: tuple[str, ...]
-    hash: str
+KIND = "report"
+AGAIN = "make it again with `gradspec check --record`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +37,13 @@ class Report:
     sheets: Mapping[str, Mapping[str, Any]]
     #: What each law says of itself, by name: family, statement, doc, cost.
     laws: Mapping[str, Mapping[str, Any]]
-    #: The source of each spec and law, by "spec NAME" and "law NAME".
+    #: What each spec and law stands on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
     sources: Mapping[str, Source]
     verdicts: tuple[Verdict, ...] = field(default=())
+    #: What was asked for, and the state of the source tree: where both are the same again, nothing is to be done.
+    request: Mapping[str, Any] = field(default_factory=dict)
+    #: How many of the verdicts are from an earlier run; not part of the record.
+    reused: int = field(default=0, compare=False)
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
@@ -63,16 +65,20 @@ class Report:
         return found
 
     def to_json(self) -> str:
-        """Return the report as JSON, keys in a fixed order."""
-        data = {
-            "schema": SCHEMA,
+        """Return the report as JSON, keys in a fixed order.
+
+        Raises:
+            UnicodeEncodeError: a name in it is not valid Unicode.
+        """
+        content = {
             "provenance": dict(self.provenance),
+            "request": dict(self.request),
             "sheets": {name: dict(sheet) for name, sheet in self.sheets.items()},
             "laws": {name: dict(law) for name, law in self.laws.items()},
-            "sources": {name: asdict(source) for name, source in self.sources.items()},
+            "sources": {name: source.to_dict() for name, source in self.sources.items()},
             "verdicts": [_verdict_to_dict(verdict) for verdict in self.verdicts],
         }
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        return to_text(KIND, content)
 
     @classmethod
     def from_json(cls, text: str, *, where: str = "the record") -> Report:
@@ -83,40 +89,31 @@ class Report:
             where: how a message names it: its path.
 
         Raises:
-            RecordError: not JSON, another schema version, or a field that is missing.
+            RecordError: not JSON, another schema version, edited since, or a field that is missing.
         """
-        try:
-            data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise RecordError(f"{where} is not JSON ({error}): make it again with `gradspec check --record`") from None
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else None
-            raise RecordError(
-                f"{where} has schema version {found!r}, and this gradspec reads {SCHEMA}: "
-                "make it again with `gradspec check --record`"
-            )
-        try:
-            _check_shape(data)
-            return cls(
-                provenance=data["provenance"],
-                sheets=data["sheets"],
-                laws=data["laws"],
-                sources={
-                    name: Source(package=s["package"], files=tuple(s["files"]), hash=s["hash"])
-                    for name, s in data["sources"].items()
-                },
-                verdicts=tuple(_verdict_from_dict(v) for v in data["verdicts"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RecordError(
-                f"{where} is not a record of schema {SCHEMA} ({type(error).__name__}: {error}): "
-                "make it again with `gradspec check --record`"
-            ) from None
+        return _report(from_text(text, KIND, where=where, again=AGAIN), where)
+
+
+def _report(data: Mapping[str, Any], where: str) -> Report:
+    try:
+        _check_shape(data)
+        return Report(
+            provenance=data["provenance"],
+            sheets=data["sheets"],
+            laws=data["laws"],
+            sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
+            verdicts=tuple(_verdict_from_dict(v) for v in data["verdicts"]),
+            request=data["request"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(
+            f"{where} is not a record of schema {SCHEMA} ({type(error).__name__}: {error}): {AGAIN}"
+        ) from None
 
 
 def _check_shape(data: Mapping[str, Any]) -> None:
     """Refuse what a reader would stumble over later."""
-    for key in ("provenance", "sheets", "laws", "sources"):
+    for key in ("provenance", "request", "sheets", "laws", "sources"):
         if not isinstance(data[key], dict):
             raise TypeError(f"{key} is no object")
     for key in ("sheets", "laws", "sources"):
@@ -124,7 +121,7 @@ def _check_shape(data: Mapping[str, Any]) -> None:
             raise TypeError(f"{key} holds what is no object")
     for verdict in data["verdicts"]:
         for key, value in verdict.items():
-            kind: Any = {"seconds": int | float, "details": dict}.get(key, str)
+            kind: Any = {"details": dict}.get(key, str)
             if not isinstance(value, kind):
                 raise TypeError(f"the field {key} of a verdict is {value!r}")
 
@@ -145,34 +142,22 @@ def read_record(path: Path) -> Report:
     Raises:
         RecordError: the file cannot be read, or does not hold a record of this version.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} cannot be read ({error})") from None
-    return Report.from_json(text, where=str(path))
+    return _report(read(path, KIND, again=AGAIN), str(path))
 
 
 def write_record(report: Report, path: Path) -> None:
     """Write a report to a file, all or nothing: a reader sees the old record or the new one."""
-    write_whole(report.to_json(), path)
-
-
-def write_whole(text: str, path: Path) -> None:
-    """Write a file, all or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write(report.to_json(), path)
 
 
 def _verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
     flat = asdict(verdict)
     finding = flat.pop("finding")
-    return {**flat, **finding, "seconds": round(verdict.seconds, 6)}
+    return {**flat, **finding}
 
 
 def _verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
-    own = ("spec", "law", "case", "seconds", "again")
+    own = ("spec", "law", "case", "again")
     finding = {key: value for key, value in data.items() if key not in own}
     finding["status"] = Status(finding["status"])
     return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

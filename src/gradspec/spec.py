@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, Waiver
+from gradspec.promise import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -136,8 +136,8 @@ class FunctionSpec(Spec):
     formula: Formula | None = None
 
     def __post_init__(self) -> None:
-        self._check_callable("function", "primal", "surrogate", "cases")
-        names, other = (self._parameters_of(role) for role in ("primal", "surrogate"))
+        check_callable(self, "function", "primal", "surrogate", "cases")
+        names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
         for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
             if name not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
@@ -157,22 +157,7 @@ class FunctionSpec(Spec):
     @property
     def parameters(self) -> tuple[str, ...]:
         """The argument names of the call, in order, read off `primal`."""
-        return self._parameters_of("primal")
-
-    def _parameters_of(self, role: str) -> tuple[str, ...]:
-        try:
-            parameters = inspect.signature(getattr(self, role)).parameters
-        except ValueError:  # a function in C, such as torch.exp
-            raise ValueError(
-                f"spec {self.name!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
-            ) from None
-        for name, parameter in parameters.items():
-            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                raise ValueError(
-                    f"spec {self.name!r}: the laws call {role} by position, one name an argument, and {name!r} is "
-                    f"{parameter.kind.description}: write {role} without * and **"
-                )
-        return tuple(parameters)
+        return tuple(inspect.signature(self.primal).parameters)
 
     @property
     def behind(self) -> type | None:
@@ -226,6 +211,23 @@ class FunctionSpec(Spec):
             documents=(),
             differences=(),
         )
+
+
+def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments of a primal or surrogate, which the laws call by position."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # a function in C, such as torch.exp
+        raise ValueError(
+            f"spec {spec!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
+        ) from None
+    for name, parameter in parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise ValueError(
+                f"spec {spec!r}: the laws call {role} by position, one name an argument, and {name!r} is "
+                f"{parameter.kind.description}: write {role} without * and **"
+            )
+    return tuple(parameters)
 
 
 def _check_noise(spec: str, noise: Noise, names: tuple[str, ...], wrt: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
-from gradspec.promise import Argument, Attempt, Case, Difference, Misuse, Reference, Spec
+from gradspec.promise import Argument, Attempt, Case, Difference, Misuse, Reference, Spec, check_callable
 from gradspec.promise import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 
@@ -86,7 +86,7 @@ class TextSpec(Spec):
     differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
-        self._check_callable("function", "primal", "cases")
+        check_callable(self, "function", "primal", "cases")
         for name in (*self.wrt, *(argument.name for argument in self.arguments)):
             if name not in self.parameters:
                 raise ValueError(

@@ -13,6 +13,7 @@ import click
 
 from gradspec._importing import load_attribute
 from gradspec.cli._commands import main
+from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gradspec._audit import Audit
     from gradspec.profile import Profile
     from gradspec.promise import Case
+    from gradspec.report import Report
 
 
 @main.command(
@@ -59,6 +61,7 @@ def audit(
     jobs: int | None,
     as_json: bool,
     record: Path | None,
+    fresh: bool,
     verbose: bool,
 ) -> None:
     """Judge a function that has no spec, by calls of it, and propose a spec.
@@ -71,10 +74,11 @@ def audit(
         refuse_unwritable(proposal, option="--proposal")
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
+        kept = Kept(record, fresh=fresh, partly=bool(law_names))
         with contextlib.redirect_stdout(sys.stderr):
-            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed, jobs=jobs)
-        if record is not None:
-            save(found.report.to_json(), record, option="--record")
+            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed, jobs=jobs, known=kept.report)
+        kept.write(found.report)
+        kept.said(found.report)
         if proposal is not None:
             save(found.proposal, proposal, option="--proposal")
     if as_json:
@@ -97,7 +101,9 @@ def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
     return cases
 
 
-def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int, jobs: int | None) -> Audit:
+def _audited(
+    target: str, cases: list[Case], *, profile: Profile, seed: int, jobs: int | None, known: Report | None
+) -> Audit:
     from gradspec import _audit
     from gradspec.cli import _tables
     from gradspec.registry import select_laws
@@ -118,6 +124,7 @@ def _audited(target: str, cases: list[Case], *, profile: Profile, seed: int, job
                 seed=seed,
                 jobs=jobs,
                 progress=report_progress,
+                known=known,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(str(error)) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import __version__
+from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._shared import (
     Commands,
     Unusable,
@@ -19,7 +20,6 @@ from gradspec.cli._shared import (
     print_report,
     refuse_unwritable,
     run_options,
-    save,
 )
 from gradspec.profile import load_profile
 from gradspec.registry import (
@@ -59,7 +59,8 @@ def main() -> None:
         "Examples",
         "gradspec check gradspec.functions",
         'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
-        "gradspec check my_specs.py --profile full --record record.json",
+        "gradspec check my_specs.py --record record.json          (again: only what has changed)",
+        "gradspec check my_specs.py --record record.json --fresh  (all of it)",
     )
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
@@ -76,23 +77,34 @@ def check(
     jobs: int | None,
     as_json: bool,
     record: Path | None,
+    fresh: bool,
     verbose: bool,
 ) -> None:
     """Check specs against the laws.
 
     TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
     one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
+
+    With --record, what the record holds already is not measured again, as long as no definition that can change it
+    has changed.
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
-        # Whatever the code under test prints must not end up in the report.
-        with contextlib.redirect_stdout(sys.stderr):
-            pairs = resolve_all(targets) if targets else installed_specs()
-            report = _run(pairs, select_laws(profile.laws), profile=profile, seed=seed, case=case, jobs=jobs)
-        if record is not None:
-            save(report.to_json(), record, option="--record")
+        kept = Kept(record, fresh=fresh, partly=bool(law_names) or case is not None)
+        request = request_of(profile, seed, targets=list(targets), case=case)
+        report = kept.unchanged(request, profile)
+        if report is not None:
+            report = replace(report, reused=len(report.verdicts))
+        else:
+            # Whatever the code under test prints must not end up in the report.
+            with contextlib.redirect_stdout(sys.stderr):
+                pairs = resolve_all(targets) if targets else installed_specs()
+                chosen = select_laws(profile.laws)
+                report = _run(pairs, chosen, kept, request, profile=profile, seed=seed, case=case, jobs=jobs)
+            kept.write(report)
+        kept.said(report)
     if as_json:
         click.echo(report.to_json(), nl=False)
     else:
@@ -145,7 +157,15 @@ def show(record: Path, verbose: bool) -> None:
     sys.exit(1 if report.failures else 0)
 
 
-def _run(pairs: list[tuple[str, Spec]], chosen: tuple[Law, ...], *, case: str | None, **how: Any) -> Report:
+def _run(
+    pairs: list[tuple[str, Spec]],
+    chosen: tuple[Law, ...],
+    kept: Kept,
+    request: dict[str, Any],
+    *,
+    case: str | None,
+    **how: Any,
+) -> Report:
     from gradspec._verify import run_plan
     from gradspec.cli import _tables
 
@@ -156,4 +176,14 @@ def _run(pairs: list[tuple[str, Spec]], chosen: tuple[Law, ...], *, case: str | 
     checks = [check for check in checks if case in (None, check.case)]
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
     with _tables.progress() as report_progress:
-        return run_plan(checks, specs, chosen, paths=paths, progress=report_progress, **how)
+        return run_plan(
+            checks,
+            specs,
+            chosen,
+            paths=paths,
+            progress=report_progress,
+            known=kept.report,
+            request=request if kept.has_path else None,
+            keep=lambda report: kept.keep(report, len(checks)),
+            **how,
+        )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradspec._record import RecordError
 from gradspec.cli._commands import main
 from gradspec.cli._shared import Unusable, block, jobs_option, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
-    from gradspec.selftest._record import Matrix, Subject
+    from gradspec.selftest._record import Matrix, Seeds, Subject
 
 
 @main.command(
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
         "gradspec selftest --mutants GradFactor.sign_flipped",
         "gradspec selftest --specimens --stock off_by_a_millionth",
         "gradspec selftest --stock --record docs/records/kill_matrix.json",
-        "gradspec selftest --seeds 100 --record docs/records/kill_matrix.json",
+        "gradspec selftest --seeds 100 --record docs/records/seeds.json",
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     "--seeds",
     default=0,
     metavar="N",
-    help="Hold the sound functions to every law under N seeds, and no more; a --record keeps what else it holds.",
+    help="Run only the sound functions, under every law and N seeds; their --record is one of its own.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
 @jobs_option
@@ -52,7 +54,13 @@ if TYPE_CHECKING:
     "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found; no limit unless told."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON, and nothing else, to stdout.")
-@click.option("--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the matrix, whatever it says.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Save the matrix, whatever it says; measure only what a record there does not hold.",
+)
+@click.option("--fresh", is_flag=True, help="Measure all of it, whatever the record holds.")
 def selftest(
     names: tuple[str, ...],
     only: str | None,
@@ -63,62 +71,78 @@ def selftest(
     minutes: float,
     as_json: bool,
     record: Path | None,
+    fresh: bool,
 ) -> None:
     """Hold the laws to functions that are broken on purpose, and say which law notices which.
 
     NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); all of them unless told.
     """
-    from gradspec.cli import _tables
-
     with one_line_errors():
         refuse_unwritable(record, option="--record")
-        with _tables.progress() as report_progress:
-            try:
-                matrix = (
-                    _swept(seeds, record, jobs=jobs, minutes=minutes, progress=report_progress)
-                    if seeds
-                    else _run(
-                        names,
-                        specimens=only != "mutants",
-                        mutated=only != "specimens",
-                        stock=stock,
-                        seed=seed,
-                        jobs=jobs,
-                        minutes=minutes,
-                        progress=report_progress,
-                    )
-                )
-            except ValueError as error:
-                raise Unusable(str(error)) from None
-        if record is not None:
-            save(matrix.to_json(), record, option="--record")
-    if as_json:
-        click.echo(matrix.to_json(), nl=False)
-    else:
+        how = {"jobs": jobs, "minutes": minutes}
+        if seeds:
+            swept = _swept(seeds, **how)
+            _finish(swept.to_json(), record, as_json=as_json)
+            if not as_json:
+                _print_seeds(swept.swept)
+            sys.exit(1 if swept.swept["failures"] else 0)
+        parts = {"specimens": only != "mutants", "mutated": only != "specimens", "stock": stock}
+        matrix = _run(names, record, fresh=fresh, seed=seed, **parts, **how)
+        _finish(matrix.to_json(), record, as_json=as_json)
+    if not as_json:
         _print(matrix)
-    sys.exit(1 if matrix.faults or matrix.seeds.get("failures") else 0)
+    sys.exit(1 if matrix.faults else 0)
 
 
-def _run(names: tuple[str, ...], **how: Any) -> Matrix:
+def _finish(text: str, record: Path | None, *, as_json: bool) -> None:
+    if record is not None:
+        save(text, record, option="--record")
+    if as_json:
+        click.echo(text, nl=False)
+
+
+def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any) -> Matrix:
+    from gradspec.cli import _tables
+    from gradspec.selftest._record import read_matrix
     from gradspec.selftest._run import selftest as run
 
-    return run(names, **how)
+    known, began = None, time.monotonic()
+    if record is not None and record.exists() and not fresh:
+        try:
+            known = read_matrix(record)
+        except RecordError as error:
+            click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+    with _tables.progress() as report_progress:
+        try:
+            matrix = run(names, known=known, progress=report_progress, **how)
+        except ValueError as error:
+            raise Unusable(str(error)) from None
+    if record is not None:
+        every, measured = len(matrix.subjects), matrix.measured
+        took = f"{measured} measured in {time.monotonic() - began:.0f} s"
+        click.echo(f"{every - measured} of {every} subjects are current; {took}", err=True)
+    return matrix
 
 
-def _swept(seeds: int, record: Path | None, **how: Any) -> Matrix:
-    """Return the matrix of a record, if there is one, with what the seeds gave."""
-    from gradspec._provenance import provenance
-    from gradspec.profile import load_profile
-    from gradspec.selftest._record import Matrix, read_matrix
-    from gradspec.selftest._run import measured_sources
+def _swept(seeds: int, **how: Any) -> Seeds:
+    from gradspec._record import provenance
+    from gradspec.cli import _tables
+    from gradspec.selftest._record import Seeds
     from gradspec.selftest._seeds import sweep
+    from gradspec.selftest._standing import sources
 
-    if record is not None and record.exists():
-        matrix = read_matrix(record)
-    else:
-        facts = provenance(load_profile("quick"), 0)
-        matrix = Matrix(provenance=facts, sources=measured_sources(), population={}, subjects=())
-    return replace(matrix, seeds=sweep(seeds, **how))
+    with _tables.progress() as report_progress:
+        swept = sweep(seeds, progress=report_progress, **how)
+    return Seeds(provenance=provenance(profile={"name": "quick"}), sources=sources(), swept=swept)
+
+
+def _print_seeds(swept: Mapping[str, Any]) -> None:
+    click.echo(
+        f"seeds: {swept['run']}, {swept['tried']} of {swept['cases']} cases, {swept['verdicts']} verdicts, "
+        f"{len(swept['failures'])} failures"
+    )
+    for line in swept["failures"]:
+        click.echo(line)
 
 
 def _print(matrix: Matrix) -> None:
@@ -128,14 +152,6 @@ def _print(matrix: Matrix) -> None:
     _tables.put(screen, _tables.kill_matrix(matrix))
     for subject in matrix.faults:
         click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
-    if matrix.seeds:
-        click.echo(
-            f"seeds: {matrix.seeds['run']}, {matrix.seeds['tried']} of {matrix.seeds['cases']} cases, "
-            f"{matrix.seeds['verdicts']} verdicts, "
-            f"{len(matrix.seeds['failures'])} failures"
-        )
-        for line in matrix.seeds["failures"]:
-            click.echo(line)
     for sort, count in Counter(subject.sort for subject in matrix.subjects).items():
         killed = sum(subject.is_killed for subject in matrix.of(sort))
         click.echo(f"{sort}: {killed} of {count} killed (there are {matrix.population[sort]}){_more(matrix.of(sort))}")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._importing import TargetError
+from gradspec._record import RecordError, write
 from gradspec.profile import ProfileError, available
 from gradspec.registry import LawError
-from gradspec.report import RecordError, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Unusable(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """The user stopped the run: one line, and nothing was written."""
+    """The user stopped the run: one line."""
 
     exit_code = 130  # as a shell counts a process that SIGINT ended: 1 would say that a law is broken
 
@@ -95,8 +95,12 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         jobs_option,
         click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout."),
         click.option(
-            "--record", type=click.Path(path_type=Path), metavar="PATH", help="Save the report, whatever it says."
+            "--record",
+            type=click.Path(path_type=Path),
+            metavar="PATH",
+            help="Save the report, whatever it says; measure only what a record there does not hold.",
         ),
+        click.option("--fresh", is_flag=True, help="Measure all of it, whatever the record holds."),
         click.option(
             "--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure."
         ),
@@ -123,7 +127,7 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
 def save(text: str, path: Path, *, option: str) -> None:
     """Write a file, all or nothing."""
     try:
-        write_whole(text, path)
+        write(text, path)
     except OSError as error:
         raise _unwritable(path, option, error) from None
     except UnicodeEncodeError as error:
@@ -148,6 +152,6 @@ def one_line_errors() -> Iterator[None]:
     except (LawError, ProfileError, RecordError, TargetError) as error:
         raise Unusable(" ".join(str(error).split())) from None
     except KeyboardInterrupt:
-        raise Interrupted("interrupted: the run was not finished, and nothing was written") from None
+        raise Interrupted("interrupted: the run was not finished") from None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -6,23 +6,24 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from gradspec._isolation import Child
-from gradspec._plan import Check, plan
+from gradspec._plan import Check, Maker, checks_of
+from gradspec._record import Source, reach_from
 from gradspec._run import run_check
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
 from gradspec.selftest._mutation import Mutation
 from gradspec.selftest._mutations import MUTATIONS
-from gradspec.source import import_closure, package_root
 from gradspec.spec import FunctionSpec
 
+#: What a law says of a function that it notices.
+_NOTICED = (Status.BROKEN, Status.ERROR)
 #: On how many cases a mutant is tried before the laws that compile are, and on how many these are.
 FEW = 3
 #: What a mutant is held to, in turn, until a stage kills it.
@@ -55,6 +56,8 @@ class Autopsy:
     spec: str
     #: The laws that killed it in the first stage in which one did, in the order in which they run; empty: it survived.
     killed_by: tuple[str, ...] = ()
+    #: The number of that stage, or of the last one.
+    stage: int = 0
     #: What happened to the process, where no law had the time to speak.
     crash: str = ""
 
@@ -82,8 +85,7 @@ def functions_behind(spec: FunctionSpec) -> list[type]:
     own: Any = spec.behind
     if own is None:
         return []
-    root = package_root(own.__module__.partition(".")[0])
-    files = {str((Path(root or ".") / file).resolve()) for file in import_closure(own.__module__)}
+    files = {str(file) for file in Source(roots=(own.__module__,)).files(reach_from())}
     homes = [m for m in list(sys.modules.values()) if str(getattr(m, "__file__", None)) in files]
     found = [
         value
@@ -94,27 +96,63 @@ def functions_behind(spec: FunctionSpec) -> list[type]:
     return list(dict.fromkeys([own, *sorted(found, key=lambda cls: cls.__name__)]))
 
 
-def autopsy(mutant: Mutant, laws: Sequence[Law], profile: Profile, *, seed: int = 0, seconds: float = 600) -> Autopsy:
-    """Break the Function in a process of its own, hold it to the laws, and return which of them noticed."""
+def autopsy(
+    mutant: Mutant,
+    laws: Sequence[Law],
+    profile: Profile,
+    makers: Callable[[str], Maker],
+    *,
+    seed: int = 0,
+    seconds: float = 600,
+    known: Autopsy | None = None,
+    moved: Collection[str] = (),
+) -> Autopsy:
+    """Break the Function in a process of its own, hold it to the laws, and return which of them noticed.
 
-    def live(_: None) -> tuple[str, ...]:
+    Args:
+        mutant: what is broken, and how.
+        laws: what it is held to, stage by stage.
+        profile: how hard.
+        makers: from a kind of spec to what makes what makes its arguments.
+        seed: of all random numbers.
+        seconds: how long that may take.
+        known: what became of it before; only the laws in `moved` have changed since, so only they are asked again,
+            up to the stage that killed it.
+        moved: the names of these laws.
+    """
+
+    def live(_: None) -> tuple[int, tuple[str, ...]]:
         mutant.mutation.infect(mutant.cls)
-        for stage in _stages(plan([_bound_anew(mutant.spec, mutant.cls)], laws, profile, seed=seed)):
-            killers: dict[str, None] = {}
-            for check in stage:
-                if check.law.name not in killers:
-                    status = run_check(check, profile, seed=seed).status
-                    if status in (Status.BROKEN, Status.ERROR):
-                        killers[check.law.name] = None
-            if killers:
-                return tuple(killers)
-        return ()
+        stages = list(_stages(checks_of([_bound_anew(mutant.spec, mutant.cls)], laws, profile, makers, seed=seed)))
+        first = 0
+        if known is not None:
+            for number, stage in enumerate(stages[: known.stage + 1]):
+                killers = _killers([check for check in stage if check.law.name in moved], profile, seed)
+                if number == known.stage:
+                    killers |= {name for name in known.killed_by if name not in moved}
+                if killers or number == len(stages) - 1:
+                    return number, tuple(law.name for law in laws if law.name in killers)
+            first = known.stage + 1
+        for number in range(first, len(stages)):
+            if killers := _killers(stages[number], profile, seed):
+                return number, tuple(law.name for law in laws if law.name in killers)
+        return len(stages) - 1, ()
 
     with Child(live, seconds=seconds, silent=True) as child:
         answer = child.ask(None)
     if isinstance(answer, Finding):
         return Autopsy(name=mutant.name, spec=mutant.spec.name, crash=answer.message)
-    return Autopsy(name=mutant.name, spec=mutant.spec.name, killed_by=answer)
+    return Autopsy(name=mutant.name, spec=mutant.spec.name, stage=answer[0], killed_by=answer[1])
+
+
+def _killers(checks: Sequence[Check], profile: Profile, seed: int) -> set[str]:
+    """Return the laws that notice something in one of their checks."""
+    found: set[str] = set()
+    for check in checks:
+        # A law that has noticed something is not asked again.
+        if check.law.name not in found and run_check(check, profile, seed=seed).status in _NOTICED:
+            found.add(check.law.name)
+    return found
 
 
 def _bound_anew(spec: FunctionSpec, cls: Any) -> FunctionSpec:
@@ -128,9 +166,11 @@ def _bound_anew(spec: FunctionSpec, cls: Any) -> FunctionSpec:
     return replace(spec, function=anew(spec.function), noise=noise)
 
 
-def warm_up(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, *, seed: int = 0) -> None:
+def warm_up(
+    spec: FunctionSpec, laws: Sequence[Law], profile: Profile, makers: Callable[[str], Maker], *, seed: int = 0
+) -> None:
     """Run the first checks of a sound function here, so that no child has to start torch's machinery again."""
-    for check in next(_stages(plan([spec], laws, profile, seed=seed))):
+    for check in next(_stages(checks_of([spec], laws, profile, makers, seed=seed))):
         run_check(check, profile, seed=seed)
 
 

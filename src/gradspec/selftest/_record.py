@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradspec.report import RecordError, Source
+from gradspec._record import RecordError, Source, from_text, read, to_text
 from gradspec.selftest._equivalent import EQUIVALENT
 
-#: The version of the JSON form. It moves when a reader of the old form would misread the new one.
-SCHEMA = 1
+KIND = "kill matrix"
+SEEDS = "seeds"
 AGAIN = "make it again with `gradspec selftest --record`"
 
 
@@ -25,8 +24,12 @@ class Subject:
     name: str
     #: What it is a variant of: the Function of a mutant; the kind of a specimen.
     group: str
+    #: What it stands on, by its name among the sources of the matrix.
+    source: str = ""
     #: The laws that noticed something; of a mutant, those of the first stage in which one did.
     killed_by: tuple[str, ...] = ()
+    #: The number of that stage, or of the last one.
+    stage: int = 0
     #: The laws that must notice a diseased specimen.
     own: tuple[str, ...] = ()
     #: The laws among these that cannot be checked on the device of this run.
@@ -63,13 +66,13 @@ class Matrix:
 
     #: Date, commit, versions, device, seed and profile.
     provenance: Mapping[str, Any]
-    #: What the measurement stands on: "laws", "specimens", "functions".
+    #: What the subjects, the laws and their running stand on.
     sources: Mapping[str, Source]
     #: How many subjects of each sort there are; more than were tried, if a part was asked for or the time was up.
     population: Mapping[str, int]
     subjects: tuple[Subject, ...]
-    #: What `gradspec.selftest._seeds.sweep` returned; empty if it was not asked for.
-    seeds: Mapping[str, Any] = field(default_factory=dict)
+    #: How many of them this run has measured; not part of the record.
+    measured: int = field(default=0, compare=False)
 
     @property
     def faults(self) -> tuple[Subject, ...]:
@@ -82,46 +85,68 @@ class Matrix:
 
     def to_json(self) -> str:
         """Return the matrix as JSON, a line for each subject, without what is empty."""
-        lines = [
-            json.dumps({k: v for k, v in asdict(subject).items() if v}, ensure_ascii=False) for subject in self.subjects
-        ]
-        head = {
-            "schema": SCHEMA,
+        content = {
             "provenance": dict(self.provenance),
-            "sources": {name: asdict(source) for name, source in self.sources.items()},
+            "sources": {name: source.to_dict() for name, source in self.sources.items()},
             "population": dict(self.population),
-            "seeds": dict(self.seeds),
+            "subjects": [{k: v for k, v in asdict(subject).items() if v} for subject in self.subjects],
         }
-        text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
-        return f'{text},\n "subjects": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
+        return to_text(KIND, content, rows="subjects")
 
     @classmethod
     def from_json(cls, text: str, *, where: str = "the record") -> Matrix:
         """Return the matrix that `text` holds.
 
         Raises:
-            RecordError: not JSON, another schema version, or a field that is missing.
+            RecordError: not JSON, another schema version, edited since, or a field that is missing.
         """
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise RecordError(f"{where} is not JSON ({error}): {AGAIN}") from None
-        found = data.get("schema") if isinstance(data, dict) else None
-        if found != SCHEMA:
-            raise RecordError(f"{where} has schema version {found!r}, and this gradspec reads {SCHEMA}: {AGAIN}")
-        try:
-            return cls(
-                provenance=data["provenance"],
-                sources={
-                    name: Source(package=s["package"], files=tuple(s["files"]), hash=s["hash"])
-                    for name, s in data["sources"].items()
-                },
-                population={sort: int(count) for sort, count in data["population"].items()},
-                subjects=tuple(map(_subject, data["subjects"])),
-                seeds=data["seeds"],
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RecordError(f"{where} is no kill matrix ({type(error).__name__}: {error}): {AGAIN}") from None
+        return _matrix(from_text(text, KIND, where=where, again=AGAIN), where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeds:
+    """What sound functions got under many seeds."""
+
+    #: Date, commit, versions, device and profile.
+    provenance: Mapping[str, Any]
+    #: What the functions, the laws and their running stand on.
+    sources: Mapping[str, Source]
+    #: What `gradspec.selftest._seeds.sweep` returned.
+    swept: Mapping[str, Any]
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        sources = {name: source.to_dict() for name, source in self.sources.items()}
+        return to_text(SEEDS, {"provenance": dict(self.provenance), "sources": sources, "swept": dict(self.swept)})
+
+
+def read_seeds(path: Path) -> Seeds:
+    """Return what a file holds of many seeds.
+
+    Raises:
+        RecordError: the file cannot be read, or does not hold a record of this version.
+    """
+    data = read(path, SEEDS, again="make it again with `gradspec selftest --seeds N --record`")
+    try:
+        sources = {name: Source.from_dict(source) for name, source in data["sources"].items()}
+        found = Seeds(provenance=data["provenance"], sources=sources, swept=data["swept"])
+        if found.swept["verdicts"] != sum(found.swept["by_law"].values()):
+            raise ValueError("its total is not the sum of its rows")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"{path} holds no seeds ({type(error).__name__}: {error})") from None
+    return found
+
+
+def _matrix(data: Mapping[str, Any], where: str) -> Matrix:
+    try:
+        return Matrix(
+            provenance=data["provenance"],
+            sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
+            population={sort: int(count) for sort, count in data["population"].items()},
+            subjects=tuple(map(_subject, data["subjects"])),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"{where} is no kill matrix ({type(error).__name__}: {error}): {AGAIN}") from None
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -130,11 +155,7 @@ def read_matrix(path: Path) -> Matrix:
     Raises:
         RecordError: the file cannot be read, or does not hold a record of this version.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} cannot be read ({error})") from None
-    return Matrix.from_json(text, where=str(path))
+    return _matrix(read(path, KIND, again=AGAIN), str(path))
 
 
 def _subject(data: Mapping[str, Any]) -> Subject:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
 from gradspec._dealing import processors
 from gradspec._isolation import Child
-from gradspec._plan import plan
-from gradspec._provenance import provenance, source_of
+from gradspec._plan import Maker, checks_of, with_required
+from gradspec._record import provenance
 from gradspec._session import Session
 from gradspec.functions import FUNCTIONS
+from gradspec.kind import maker_of
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
-from gradspec.profile import Profile, load_profile
+from gradspec.profile import Profile, device_name, load_profile
 from gradspec.promise import Spec
-from gradspec.report import Source
 from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._standing import SPECIMENS, Standing, sources
 from gradspec.selftest._stock import TOOLS, first_case, judge
 from gradspec.selftest._workers import made_by
 from gradspec.selftest.specimens import DISEASED, HONEST
@@ -47,6 +48,7 @@ def selftest(
     jobs: int | None = None,
     minutes: float = math.inf,
     progress: Progress | None = None,
+    known: Matrix | None = None,
 ) -> Matrix:
     """Hold specimens and mutants to the laws.
 
@@ -60,6 +62,7 @@ def selftest(
         jobs: in how many processes; as many as there are processors, unless told.
         minutes: when to stop; the matrix then holds what was tried, in an order in which no function comes first.
         progress: called after each subject.
+        known: an earlier matrix: what it found is not measured again where nothing that can change it has changed.
 
     Raises:
         ValueError: nothing has one of these names.
@@ -69,89 +72,123 @@ def selftest(
     profile, jobs = profile or load_profile("quick"), jobs or processors()
     every = list(mutants(FUNCTIONS))
     population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
+    facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile))
+    today = sources()
+    standing = Standing.of(known, today, facts, LAWS)
+    run = _Run(LAWS, maker_of, profile, seed, stock, standing)
     tasks: dict[str, Task] = {}
     if specimens:
-        tasks |= {spec.name: _specimen(spec, "honest", (), profile, seed, stock) for spec in HONEST}
+        tasks |= {spec.name: run.specimen(spec, "honest", ()) for spec in HONEST}
         for name, sick in DISEASED.items():
-            tasks[name] = _specimen(sick.spec, "diseased", tuple(sick.caught_by), profile, seed, stock, name=name)
+            tasks[name] = run.specimen(replace(sick.spec, name=name), "diseased", tuple(sick.caught_by))
     if mutated:
-        tasks |= {mutant.name: _mutant(mutant, profile, seed) for mutant in every}
+        tasks |= {mutant.name: run.mutant(mutant) for mutant in every}
     chosen = {name: task for name, task in tasks.items() if not names or any(word in name for word in names)}
     if not chosen:
         raise ValueError(f"no specimen and no mutant is named {', '.join(map(repr, names))}")
-    for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in chosen}.values():
-        warm_up(spec, LAWS, profile, seed=seed)
-    found: dict[str, Subject] = {}
-    order, started = list(chosen), time.monotonic()
+    found = {name: standing.rows[name] for name in tasks if name not in chosen and standing.is_current(name)}
+    found |= {name: standing.rows[name] for name in chosen if standing.is_current(name, stock=stock)}
+    order, started = [name for name in chosen if name not in found], time.monotonic()
+    for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in order}.values():
+        warm_up(spec, LAWS, profile, maker_of, seed=seed)
     random.Random(seed).shuffle(order)
-    for subject in made_by(lambda name: chosen[name](), order, jobs):
-        found[subject.name] = subject
-        if progress:
-            progress(len(found), len(chosen), subject.name)
-        if time.monotonic() > started + 60 * minutes:
-            break
-    how = {"jobs": jobs, "seconds": round(time.monotonic() - started), "stages": list(STAGES)}
+    done = 0
+    if order:
+        for subject in made_by(lambda name: chosen[name](), order, jobs):
+            found[subject.name] = subject
+            done += 1
+            if progress:
+                progress(done, len(order), subject.name)
+            if time.monotonic() > started + 60 * minutes:
+                break
+    if known is not None and not done and len(found) == len(known.subjects):
+        facts |= {name: known.provenance[name] for name in ("date", "commit")}
     return Matrix(
-        provenance=provenance(profile, seed) | how,
-        sources=measured_sources(),
+        provenance=facts | {"stages": list(STAGES)},
+        sources=today,
         population=population,
-        subjects=tuple(found[name] for name in chosen if name in found),
+        subjects=tuple(found[name] for name in tasks if name in found),
+        measured=done,
     )
 
 
-def measured_sources() -> dict[str, Source]:
-    """Return the source of all that a self-test measures."""
-    homes = {"laws": "laws", "specimens": "selftest.specimens", "functions": "functions"}
-    return {
-        name: source_of(f"gradspec.{home}") for name, home in (homes | {"mutations": "selftest._mutations"}).items()
-    }
+@dataclass(frozen=True)
+class _Run:
+    """How subjects are judged in a run, and what is known of them."""
+
+    laws: Sequence[Law]
+    makers: Callable[[str], Maker]
+    profile: Profile
+    seed: int
+    stock: bool
+    standing: Standing
+
+    def mutant(self, mutant: Mutant) -> Task:
+        """Return the task of judging a mutant."""
+        home = f"function {mutant.spec.name}"
+        known, moved = self.standing.of_laws(mutant.name, home)
+
+        def judged() -> Subject:
+            before = None
+            if known is not None:
+                before = Autopsy(name=known.name, spec="", killed_by=known.killed_by, stage=known.stage)
+            found = autopsy(mutant, self.laws, self.profile, self.makers, seed=self.seed, known=before, moved=moved)
+            return subject_of(mutant, found, home)
+
+        return judged
+
+    def specimen(self, spec: Spec, sort: str, own: tuple[str, ...]) -> Task:
+        """Return the task of judging a specimen."""
+        known, moved = self.standing.of_laws(spec.name, SPECIMENS)
+        knows_stock = known is not None and known.stock and not self.standing.moved("stock")
+
+        def judged() -> Subject:
+            before = known.killed_by if known is not None else ()
+            asked = moved if known is not None else None
+            killers = set(self._killers(spec, own, whole=sort == "honest", asked=asked))
+            killers |= {name for name in before if name not in moved}
+            opinions: Mapping[str, str] = known.stock if known is not None and knows_stock else {}
+            if self.stock and not opinions and isinstance(spec, FunctionSpec):
+                opinions = dict(_stock(spec, self.seed))
+            return Subject(
+                sort=sort,
+                name=spec.name,
+                group=spec.kind,
+                source=SPECIMENS,
+                killed_by=tuple(law.name for law in self.laws if law.name in killers),
+                own=own,
+                not_measured=() if torch.cuda.is_available() else tuple(law for law in own if law in NEEDS_CUDA),
+                stock=opinions,
+            )
+
+        return judged
+
+    def _killers(self, spec: Spec, own: Sequence[str], *, whole: bool, asked: Collection[str] | None) -> Iterator[str]:
+        """Yield the laws that a specimen breaks: its own on every case, each cheap one on the first; or all on all."""
+        needed = {law.name for law in with_required([law for law in self.laws if law.name in own], self.laws)}
+        laws = [law for law in self.laws if whole or law.cost == "ms" or law.name in needed]
+        checks = checks_of([spec], laws, self.profile, self.makers, seed=self.seed)
+        first = {check.law.name: check.case for check in reversed(checks)}
+        checks = [c for c in checks if whole or c.law.name in needed or c.case == first[c.law.name]]
+        wanted = [check for check in checks if asked is None or check.law.name in asked]
+        if wanted:
+            with Session(checks, self.profile, seed=self.seed, silent=True) as session:
+                for check in wanted:
+                    if session.run(check).status.is_failure:
+                        yield check.law.name
 
 
-def _mutant(mutant: Mutant, profile: Profile, seed: int) -> Task:
-    return lambda: subject_of(mutant, autopsy(mutant, LAWS, profile, seed=seed))
-
-
-def subject_of(mutant: Mutant, found: Autopsy) -> Subject:
+def subject_of(mutant: Mutant, found: Autopsy, source: str = "") -> Subject:
     """Return what became of a mutant."""
     return Subject(
-        sort="mutant", name=found.name, group=mutant.cls.__name__, killed_by=found.killed_by, crash=found.crash
+        sort="mutant",
+        name=found.name,
+        group=mutant.cls.__name__,
+        source=source,
+        killed_by=found.killed_by,
+        stage=found.stage,
+        crash=found.crash,
     )
-
-
-def _specimen(
-    spec: Spec, sort: str, own: tuple[str, ...], profile: Profile, seed: int, stock: bool, *, name: str = ""
-) -> Task:
-    def judged() -> Subject:
-        known = replace(spec, name=name or spec.name)
-        return Subject(
-            sort=sort,
-            name=known.name,
-            group=known.kind,
-            killed_by=tuple(dict.fromkeys(_killers(known, own, profile, seed, whole=sort == "honest"))),
-            own=own,
-            not_measured=() if torch.cuda.is_available() else tuple(law for law in own if law in NEEDS_CUDA),
-            stock=dict(_stock(known, seed)) if stock and isinstance(known, FunctionSpec) else {},
-        )
-
-    return judged
-
-
-def _killers(spec: Spec, own: Sequence[str], profile: Profile, seed: int, *, whole: bool) -> Iterator[str]:
-    """Yield the laws that a specimen breaks: its own on every case, and each cheap one on the first; or all on all."""
-    needed = _with_required(own)
-    laws = [law for law in LAWS if whole or law.cost == "ms" or law.name in needed]
-    checks = plan([spec], laws, profile, seed=seed)
-    first = {check.law.name: check.case for check in reversed(checks)}
-    checks = [c for c in checks if whole or c.law.name in needed or c.case == first[c.law.name]]
-    with Session(checks, profile, seed=seed, silent=True) as session:
-        for check in checks:
-            if session.run(check).status.is_failure:
-                yield check.law.name
-
-
-def _with_required(names: Sequence[str]) -> set[str]:
-    by_name: dict[str, Law] = {law.name: law for law in LAWS}
-    return {needed for name in names for needed in (name, *by_name[name].requires)}
 
 
 def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:

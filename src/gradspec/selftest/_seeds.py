@@ -61,8 +61,8 @@ def sweep(
 
     Returns:
         `run`, the number of seeds, and `at_most`, by law or kind, where it is smaller; `cases`, how many there are,
-        and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were; `failures`, a line
-        for each that is broken, inconclusive or an error.
+        and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were, and `by_law`;
+        `failures`, a line for each that is broken, inconclusive or an error.
     """
     specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *HONEST, *MODULES)}.values())
     laws, profile = laws or LAWS, profile or load_profile("quick")
@@ -101,12 +101,21 @@ def sweep(
         "specs": [spec.name for spec in specs],
         "laws": [law.name for law in laws],
         "verdicts": sum(len(statuses) for statuses, _ in answers.values()),
+        "by_law": _by_law({number: len(statuses) for number, (statuses, _) in answers.items()}, checks),
         "failures": [
             f"seed {seed}: {checks[number].spec.name} · {checks[number].law.name} · {checks[number].case}: {message}"
             for number, (_, messages) in sorted(answers.items())
             for seed, message in messages.items()
         ],
     }
+
+
+def _by_law(counts: Mapping[int, int], checks: Sequence[Check]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for number in sorted(counts):
+        law = checks[number].law.name
+        found[law] = found.get(law, 0) + counts[number]
+    return dict(sorted(found.items()))
 
 
 def _case_of(check: Check) -> tuple[str, str]:

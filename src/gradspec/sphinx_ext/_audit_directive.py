@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec._record import experiment_sources, read
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._domain import note_object
+from gradspec.sphinx_ext._domain import is_about_today, note_object
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, code, paragraph, table
-from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
@@ -30,18 +31,25 @@ class AuditDirective(SphinxDirective):
         path = Path(self.env.relfn2path(relative)[1])
         self.env.note_dependency(path)
         try:
-            record = read_experiment(path)
+            record = read(path, "audits", again="measure it again")
             found = {audit["name"]: audit for audit in record["audits"]}
             if name not in found:
                 message = f"{path} holds no audit {name!r} (it holds: {', '.join(found) or 'none'})"
                 return self._not_measured(GradspecWarning.UNKNOWN, message)
+            if len(failed := _failed(found[name])) != len(found[name]["findings"]):
+                raise ValueError(
+                    f"{len(failed)} of its verdicts fail, and it has {len(found[name]['findings'])} findings"
+                )
             head, *rest = _rendered(found[name], record["provenance"])
+            sources = experiment_sources(record)
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"audit {name!r}: {error}")
         except (KeyError, TypeError, ValueError) as error:
             return self._not_measured(
                 GradspecWarning.RECORD, f"{path} holds no audits ({type(error).__name__}: {error})"
             )
+        if not is_about_today(self.env, path, sources):
+            warn_each_build(self, GradspecWarning.STALE, f"{path} was measured of an older source: measure it again")
         return [note_object(self, "record", f"{path.stem} {name}", head), head, *rest]
 
     def _not_measured(self, kind: GradspecWarning, message: str) -> list[nodes.Node]:
@@ -49,11 +57,16 @@ class AuditDirective(SphinxDirective):
         return [paragraph(badge(Status.NOT_MEASURED))]
 
 
+def _failed(audit: Mapping[str, Any]) -> list[str]:
+    return [law for law, status in audit["verdicts"].items() if Status(status).is_failure]
+
+
 def _rendered(audit: Mapping[str, Any], provenance: Mapping[str, Any]) -> Iterator[nodes.Element]:
     yield paragraph(f"`{audit['target'].rpartition(':')[2]}` of {audit['package']} {audit['version']}:")
     yield code(audit["command"], "sh")
     yield table(["Law", "Verdict", "What was found"], map(_row, audit["findings"]))
-    others = {Status(name): count for name, count in audit["statuses"].items() if not Status(name).is_failure}
+    statuses = Counter(map(Status, audit["verdicts"].values()))
+    others = {status: count for status, count in sorted(statuses.items()) if not status.is_failure}
     counted = ", ".join(f"{count} {status.value.replace('_', ' ')}" for status, count in others.items())
     known = [f"{name} {provenance[name]}" for name in ("torch", "python", "device", "commit") if provenance.get(name)]
     date = str(provenance.get("date", "an unknown date"))[:10]

@@ -9,16 +9,28 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec._record import experiment_sources, read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._domain import domain_of, note_object
+from gradspec.sphinx_ext._domain import domain_of, is_about_today, note_object
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
-from gradspec.sphinx_ext._plot_record import read_experiment
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 #: What a record holds beside its settings.
-_OWN = ("schema", "name", "what", "provenance", "measurements", "seen", "figures", "maps", "seal")
+_OWN = (
+    "schema",
+    "kind",
+    "name",
+    "what",
+    "provenance",
+    "sources",
+    "measurements",
+    "seen",
+    "figures",
+    "maps",
+    "checksum",
+)
 
 
 class BenchmarkDirective(SphinxDirective):
@@ -41,11 +53,16 @@ class BenchmarkDirective(SphinxDirective):
         try:
             record = read_experiment(path)
             content = list(_content(record))
+            sources = experiment_sources(record)
         except RecordError as error:
             return [self._not_measured(str(error))]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             message = f"{path} is not the record of a benchmark ({type(error).__name__}: {error})"
             return [self._not_measured(message)]
+        if not is_about_today(self.env, path, sources):
+            facts = record["provenance"]
+            date, commit = str(facts.get("date", "an unknown date"))[:10], facts.get("commit") or "unknown"
+            content.append(paragraph(f"Recorded for an older source, on {date} (commit {commit})."))
         title = _words(str(record["name"]))
         section = nodes.section("", nodes.title("", title[:1].upper() + title[1:]), *content)
         section["ids"] = [nodes.make_id(f"benchmark-{record['name']}")]

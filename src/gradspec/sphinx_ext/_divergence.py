@@ -41,17 +41,24 @@ def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
 def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:
     if not view.record.report.of(spec=view.name):
         yield GradspecWarning.RECORD, f"{view.call}: the record {view.record.path} holds no verdict about it"
-    changed = [
-        name
-        for name in (f"spec {view.name}", *(f"law {law}" for law in view.record.report.laws))
-        if name in view.record.changed
-    ]
+    changed = [name for name in _stands_on(view) if name in view.record.changed]
     if changed:
         yield (
             GradspecWarning.STALE,
             f"{view.call}: the source of {_few(changed)} has changed since {view.record.path} was made: "
             "run `gradspec check` again",
         )
+
+
+def _stands_on(view: View) -> Iterator[str]:
+    """Yield the names of the sources of a function's verdicts."""
+    laws = view.record.report.laws
+    yield f"spec {view.name}"
+    if any(law.get("over") == "documents" for law in laws.values()):
+        yield f"examples of spec {view.name}"
+    yield f"harness {view.kind}"
+    required = (name for law in laws.values() for name in law.get("requires", ()))
+    yield from dict.fromkeys(f"law {name}" for name in (*laws, *required))
 
 
 def _few(names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
     from sphinx.util.docutils import SphinxDirective
+
+    from gradspec._record import Source
 
 NAME = "gradspec"
 
@@ -177,6 +179,15 @@ def records_for_page(env: BuildEnvironment) -> Records:
         else:  # Sphinx would read a page again in each build for a file that is not there
             domain.note_pattern(path, [])
     return domain.records
+
+
+def is_about_today(env: BuildEnvironment, path: Path, sources: Mapping[str, Source]) -> bool:
+    """Whether what a record stands on is as it was measured; the current page depends on its files."""
+    today = domain_of(env).records.today(path)
+    for source in sources.values():
+        for file in today.files(source):
+            env.note_dependency(file)
+    return today.is_current(sources)
 
 
 def _read(app: Sphinx) -> None:

@@ -74,7 +74,7 @@ def provenance(view: View) -> Iterator[nodes.Node]:
     facts.append(["Spec version", str(view.sheet["version"])])
     if source is not None:
         note = " (the source has changed since)" if f"spec {view.name}" in view.record.changed else ""
-        facts.append(["Source hash", f"`{source.hash}`{note}"])
+        facts.append(["Key of the source", f"`{source.key}`{note}"])
     if view.sheet["path"]:
         facts.append(["Measure it again", f"`gradspec check {view.sheet['path']}`"])
     yield table(["What", "Value"], facts, "gradspec-facts")

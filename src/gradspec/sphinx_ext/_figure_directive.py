@@ -11,13 +11,11 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec._record import experiment_sources, read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._domain import note_object
+from gradspec.sphinx_ext._domain import is_about_today, note_object
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
-from gradspec.sphinx_ext._plot_record import read_experiment, sources_of
-from gradspec.sphinx_ext._records import source_files
-from gradspec.sphinx_ext._staleness import is_current
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
@@ -61,15 +59,12 @@ class FigureDirective(SphinxDirective):
         try:
             record = read_experiment(path)
             drawing = self.draw(record, name)
-            sources = sources_of(record, path.parent)
+            sources = experiment_sources(record)
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"figure {name!r}: {error}")
         except KeyError as error:
             return self._not_measured(GradspecWarning.UNKNOWN, f"{path}: {error.args[0]}")
-        for source in sources:
-            for file in source_files(source):
-                self.env.note_dependency(file)
-        stale = not all(map(is_current, sources))
+        stale = not is_about_today(self.env, path, sources)
         facts = " ".join(filter(None, [drawing.note, *_facts(record.get("provenance", {}), stale=stale)]))
         shown = self._figure(drawing, f"{path.stem}-{name}")
         return [

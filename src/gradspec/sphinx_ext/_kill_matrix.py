@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.selftest._record import Matrix, Subject, read_matrix
-from gradspec.sphinx_ext._domain import note_object
+from gradspec.selftest._record import Matrix, Seeds, Subject, read_matrix, read_seeds
+from gradspec.sphinx_ext._domain import is_about_today, note_object
 from gradspec.sphinx_ext._links import law_link
 from gradspec.sphinx_ext._nodes import Cell, paragraph, table
-from gradspec.sphinx_ext._records import source_files
-from gradspec.sphinx_ext._staleness import is_current
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 
 
 class KillMatrixDirective(SphinxDirective):
-    """Render a kill matrix; the argument is the path of its record, relative to the page."""
+    """Render a kill matrix; the argument is the path of its record, relative to the page.
+
+    The option `seeds` is the path of a record of sound functions under many seeds.
+    """
 
     required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"seeds": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Return the counts and the tables, or that nothing was measured."""
@@ -37,15 +41,27 @@ class KillMatrixDirective(SphinxDirective):
         except RecordError as error:
             warn_each_build(self, GradspecWarning.RECORD, str(error))
             return [paragraph(badge(Status.NOT_MEASURED))]
-        for source in matrix.sources.values():
-            for file in source_files(source):
-                self.env.note_dependency(file)
-        is_about_this = all(map(is_current, matrix.sources.values()))
-        # Of an older source the page says so: an edit does not fail the build before the record is made again.
-        for subject in matrix.faults if is_about_this else ():
+        seeds, wrong = self._seeds()
+        is_about_this = is_about_today(self.env, path, matrix.sources)
+        if not is_about_this:
+            message = f"{path} was measured of an older source: measure it again with `gradspec selftest --record`"
+            warn_each_build(self, GradspecWarning.STALE, message)
+        for subject in matrix.faults:
             warn_each_build(self, GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}")
         head, *rest = _page(matrix, is_about_this)
-        return [note_object(self, "kill-matrix", path.stem, head), head, *rest]
+        spoken = [] if seeds is None else [*_of_seeds(seeds, is_about_today(self.env, path, seeds.sources))]
+        return [note_object(self, "kill-matrix", path.stem, head), head, *rest, *spoken, *wrong]
+
+    def _seeds(self) -> tuple[Seeds | None, list[nodes.Node]]:
+        if "seeds" not in self.options:
+            return None, []
+        path = Path(self.env.relfn2path(self.options["seeds"])[1])
+        self.env.note_dependency(path)
+        try:
+            return read_seeds(path), []
+        except RecordError as error:
+            warn_each_build(self, GradspecWarning.RECORD, str(error))
+            return None, [paragraph(badge(Status.NOT_MEASURED), " (many seeds)")]
 
 
 def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Element]:
@@ -67,8 +83,7 @@ def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Element]:
     known = [f"{name} {facts[name]}" for name in ("torch", "python", "device", "commit") if facts.get(name)]
     if stages := facts.get("stages"):
         yield paragraph(f"A mutant is held to {'; then to '.join(stages)}; no further once it is killed.")
-    took = f", in {facts['seconds']} s on {facts['jobs']} processes" if facts.get("seconds") else ""
-    yield paragraph(f"Measured on {date} with {', '.join(known)}{took}.", classes=["gradspec-detail"])
+    yield paragraph(f"Measured on {date} with {', '.join(known)}.", classes=["gradspec-detail"])
 
 
 def summary(matrix: Matrix) -> Iterator[str]:
@@ -95,16 +110,24 @@ def summary(matrix: Matrix) -> Iterator[str]:
             _rejects([s for s in matrix.of(sort) if _has_spoken(s, tool)], tool) for sort in ("diseased", "honest")
         ]
         yield f"{tool} rejects {counts[0]} of the same diseased specimens, and {counts[1]} of the sound ones."
-    if seeds := matrix.seeds:
-        fewer = ", ".join(f"{most} of them for {what}" for what, most in seeds.get("at_most", {}).items())
-        left = seeds.get("cases", 0) - seeds.get("tried", 0)
-        untried = f", without {left} of {seeds['cases']} cases, which were not tried," if left else ""
-        yield (
-            f"Under {seeds['run']} seeds{f' ({fewer})' if fewer else ''}{untried} {len(seeds['failures'])} of "
-            f"{seeds['verdicts']:,} verdicts of {len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are "
-            "broken, inconclusive or an error."
-        )
-        yield from (f"Under {line}." for line in seeds["failures"])
+
+
+def _of_seeds(record: Seeds, is_about_this: bool) -> Iterator[nodes.Element]:
+    seeds, facts = record.swept, record.provenance
+    fewer = ", ".join(f"{most} of them for {what}" for what, most in seeds.get("at_most", {}).items())
+    left = seeds.get("cases", 0) - seeds.get("tried", 0)
+    untried = f", without {left} of {seeds['cases']} cases, which were not tried," if left else ""
+    lines = [
+        f"Under {seeds['run']} seeds{f' ({fewer})' if fewer else ''}{untried} {len(seeds['failures'])} of "
+        f"{seeds['verdicts']:,} verdicts of {len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are "
+        "broken, inconclusive or an error.",
+        *(f"Under {line}." for line in seeds["failures"]),
+    ]
+    yield nodes.rubric("", "Sound functions under many seeds")
+    yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in lines))
+    date = str(facts.get("date", "an unknown date"))[:10]
+    older = "" if is_about_this else f", of an older source (commit {facts.get('commit') or 'unknown'})"
+    yield paragraph(f"Measured on {date}{older}.", classes=["gradspec-detail"])
 
 
 def _tried(matrix: Matrix, sort: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
+from gradspec._record import read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._plot_record import number_of, read_experiment
+from gradspec.sphinx_ext._plot_record import number_of
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 

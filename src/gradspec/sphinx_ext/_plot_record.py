@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from gradspec._seal import is_intact
-from gradspec.report import RecordError, Source
-
-#: The version of the JSON form that is read here.
-SCHEMA = 1
+from gradspec._record import RecordError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,26 +57,6 @@ class Figure:
     lines: tuple[Line, ...]
 
 
-def read_experiment(path: Path) -> dict[str, Any]:
-    """Return what a record holds.
-
-    Raises:
-        RecordError: the file cannot be read, does not hold a record of this version, or was edited after it was sealed.
-    """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} cannot be read ({error})") from None
-    except json.JSONDecodeError as error:
-        raise RecordError(f"{path} is not JSON ({error})") from None
-    found = data.get("schema") if isinstance(data, dict) else None
-    if found != SCHEMA:
-        raise RecordError(f"{path} has schema version {found!r}, and this gradspec reads {SCHEMA}: make it again")
-    if not is_intact(data):
-        raise RecordError(f"{path} has been edited since it was measured (its seal is broken): measure it again")
-    return dict(data)
-
-
 def figure_of(record: Mapping[str, Any], name: str, *, log: bool = False, zero: bool = False) -> Figure:
     """Return a figure of a record.
 
@@ -122,18 +96,6 @@ def number_of(record: Mapping[str, Any], path: str) -> Any:
             held = ", ".join(value) if isinstance(value, Mapping) else f"a {type(value).__name__}"
             raise KeyError(f"there is no {step!r} in {'.'.join(names[:i]) or 'it'} (it holds: {held})")
     return value
-
-
-def sources_of(record: Mapping[str, Any], folder: Path) -> tuple[Source, ...]:
-    """Return the files that a record stands on; those of a script are relative to the folder of the record."""
-    return tuple(
-        Source(
-            package=source["package"],
-            files=tuple(source["files"] if source["package"] else (str(folder / name) for name in source["files"])),
-            hash=source["hash"],
-        )
-        for source in record.get("sources", ())
-    )
 
 
 def checked_axis(axis: Axis) -> Axis:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gradspec.report import RecordError, Report, Source, kind_of_sheet, read_record
-from gradspec.source import package_root
-from gradspec.sphinx_ext._staleness import changed_sources
+from gradspec._record import is_stale
+from gradspec.report import RecordError, Report, kind_of_sheet, read_record
+from gradspec.sphinx_ext._staleness import Today
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,10 @@ class Record:
 
     path: Path
     report: Report
-    #: "spec NAME" and "law NAME".
+    #: "spec NAME", "law NAME", "harness KIND", and "examples of spec NAME" where only docstrings have.
     changed: frozenset[str]
+    #: The files that each spec stands on.
+    files: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def date(self) -> str:
@@ -28,7 +30,8 @@ class Record:
 
     def is_stale(self, spec: str, law: str) -> bool:
         """Whether a verdict of this record is about an older source."""
-        return f"spec {spec}" in self.changed or f"law {law}" in self.changed
+        kind = kind_of_sheet(self.report.sheets.get(spec, {}))
+        return is_stale(spec, kind, law, self.report.laws.get(law, {}), self.changed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,17 @@ class Records:
     errors: tuple[str, ...] = ()
     #: Where the records are, or should be.
     paths: tuple[Path, ...] = ()
+    #: What was found in earlier builds, as `Today` takes it.
+    seen: MutableMapping[str, Any] = field(default_factory=dict)
+    #: By folder: the records of one share what is parsed for them.
+    _todays: dict[Path, Today] = field(default_factory=dict)
+
+    def today(self, path: Path) -> Today:
+        """Return the sources of today, for the record at a path."""
+        folder = path.resolve().parent
+        if folder not in self._todays:
+            self._todays[folder] = Today(self.seen, (folder, *folder.parents))
+        return self._todays[folder]
 
     def of_spec(self, name: str) -> Record | None:
         """Return the record of this build that holds a spec."""
@@ -69,7 +83,7 @@ class Records:
 
 
 def read_records(
-    folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, str]
+    folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, Any]
 ) -> Records:
     """Read the records.
 
@@ -77,9 +91,10 @@ def read_records(
         folder: where relative paths start.
         build: the paths of `gradspec_records`.
         committed: the paths of `gradspec_committed_records`; one that does not exist is no error.
-        seen: what the files of each source looked like, as `changed_sources` takes it.
+        seen: what the files of each source looked like, as `Today` takes it.
     """
     errors: list[str] = []
+    found = Records(seen=seen)
 
     def read(names: tuple[str, ...], *, required: bool) -> Iterator[Record]:
         for path in ((folder / name).resolve() for name in names):
@@ -93,18 +108,16 @@ def read_records(
             except RecordError as error:
                 errors.append(str(error))
             else:
-                yield Record(path=path, report=report, changed=changed_sources(report, seen))
+                if report.request.get("interrupted"):
+                    errors.append(f"{path} is of a run that was interrupted: run the command that made it again")
+                today = found.today(path)
+                files = {name: today.files(source) for name, source in report.sources.items() if name[:5] == "spec "}
+                yield Record(path=path, report=report, changed=today.changed(report.sources), files=files)
 
-    return Records(
+    return replace(
+        found,
         build=tuple(read(build, required=True)),
         committed=tuple(read(committed, required=False)),
         errors=tuple(errors),
         paths=tuple((folder / name).resolve() for name in (*build, *committed)),
     )
-
-
-def source_files(source: Source) -> Iterator[str]:
-    """Yield the absolute paths of the files that a measurement stands on."""
-    root = package_root(source.package) if source.package else None
-    for name in source.files:
-        yield str(root / name if root else name)

@@ -18,7 +18,6 @@ from gradspec.sphinx_ext._domain import GradspecDomain, domain_of, note_object, 
 from gradspec.sphinx_ext._inherited import inherited
 from gradspec.sphinx_ext._nodes import paragraph
 from gradspec.sphinx_ext._pages import AFTER, DIFFERENCES, PAGES
-from gradspec.sphinx_ext._records import source_files
 from gradspec.sphinx_ext._verdicts import badge
 from gradspec.sphinx_ext._view import View, load
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
@@ -53,8 +52,7 @@ class SpecDirective(SphinxDirective):
         if PAGES[self.kind].described and documented is not None:
             words = tuple(parsed(self, description(documented)))
             view = replace(view, described=words, shape=shape(documented))
-        source = record.report.sources.get(f"spec {name}")
-        for file in source_files(source) if source else ():
+        for file in record.files.get(f"spec {name}", ()):
             self.env.note_dependency(file)
         found = list(divergences(view))
         for kind, message in found:

@@ -1,6 +1,6 @@
 """TextGrad's backward pass, for the benchmarks of text autodiff, which run this in a process of its own.
 
-`python tests/benchmarks/_textgrad.py SITE ROUNDS SCALE` prints rows as JSON. Packages that TextGrad imports and these
+`python tools/benchmarks/_textgrad.py SITE ROUNDS SCALE` prints rows as JSON. Packages that TextGrad imports and these
 programs never use are left empty; that is to its advantage, for litellm alone leaves 180 MB that the garbage collector
 walks through.
 """

@@ -1,13 +1,11 @@
 """What one check of the law `vjp` costs, and what it sees, beside `torch.autograd.gradcheck`.
 
-`python tests/benchmarks/sensitivity.py --out docs/records/benchmarks/sensitivity.json`
+`python tools/benchmarks/sensitivity.py --out docs/records/benchmarks/sensitivity.json`
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import statistics
 import sys
 from collections.abc import Callable, Mapping
@@ -19,12 +17,11 @@ import torch
 from _interleaved import interleaved, machine, summary
 
 from gradspec import Case, FunctionSpec, Status
-from gradspec._seal import sealed
 from gradspec.law import TrialOf
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
+from gradspec.report import write_experiment
 
-SCHEMA = 1
 VJP = next(law for law in LAWS if law.name == "vjp")
 #: Elements, and how often each way is timed. Slow gradcheck takes a column of the Jacobian for each element.
 SIZES = {100: 401, 1_000: 401, 10_000: 401, 1_000_000: 31}
@@ -162,12 +159,11 @@ def main() -> None:
     options = parser.parse_args()
     costs = [cost(n, options.rounds or rounds) for n, rounds in SIZES.items() if n <= options.largest]
     record: dict[str, Any] = {
-        "schema": SCHEMA,
         "name": "sensitivity",
         "what": "one check of the law vjp on x**3 in float64, x normal of deviation 0.5, "
         "against one forward and backward, interleaved; "
         "and the share of seeds that notice a wrong gradient",
-        "provenance": machine() | {"command": "python tests/benchmarks/sensitivity.py", "seeds": SEEDS},
+        "provenance": machine() | {"command": "python tools/benchmarks/sensitivity.py", "seeds": SEEDS},
         "measurements": costs,
         "seen": {
             "millionth": [{"elements": n, "seen": seen(Millionth, n, SEEDS)} for n in (100, 10_000)],
@@ -182,10 +178,7 @@ def main() -> None:
         for row in record["seen"][kind]:
             print(f"{kind} at {row['elements']}: {row['seen']}")
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(sealed(record), indent=1)
-        text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-        options.out.write_text(text + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

@@ -1,12 +1,14 @@
 """Hold the published implementations to our specs, and write the record that the pages show as "Differences".
 
-`nox -s peers` installs the published packages into a folder of their own and runs this file.
+`nox -s records` installs the published packages into a folder of their own and runs this file. What the record holds
+already is not measured again, as long as nothing that can change it has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,19 +17,23 @@ from typing import TYPE_CHECKING, Any
 import shake_shake
 from load import alone, cut
 
-from gradspec._verify import verify
+from gradspec._plan import plan
+from gradspec._record import Reach, Source, reach_from, root_of
+from gradspec._verify import run_plan
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
 from gradspec.functions._shake_shake_differences import ON_THE_CPU, PUBLISHED
+from gradspec.laws import LAWS
 from gradspec.module_spec import ModuleSpec
 from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
 from gradspec.nn._shake_differences import FOLDER
 from gradspec.profile import load_profile
-from gradspec.report import Report, write_record
+from gradspec.report import RecordError, Report, read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from gradspec.spec import FunctionSpec, Noise
+HERE = "tools/peers/record.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,22 +138,53 @@ def summary(report: Report) -> str:
     return "\n".join(lines)
 
 
+def source(peer: Peer, reach: Reach, version: str) -> Source:
+    """Return what the verdicts about a peer stand on: its package, our spec, and how it is held here."""
+    ours = root_of(peer.spec, peer.spec.modules)
+    return Source.of(reach, *ours, HERE, facts=f"{peer.path} of {peer.package} {version}", documented=True)
+
+
 def main() -> None:
     """Verify, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
+    parser.add_argument("--fresh", action="store_true", help="measure all, whatever the record holds")
     options = parser.parse_args()
-    report = verify([held(peer, options.site) for peer in PEERS], profile=load_profile("quick"))
-    report = replace(
-        report,
-        provenance={**report.provenance, "packages": versions(options.site)},
-        # No import path leads to a class that was cut out of a file: this session is what runs a check again.
-        verdicts=tuple(replace(verdict, again="nox -s peers") for verdict in report.verdicts),
-    )
+    known = None
+    if options.out.exists() and not options.fresh:
+        try:
+            known = read_record(options.out)
+        except RecordError as error:
+            print(f"{error}: all is measured again")
+    began = time.monotonic()
+    report = measured(options.site, known, keep=lambda partial: write_record(partial, options.out))
     print(summary(report))
     write_record(report, options.out)
-    print(f"written to {options.out}")
+    count = len(report.verdicts)
+    took = f"{count - report.reused:,} measured in {time.monotonic() - began:.0f} s"
+    print(f"{report.reused:,} of {count:,} cells are current; {took}; written to {options.out}")
+
+
+def measured(
+    site: Path,
+    known: Report | None,
+    *,
+    only: Collection[tuple[str, str, str]] | None = None,
+    keep: Callable[[Report], None] | None = None,
+) -> Report:
+    """Return the report on the packages in a folder; of some cells alone, if they are given."""
+    found, reach = versions(site), reach_from()
+    specs, profile = [held(peer, site) for peer in PEERS], load_profile("quick")
+    checks = [check for check in plan(specs, LAWS, profile) if only is None or check.cell in only]
+    given = {f"spec {peer.name}": source(peer, reach, found[peer.package]) for peer in PEERS}
+    report = run_plan(checks, specs, LAWS, profile, known=known, given=given, keep=keep)
+    return replace(
+        report,
+        provenance={**report.provenance, "packages": found},
+        # No import path leads to a class that was cut out of a file: this session is what runs a check again.
+        verdicts=tuple(replace(verdict, again="nox -s records -- peers") for verdict in report.verdicts),
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Forward and backward of `GradFactor` and `GradMultiply` against the least that a hand-written Function can do.
 
-`python tests/benchmarks/gradient_scaling.py --out docs/records/benchmarks/gradient_scaling.json`
+`python tools/benchmarks/gradient_scaling.py --out docs/records/benchmarks/gradient_scaling.json`
 
 Beside them stand the least in the form with `setup_context`, which vmap and torch.func need, and the way that needs no
 Function, `x.detach() + f * (x - x.detach())`, called "with detach".
@@ -9,7 +9,6 @@ Function, `x.detach() + f * (x - x.detach())`, called "with detach".
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +17,14 @@ from _drawn import figure, ratio
 from _interleaved import interleaved, machine, summary
 from _peak import peak_bytes
 
-from gradspec._seal import sealed
 from gradspec.functions import GradFactor, GradMultiply
+from gradspec.report import write_experiment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
-SCHEMA = 1
 FACTOR = 0.1
 BASELINE = "minimal"
 SEPARATE = "minimal with setup_context"
@@ -150,7 +148,6 @@ def main() -> None:
         *(measure(elements=elements, rounds=MORE * options.rounds) for elements in smaller),
     ]
     record = {
-        "schema": SCHEMA,
         "name": "gradient_scaling",
         "what": "forward and backward of GradFactor.apply and GradMultiply.apply against a minimal hand-written "
         "Function, against one with setup_context, which vmap and torch.func need, and against "
@@ -164,8 +161,7 @@ def main() -> None:
         ratios = ", ".join(f"{each['of']} {each['median']:.3f}" for each in row["ratios"])
         print(f"{row['bytes']} bytes: {times}; over {BASELINE}: {ratios}; at the most {row['peak_bytes']} bytes")
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

@@ -1,13 +1,12 @@
 """Loss and gradient against a memory bank: ours, the published operation with cross-entropy, and two matrix products.
 
-`python tests/benchmarks/memory_bank.py --site FOLDER --out docs/records/benchmarks/memory_bank.json`, where the folder
+`python tools/benchmarks/memory_bank.py --site FOLDER --out docs/records/benchmarks/memory_bank.json`, where the folder
 holds brails 4.3.1: `pip install --no-deps --target FOLDER brails==4.3.1`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from _interleaved import interleaved, machine, summary
 
-from gradspec._seal import sealed
 from gradspec.nn import LinearAverage
+from gradspec.report import write_experiment
 
 sys.path.append(str(Path(__file__).parents[1] / "peers"))
 from load import cut  # a script has its own folder on the path alone
@@ -26,7 +25,6 @@ from load import cut  # a script has its own folder on the path alone
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-SCHEMA = 1
 FILE = "brails/processors/foundation_classifier/lib/LinearAverage.py"
 BATCH, FEATURES, TEMPERATURE, MOMENTUM = 256, 128, 0.07, 0.5
 #: Rows of the bank, and how often each is timed; the last is the training set of ImageNet.
@@ -145,7 +143,6 @@ def main() -> None:
         measure(size, options.rounds or ROUNDS.get(size, ENOUGH), options.site) for size in options.size or list(ROUNDS)
     ]
     record = {
-        "schema": SCHEMA,
         "name": "memory_bank",
         "what": "loss and gradient of LinearAverage.loss against the published LinearAverageOp, cut from the "
         "wheel of brails 4.3.1, with cross_entropy, and against x @ memory.T @ memory, interleaved; nothing of the "
@@ -163,8 +160,7 @@ def main() -> None:
         ratios = f"{1 / row['to_published']['median']:.2f} x faster, {row['to_two_products']['median']:.3f} of products"
         print(f"{row['rows']} rows: {times}; {ratios}; {peaks}; apart {row['apart']}")
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

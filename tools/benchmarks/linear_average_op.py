@@ -1,13 +1,12 @@
 """Both passes of `LinearAverageOp` against the published one, and against their two matrix products, interleaved.
 
-`python tests/benchmarks/linear_average_op.py --site FOLDER --out docs/records/benchmarks/linear_average_op.json`, where
+`python tools/benchmarks/linear_average_op.py --site FOLDER --out docs/records/benchmarks/linear_average_op.json`, where
 the folder holds brails 4.3.1: `pip install --no-deps --target FOLDER brails==4.3.1`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,8 +17,8 @@ from _drawn import figure, ratio
 from _interleaved import interleaved, machine, summary
 from _peak import peak_bytes
 
-from gradspec._seal import sealed
 from gradspec.functions import LinearAverageOp
+from gradspec.report import write_experiment
 
 sys.path.append(str(Path(__file__).parents[1] / "peers"))
 from load import cut  # a script has its own folder on the path alone
@@ -27,7 +26,6 @@ from load import cut  # a script has its own folder on the path alone
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-SCHEMA = 1
 FILE = "brails/processors/foundation_classifier/lib/LinearAverage.py"
 BATCH, FEATURES, TEMPERATURE, MOMENTUM = 256, 128, 0.07, 0.5
 #: Rows of the bank, and how often each is timed.
@@ -100,7 +98,6 @@ def main() -> None:
         measure(size, options.rounds or ROUNDS.get(size, ENOUGH), options.site) for size in options.size or list(ROUNDS)
     ]
     record = {
-        "schema": SCHEMA,
         "name": "linear_average_op",
         "what": "forward and backward of LinearAverageOp, which moves its bank, against the published one, cut from "
         "the wheel of brails 4.3.1, and against x @ memory.T and o_bar @ memory, interleaved; nothing is substituted",
@@ -116,8 +113,7 @@ def main() -> None:
         ratios = ", ".join(f"{each['of']} / {each['to']} {each['median']:.3f}" for each in row["ratios"])
         print(f"{row['rows']} rows: {times}; {ratios}; at the most {row['peak_bytes']} bytes")
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

@@ -1,6 +1,6 @@
 """The overhead of a backward pass over text: nodes a second with a model that answers at once.
 
-`python tests/benchmarks/text_engine.py --out docs/records/benchmarks/text_engine.json`
+`python tools/benchmarks/text_engine.py --out docs/records/benchmarks/text_engine.json`
 
 Three kinds of nodes: the least that a call of a model is, which shows what the engine costs; `ops.chat`, which writes
 out a prompt too; and TextGrad's call of a model, which does, where --site (or GRADSPEC_PUBLISHED) names a folder that
@@ -23,10 +23,8 @@ from typing import Any
 
 from _interleaved import machine
 
-from gradspec._seal import sealed
+from gradspec.report import write_experiment
 from gradspec.text import Function, Variable, ops
-
-SCHEMA = 1
 
 
 def at_once(messages: object) -> str:
@@ -156,7 +154,6 @@ def main() -> None:
     rows += [rates(*size, kind="graph of ops.chat") for size in sizes(chats, options.rounds, options.scale)]
     about, published = textgrad(options.site, options.rounds, options.scale)
     record = {
-        "schema": SCHEMA,
         "name": "text_engine",
         "what": "nodes a second of a backward pass over text, with a model that answers at once",
         "TextGrad": about,
@@ -167,8 +164,7 @@ def main() -> None:
     for row in rows + published:
         print(*list(row.values())[:2], row["nodes_a_second"], "best", row["best_nodes_a_second"])
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

@@ -1,6 +1,6 @@
 """How long a backward pass over text waits for its calls: a real HTTP server on the loopback, 100 ms a completion.
 
-`python tests/benchmarks/text_calls.py --out docs/records/benchmarks/text_calls.json`
+`python tools/benchmarks/text_calls.py --out docs/records/benchmarks/text_calls.json`
 
 Sixteen branches are joined by a sum, with a call on top: 17 calls in backward, and 33 where the branches share a system
 prompt that requires grad. Who waits as little as the graph allows needs two times 100 ms; with 16 at once and 33 calls,
@@ -10,7 +10,6 @@ three times. The server is a process of its own.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -21,16 +20,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from _interleaved import machine
 
-from gradspec._seal import sealed
+from gradspec.report import write_experiment
 from gradspec.text import Variable, concurrency
 from gradspec.text.lm import Client, OpenAIModel
 from text.lm import chats
 
-SCHEMA = 1
 DELAY = 0.1
 SERVER = Path(chats.__file__).with_name("server.py")
 
@@ -119,7 +117,6 @@ def main() -> None:
             rows += textgrad(options.site, url, min(3, options.rounds))
             about = "its calls are made one by one"
     record = {
-        "schema": SCHEMA,
         "name": "text_calls",
         "what": "seconds of a backward pass over text, 16 branches joined by a sum, with a server on the loopback that "
         "answers after 100 ms",
@@ -131,8 +128,7 @@ def main() -> None:
     for found in rows:
         print(*found.values())
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

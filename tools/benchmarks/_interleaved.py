@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradspec._provenance import provenance
-from gradspec.profile import load_profile
+from gradspec._record import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,9 +45,7 @@ def summary(seconds: Mapping[str, list[float]], *, ours: str, baseline: str) -> 
 
 def machine() -> dict[str, Any]:
     """Return what a reader needs to judge a time: date, commit, versions, device and threads; no host name."""
-    known = provenance(load_profile("quick"), seed=0)
-    kept = {key: known[key] for key in ("date", "commit", "gradspec", "torch", "python", "platform")}
-    return {**kept, "device": _cpu(), "threads": torch.get_num_threads()}
+    return {**provenance(device=_cpu()), "threads": torch.get_num_threads()}
 
 
 def _cpu() -> str:

@@ -1,6 +1,6 @@
 """`ShakeShake` and `ShakeResNet` against the published code of archai, cut from its wheel, interleaved.
 
-`python tests/benchmarks/shake_shake.py --site FOLDER --out docs/records/benchmarks/shake_shake.json`, where FOLDER is
+`python tools/benchmarks/shake_shake.py --site FOLDER --out docs/records/benchmarks/shake_shake.json`, where FOLDER is
 what pip installed the published packages into (`nox -s peers` makes one).
 
 The published code makes its noise with `torch.cuda.FloatTensor`; `torch.FloatTensor` stands in for it here.
@@ -23,8 +23,8 @@ from _peak import peak_bytes
 from torch.nn.functional import cross_entropy
 
 from gradspec import nn as ours
-from gradspec._seal import sealed
 from gradspec.functions import ShakeShake
+from gradspec.report import write_experiment
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
 from load import alone
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-SCHEMA = 1
 FOLDER = "archai.supergraph.models.shakeshake"
 SHAPE = (128, 64, 32, 32)
 #: So many sizes of the function: each has half the samples, half the height and half the width of the one before.
@@ -180,7 +179,6 @@ def main() -> None:
     networks = alone(options.site, f"{FOLDER}.shake_resnet")
     how = {"depth": options.depth, "batch": options.batch, "rounds": options.rounds}
     record = {
-        "schema": SCHEMA,
         "name": "shake_shake",
         "what": "ShakeShake and ShakeResNet against the published code of archai 1.0.0, interleaved; "
         "torch.FloatTensor stands in for the torch.cuda.FloatTensor of the published code",
@@ -195,8 +193,7 @@ def main() -> None:
             low, high = each["quartiles"]
             print(f"  {each['of']} / {each['to']}: {each['median']:.3f} (quartiles {low:.3f} to {high:.3f})")
     if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(sealed(record), indent=1) + "\n", encoding="utf-8")
+        write_experiment(record, options.out, __file__)
         print(f"written to {options.out}")
 
 

@@ -1,0 +1,37 @@
+"""Records: what a measurement stands on, where it was made, and the one form in which it is kept."""
+
+from gradspec._record._cells import Cell, cell_key, is_stale, reusable, stale_names
+from gradspec._record._experiment import experiment_sources, experiment_text, read_experiment, write_experiment
+from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
+from gradspec._record._provenance import provenance, same_environment
+from gradspec._record._reach import Reach
+from gradspec._record._source import Source, reach_from, root_of, tree_of
+from gradspec._record._unchanged import is_unchanged, state_of
+
+__all__ = [
+    "SCHEMA",
+    "Cell",
+    "Reach",
+    "RecordError",
+    "Source",
+    "cell_key",
+    "experiment_sources",
+    "experiment_text",
+    "from_text",
+    "is_stale",
+    "is_unchanged",
+    "only_writer",
+    "provenance",
+    "reach_from",
+    "read",
+    "read_experiment",
+    "reusable",
+    "root_of",
+    "same_environment",
+    "stale_names",
+    "state_of",
+    "to_text",
+    "tree_of",
+    "write",
+    "write_experiment",
+]

@@ -1,0 +1,144 @@
+"""Records on disk: one form for all of them, written as a whole, and read only if they are as they were written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+#: The version of the JSON form. It moves when a reader of the old form would misread the new one.
+SCHEMA = 2
+CHECKSUM = "checksum"
+
+
+class RecordError(ValueError):
+    """A record that cannot be read; the message is one line for the user."""
+
+
+def to_text(kind: str, content: Mapping[str, Any], *, rows: str = "") -> str:
+    """Return a record as JSON, with its checksum.
+
+    Args:
+        kind: what is recorded, "report".
+        content: plain data; keys keep their order.
+        rows: the key of a list of which each item stands on one line.
+
+    Raises:
+        UnicodeEncodeError: it holds text that is not valid Unicode.
+    """
+    record = {"schema": SCHEMA, "kind": kind, **json.loads(json.dumps(content))}
+    record[CHECKSUM] = checksum(record)
+    return _shown(record, rows) + "\n"
+
+
+def from_text(text: str, kind: str, *, where: str, again: str) -> dict[str, Any]:
+    """Return what a record holds.
+
+    Args:
+        text: what `to_text` returned.
+        kind: what it must be a record of.
+        where: how a message names it: its path.
+        again: how it is made again, for the message.
+
+    Raises:
+        RecordError: it is not JSON, of another schema version or kind, or was edited after it was written.
+    """
+    try:
+        record: Any = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise RecordError(f"{where} is not JSON ({error}): {again}") from None
+    found = record.get("schema") if isinstance(record, dict) else None
+    if found != SCHEMA or type(found) is not int:
+        raise RecordError(f"{where} has schema version {found!r}, and this gradspec reads {SCHEMA}: {again}")
+    if record.get("kind") != kind:
+        raise RecordError(f"{where} is a record of kind {record.get('kind')!r}, expected {kind!r}: {again}")
+    try:
+        intact = record.get(CHECKSUM) == checksum(record)
+    except (UnicodeEncodeError, RecursionError, ValueError) as error:
+        raise RecordError(f"{where} holds what no record holds ({type(error).__name__}): {again}") from None
+    if not intact:
+        raise RecordError(f"{where} has been edited since it was measured (its checksum differs): {again}")
+    return dict(record)
+
+
+def read(path: Path, kind: str, *, again: str) -> dict[str, Any]:
+    """Return what a file holds, as `from_text` does.
+
+    Raises:
+        RecordError: it cannot be read either.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} cannot be read ({error})") from None
+    return from_text(text, kind, where=str(path), again=again)
+
+
+def write(text: str, path: Path) -> None:
+    """Write a file, all or nothing: a reader sees the old one or the new one, whoever else writes.
+
+    Raises:
+        OSError: the disk or the folder does not take it.
+        UnicodeEncodeError: it is not valid Unicode.
+    """
+    content = text.encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A new file of its own name: no other writer has it open, and no link of that name is followed.
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(partial).chmod(0o666 & ~umask)  # as any new file; a temporary one is private
+        Path(partial).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(partial).unlink()
+        raise
+
+
+@contextlib.contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Wait until nobody else is between reading and writing a record of this folder.
+
+    The lock is on the folder, so that no file is left behind; where a system has none, two writers do not merge.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = False) -> str:
+    """Return plain data as JSON, a list of scalars and each item of `rows` on one line: a difference can be read."""
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        shown = {key: _shown(item, "", inner, in_lines=key == rows) for key, item in value.items()}
+        lines = [f"{json.dumps(key, ensure_ascii=False)}: {text}" for key, text in shown.items()]
+        return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        lines = [json.dumps(item, ensure_ascii=False) if in_lines else _shown(item, "", inner) for item in value]
+        return "[" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def checksum(record: Mapping[str, Any]) -> str:
+    """Return the hash of all that a record holds; it says nothing of who measured."""
+    plain = json.dumps({k: v for k, v in record.items() if k != CHECKSUM}, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]

@@ -1,0 +1,174 @@
+"""What a measurement stands on: its roots, and the key that their definitions had."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gradspec._record._key import combined, hash_of
+from gradspec._record._modules import Modules, place_of
+from gradspec._record._reach import Closure, Reach
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a spec, a law or a whole measurement stands on."""
+
+    #: Where it is defined: `module:NAME`, `module`, or the path of a file in place of the module.
+    roots: tuple[str, ...]
+    #: What no definition says, such as the version of a published package.
+    facts: str = ""
+    #: The top-level names of others of which the provenance notes the version, where others count by it.
+    noted: tuple[str, ...] = ()
+    #: The hash of the definitions; empty: they are not known, and nothing can be said of it later.
+    key: str = ""
+    #: The same with docstrings, where their examples are run.
+    documented: str = ""
+
+    @classmethod
+    def of(
+        cls, reach: Reach, *roots: str, facts: str = "", noted: Iterable[str] = (), documented: bool = False
+    ) -> Source:
+        """Return the source of roots as their files are now."""
+        known = cls(roots=roots, facts=facts, noted=tuple(noted), documented="?" if documented else "")
+        return known.today(reach)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Source:
+        """Return the source that a record holds.
+
+        Raises:
+            TypeError: it holds something else.
+        """
+        roots = tuple(data["roots"])
+        texts = {name: data.get(name, "") for name in ("facts", "key", "documented")}
+        noted = tuple(data.get("noted", ()))
+        for value in (*roots, *noted, *texts.values()):
+            if not isinstance(value, str):
+                raise TypeError(f"{value!r} in a source is not text")
+        return cls(roots=roots, noted=noted, **texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, without what is empty."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def today(self, reach: Reach) -> Source:
+        """Return the source of the same roots as their files are now."""
+        try:
+            closure = reach.closure(self.roots)
+            key = combined(hash_of(closure, noted=self.noted), self.facts) if self.roots else ""
+            documented = ""
+            if self.documented:
+                closure = reach.closure(self.roots, examples=True)
+                documented = combined(hash_of(closure, examples=True, noted=self.noted), self.facts)
+        except (LookupError, SyntaxError, UnicodeDecodeError, OSError):
+            key = documented = ""
+        return replace(self, key=key, documented=documented)
+
+    def is_current(self, reach: Reach) -> bool:
+        """Whether the definitions are still those that were measured."""
+        return bool(self.key) and self == self.today(reach)
+
+    def closure(self, reach: Reach) -> Closure:
+        """Return what its roots stand on, as far as they are there."""
+        found = Closure()
+        for root in self.roots:
+            try:
+                closure = reach.closure([root])
+            except (LookupError, SyntaxError, UnicodeDecodeError, OSError):
+                continue
+            found.definitions |= closure.definitions
+            found.others |= closure.others
+            found.data |= closure.data
+            found.imported |= closure.imported
+        return found
+
+    def files(self, reach: Reach) -> list[Path]:
+        """Return the files that it stands on, as far as they are there."""
+        return self.closure(reach).files
+
+
+def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[str]]:
+    """Return the top-level packages that sources stand on, and the files beside these."""
+    tops: set[str] = set()
+    files: set[Path] = set()
+    for source in sources:
+        closure = source.closure(reach)
+        tops |= {other.partition(".")[0] for other in closure.others}
+        tops |= {d.module.name.partition(".")[0] for d in closure.definitions if not d.module.name.endswith(".py")}
+        files |= set(closure.files)
+    places = [place for top in tops if (place := place_of(top)) is not None]
+    beside = [f for f in files if not any(f.is_relative_to(place) or f == place.with_suffix(".py") for place in places)]
+    return sorted(tops - sys.stdlib_module_names), sorted(map(shown_path, beside))
+
+
+def reach_from(*folders: Path, ours: Iterable[str] = ()) -> Reach:
+    """Return what finds definitions: paths of files count from the working directory, or from one of `folders`.
+
+    A process that asks again gets the same one, for as long as no file that it has read has changed.
+    """
+    key = (folders, frozenset(ours), tuple(sys.path), str(Path.cwd()))
+    found = _reaches.get(key)
+    if found is None or not found.is_fresh():
+        found = _reaches[key] = Reach(Modules(ours=key[1], folders=folders))
+    return found
+
+
+_reaches: dict[tuple[tuple[Path, ...], frozenset[str], tuple[str, ...], str], Reach] = {}
+
+
+def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str, ...]:
+    """Return the roots of an object: where it is assigned, or else the whole modules that made it.
+
+    Args:
+        thing: a spec, a law.
+        modules: the import paths of the modules in which it may stand; those that it was made of.
+        path: where it stands, as the command line takes it, if that is known.
+    """
+    where, _, name = path.rpartition(":")
+    if where.endswith(".py"):
+        return (
+            (f"{shown_path(Path(where))}:{name}",)
+            if name and _has(_loaded(Path(where)), name, thing)
+            else (shown_path(Path(where)),)
+        )
+    if name and _has(sys.modules.get(where), name, thing):
+        return (f"{where}:{name}",)
+    found = []
+    for module in dict.fromkeys(modules):
+        root = _root_of_module(module)
+        for name, value in vars(sys.modules.get(module, object)).items() if root else ():
+            if value is thing:
+                return (f"{root}:{name}",)
+        found += [root] if root else []
+    return tuple(found)
+
+
+def _root_of_module(name: str) -> str:
+    """Return the name by which a module is found again; of one outside of packages, its file; "" if it has none."""
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    if file is None or not file.endswith(".py"):
+        return ""
+    found = Modules(ours=frozenset({name.partition(".")[0]})).find(name)
+    if "." in name and found is not None and found.file == Path(file).resolve():
+        return name
+    return shown_path(Path(file))
+
+
+def _has(module: object, name: str, thing: object) -> bool:
+    return module is not None and getattr(module, name, None) is thing
+
+
+def _loaded(file: Path) -> object:
+    path = str(file.resolve())
+    return next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == path), None)
+
+
+def shown_path(file: Path) -> str:
+    """Return a path as a record holds it: from the working directory, where it lies below it."""
+    file, here = file.resolve(), Path.cwd()
+    return file.relative_to(here).as_posix() if file.is_relative_to(here) else file.as_posix()

@@ -1,0 +1,103 @@
+"""The record of a run on disk: what of it still stands, and how the new one is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec._record import RecordError, is_unchanged, only_writer, same_environment
+from gradspec._record._provenance import environment
+from gradspec.cli._shared import Unusable, save
+from gradspec.report import Report, read_record
+
+if TYPE_CHECKING:
+    from gradspec.profile import Profile
+
+#: How a record begins: what begins otherwise is somebody's file, and is not replaced.
+_BEGINNING = ("{", '"schema"')
+
+
+class Kept:
+    """The record at a path, if there is one and it can be read.
+
+    Args:
+        path: where the record is, or will be; None: there is none.
+        fresh: measure all anew, whatever the record holds.
+        partly: a part of the specs is run: what the record holds beside it stays.
+
+    Raises:
+        Unusable: the file at the path is no record.
+    """
+
+    def __init__(self, path: Path | None, *, fresh: bool, partly: bool = False) -> None:
+        self._path, self._partly, self._fresh = path, partly, fresh
+        self._began = time.monotonic()
+        self.report = None if fresh else self._read()
+
+    @property
+    def has_path(self) -> bool:
+        """Whether a record is to be written."""
+        return self._path is not None
+
+    def unchanged(self, request: Mapping[str, Any], profile: Profile) -> Report | None:
+        """Return the record if it answers a request, and nothing has changed since, without importing torch."""
+        known = self.report
+        if known is None or profile.device != "cpu" or not same_environment(known.provenance, environment()):
+            return None
+        if any("seconds" in verdict.finding.details for verdict in known.verdicts):
+            return None
+        return known if is_unchanged(known.request, request) else None
+
+    def write(self, report: Report) -> None:
+        """Write a report, with what stays of the record; nothing where there is no path."""
+        if self._path is None:
+            return
+        from gradspec._reuse import merged
+
+        with only_writer(self._path):
+            there = self._read(quiet=True) if self._partly and not self._fresh else None
+            save((merged(there, report) if there else report).to_json(), self._path, option="--record")
+
+    def keep(self, report: Report, asked: int) -> None:
+        """Write what an interrupted run has measured."""
+        if self._path is not None and report.verdicts:
+            self.write(report)
+            click.echo(f"{len(report.verdicts):,} of {asked:,} cells are kept in {self._path}", err=True)
+
+    def said(self, report: Report) -> None:
+        """Say on stderr what was measured, and what still stood."""
+        if self._path is not None:
+            every, reused = len(report.verdicts), report.reused
+            took = f"{every - reused:,} measured in {time.monotonic() - self._began:.0f} s"
+            click.echo(f"{reused:,} of {every:,} cells are current; {took}", err=True)
+
+    def _read(self, *, quiet: bool = False) -> Report | None:
+        path = self._path
+        if path is None or not path.exists():
+            return None
+        try:
+            return read_record(path)
+        except RecordError as error:
+            if not quiet:
+                self._refuse_a_stranger(path)
+                click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+        return None
+
+    def _refuse_a_stranger(self, path: Path) -> None:
+        try:
+            beginning = path.read_bytes()[:200].decode(errors="replace").strip()
+        except OSError:
+            return  # what cannot be read is refused where it is written
+        if beginning and not (beginning.startswith(_BEGINNING[0]) and _BEGINNING[1] in beginning):
+            raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
+
+
+def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:
+    """Return what a command was asked for, as a record notes it."""
+    facts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(profile).items()}
+    return {**asked, "seed": seed, "profile": facts}

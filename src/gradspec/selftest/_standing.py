@@ -1,0 +1,106 @@
+"""What of an earlier kill matrix still stands: by the subject, by its laws, and by what ran them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+from gradspec._plan import with_required
+from gradspec._record import Source, reach_from, reusable, root_of
+from gradspec._sources import harness
+from gradspec.functions import FUNCTIONS
+from gradspec.kind import KINDS
+from gradspec.law import Law
+from gradspec.laws import LAWS
+from gradspec.selftest import specimens
+from gradspec.selftest._record import Matrix, Subject
+
+#: The source of every specimen.
+SPECIMENS = "specimens"
+#: What decides which subjects there are, and how each is judged.
+_HOW = {
+    "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:autopsy"),
+    "judging": ("gradspec.selftest._run:_Run", "gradspec.selftest._run:subject_of"),
+    "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:first_case"),
+    "laws": ("gradspec.laws:LAWS",),
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Which rows of an earlier matrix can be kept, and which laws must be asked again for the others."""
+
+    rows: Mapping[str, Subject]
+    #: The names of the sources that have changed, or are new.
+    changed: frozenset[str]
+    every_law: Sequence[Law]
+
+    @classmethod
+    def of(
+        cls, known: Matrix | None, today: Mapping[str, Source], provenance: Mapping[str, Any], laws: Sequence[Law]
+    ) -> Standing:
+        """Compare an earlier matrix with today's sources."""
+        if known is None or not reusable(known.provenance, provenance):
+            return cls({}, frozenset(today), laws)
+        changed = frozenset(
+            name for name, source in today.items() if not source.key or known.sources.get(name) != source
+        )
+        return cls({subject.name: subject for subject in known.subjects}, changed, laws)
+
+    def moved(self, source: str) -> bool:
+        """Whether a source has changed."""
+        return source in self.changed
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """The laws that must be asked again: they have changed, or one that they require has."""
+        return frozenset(
+            law.name
+            for law in self.every_law
+            if any(self.moved(f"law {needed.name}") for needed in with_required([law], self.every_law))
+        )
+
+    def of_laws(self, name: str, source: str) -> tuple[Subject | None, frozenset[str]]:
+        """Return what is known of a subject and the laws that it must be held to again; None: to all of them."""
+        known = self.rows.get(name)
+        if known is None or known.crash or known.source != source or self._all_moved(known.sort, source):
+            return None, frozenset()
+        gone = frozenset(known.killed_by) - {law.name for law in self.every_law}
+        return known, self.laws | gone
+
+    def is_current(self, name: str, *, stock: bool = False) -> bool:
+        """Whether nothing is to be measured of a subject."""
+        known = self.rows.get(name)
+        if known is None or self.laws or self._all_moved(known.sort, known.source):
+            return False
+        if set(known.killed_by) - {law.name for law in self.every_law}:
+            return False
+        return known.sort == "mutant" or known.group != "function" or not stock or self._knows_stock(known)
+
+    def _knows_stock(self, known: Subject) -> bool:
+        return bool(known.stock) and not self.moved("stock")
+
+    def _all_moved(self, sort: str, source: str) -> bool:
+        how = ["judging", *(name for name in self.changed if name.startswith("harness ")), source]
+        return any(map(self.moved, [*how, "mutations"] if sort == "mutant" else how))
+
+
+def sources() -> dict[str, Source]:
+    """Return what a self-test stands on."""
+    reach = reach_from()
+    found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
+    found |= harness([kind.name for kind in KINDS], reach)
+    found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
+    # All of them at once: one is often a variant of another, entered from a third module.
+    found[SPECIMENS] = Source.of(reach, *_modules_of(specimens), documented=True)
+    for spec in FUNCTIONS:
+        found[f"function {spec.name}"] = Source.of(reach, *root_of(spec, spec.modules), documented=True)
+    return found
+
+
+def _modules_of(package: ModuleType) -> list[str]:
+    """Return the import paths of a package and of the modules in it."""
+    return [package.__name__, *(f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__))]

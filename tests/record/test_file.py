@@ -1,0 +1,136 @@
+"""Records on disk: written as a whole whoever else writes, and read only if they are as they were written."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradspec._record import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
+from gradspec._record._file import checksum
+
+CONTENT = {"name": "loops", "numbers": {"ms": 25.5, "seen": [1, 2, 3]}, "rows": [{"a": 1}, {"b": "[ 1, 2 ]"}]}
+
+
+def text(**changes: Any) -> str:
+    return to_text("experiment", CONTENT | changes)
+
+
+def resealed(**changes: Any) -> str:
+    record = json.loads(text()) | changes
+    return json.dumps(record | {"checksum": checksum(record)})
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    found = from_text(text(), "experiment", where="x.json", again="again")
+    assert {key: found[key] for key in CONTENT} == CONTENT
+    assert (found["schema"], found["kind"]) == (SCHEMA, "experiment")
+
+
+def test_a_list_of_numbers_and_each_row_stand_on_one_line() -> None:
+    assert '"seen": [1, 2, 3]' in text()
+    assert '  {"b": "[ 1, 2 ]"}' in to_text("experiment", CONTENT, rows="rows").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        pytest.param(text()[:60], "is not JSON", id="cut off"),
+        pytest.param("[" * 90_000, "is not JSON", id="deep"),
+        pytest.param('{"a":' * 900 + "1" + "}" * 900, "schema version None", id="900 levels"),
+        pytest.param("[]", "schema version None", id="a list"),
+        pytest.param(text().replace(f'"schema": {SCHEMA}', '"schema": 99'), "schema version 99", id="schema"),
+        pytest.param(text().replace(f'"schema": {SCHEMA}', '"schema": true'), "schema version True", id="a boolean"),
+        pytest.param(text().replace('"experiment"', '"seeds"'), "kind 'seeds', expected 'experiment'", id="kind"),
+        pytest.param(text().replace("25.5", "2.5"), "has been edited", id="a number"),
+        pytest.param(text().replace('"checksum"', '"sum"'), "has been edited", id="no checksum"),
+        pytest.param(text().replace("loops", "\\ud800"), "holds what no record holds", id="a lone surrogate"),
+    ],
+)
+def test_what_is_not_as_it_was_written_is_refused_in_one_line(broken: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message) as caught:
+        from_text(broken, "experiment", where="x.json", again="make it again")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("x.json")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe")
+    for name in ("x.json", "none.json"):
+        with pytest.raises(RecordError, match="cannot be read"):
+            read(tmp_path / name, "experiment", again="again")
+
+
+def test_a_link_at_the_path_or_at_a_guessed_name_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    for name in ("record.json", "record.json.partial", ".record.json.partial"):
+        (tmp_path / name).symlink_to(tmp_path / "mine")
+    write("new", tmp_path / "record.json")
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert (tmp_path / "record.json").read_text() == "new"
+    assert not (tmp_path / "record.json").is_symlink()
+
+
+def test_a_write_that_fails_leaves_the_old_record_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    write("old", path)
+    with pytest.raises(UnicodeEncodeError):
+        write("\ud800", path)
+    with pytest.raises(OSError, match=r"."):
+        write("new", path / "below")
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+
+
+def test_a_record_can_be_read_by_whom_any_new_file_can(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    write("x", tmp_path / "record.json")
+    assert (tmp_path / "record.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def _write_often(path: Path, mark: str) -> None:
+    for _ in range(60):
+        write(mark * 200_000, path)
+    os._exit(0)
+
+
+def _count_up(path: Path) -> None:
+    for _ in range(50):
+        with only_writer(path):
+            write(str(int(path.read_text()) + 1), path)
+    os._exit(0)
+
+
+def in_two_processes(target: Any, *args: tuple[Any, ...]) -> list[Any]:
+    fork = multiprocessing.get_context("fork")
+    found = [fork.Process(target=target, args=given) for given in args]
+    for process in found:
+        process.start()
+    return found
+
+
+def test_two_writers_never_tear_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    write("a" * 200_000, path)
+    writers = in_two_processes(_write_often, (path, "a"), (path, "b"))
+    while any(process.is_alive() for process in writers):
+        assert len(set(path.read_text())) == 1
+    assert [process.exitcode for process in writers] == [0, 0]
+    assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+
+
+def test_two_that_read_and_write_take_turns(tmp_path: Path) -> None:
+    path = tmp_path / "count"
+    write("0", path)
+    for process in in_two_processes(_count_up, (path,), (path,)):
+        process.join()
+    assert path.read_text() == "100"
+    assert [file.name for file in tmp_path.iterdir()] == ["count"]
+
+
+def test_a_resealed_record_of_another_form_is_json_all_the_same() -> None:
+    assert from_text(resealed(numbers=5), "experiment", where="x", again="")["numbers"] == 5

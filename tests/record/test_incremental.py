@@ -1,0 +1,238 @@
+"""A run with a record measures what has changed, and nothing else; what it reports is what a fresh one would."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from gradspec._reuse import current, merged
+from gradspec._verify import verify
+from gradspec.laws import LAWS
+from gradspec.profile import load_profile
+from gradspec.report import Report
+
+LAW = {law.name: law for law in LAWS}
+FEW = [LAW[name] for name in ("primal", "vjp", "adjoint", "examples", "wrong_call", "inputs_untouched")]
+SPECS = '''
+import torch
+from gradspec import Case, FunctionSpec
+from gradspec.spec import Misuse
+
+
+class Twice(torch.autograd.Function):
+    """Return twice x.
+
+    >>> Twice.apply(torch.ones(1)).tolist()
+    [2.0]
+    """
+
+    @staticmethod
+    def forward(x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def cases(make):
+    yield Case(name="row", args=(make(3),))
+    yield Case(name="matrix", args=(make(2, 3),))
+
+
+def double(x):
+    return 2 * x
+
+
+def same(x):
+    return x * 1.0
+
+
+TWICE = FunctionSpec(
+    name="twice",
+    function=Twice.apply,
+    primal=double,
+    surrogate=double,
+    wrt=("x",),
+    cases=cases,
+    documents=(Twice,),
+    summary="Doubles.",
+)
+SAME = FunctionSpec(name="same", function=same, primal=same, surrogate=same, wrt=("x",), cases=cases)
+'''
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
+    """Write the module of specs, with edits, and import it anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "incremental").mkdir()
+    (tmp_path / "incremental" / "__init__.py").touch()
+
+    def loaded(*edits: tuple[str, str]) -> ModuleType:
+        text = SPECS
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "incremental" / "specs.py").write_text(text)
+        for name in [name for name in sys.modules if name.startswith("incremental")]:
+            del sys.modules[name]
+        sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+        try:
+            return import_module("incremental.specs")
+        finally:
+            sys.dont_write_bytecode = before
+
+    yield loaded
+    for name in [name for name in sys.modules if name.startswith("incremental")]:
+        del sys.modules[name]
+
+
+def run(module: ModuleType, known: Report | None = None, **how: Any) -> Report:
+    return verify([module.TWICE, module.SAME], FEW, known=known, jobs=1, **how)
+
+
+def measured_by(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    from gradspec._session import Session
+
+    asked: list[tuple[str, str, str]] = []
+    verdict = Session._verdict
+    monkeypatch.setattr(Session, "_verdict", lambda self, c, prior: asked.append(c.cell) or verdict(self, c, prior))
+    return asked
+
+
+def plain(report: Report) -> Any:
+    """Return what two equal reports share: not when they were made."""
+    data = json.loads(report.to_json())
+    del data["checksum"]
+    data["provenance"] = {k: v for k, v in data["provenance"].items() if k not in ("date", "commit", "reused from")}
+    return data
+
+
+def test_nothing_is_measured_where_nothing_has_changed(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = run(load())
+    before = replace(before, provenance={**before.provenance, "date": "2026-01-02 03:04 UTC"})
+    asked = measured_by(monkeypatch)
+    after = run(load(), known=before)
+    assert asked == []
+    assert after.reused == len(after.verdicts) > 10
+    assert plain(after) == plain(before)
+    assert after.provenance["date"] == before.provenance["date"], "nothing was measured today"
+
+
+@pytest.mark.parametrize(
+    ("edit", "specs", "laws"),
+    [
+        pytest.param(("return 2 * grad", "return 3 * grad"), {"twice"}, None, id="a backward"),
+        pytest.param(("Doubles.", "Doubles it."), set(), set(), id="prose"),
+        pytest.param(("Return twice x.", "Return it twice."), {"twice"}, {"examples"}, id="a docstring"),
+        pytest.param(("make(2, 3)", "make(2, 4)"), {"twice", "same"}, None, id="a case"),
+        pytest.param(("return x * 1.0", "return x + 0.0"), {"same"}, None, id="another function"),
+    ],
+)
+def test_an_edit_measures_the_cells_that_it_can_change(
+    load: Callable[..., ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    edit: tuple[str, str],
+    specs: set[str],
+    laws: set[str] | None,
+) -> None:
+    before = run(load())
+    before = replace(before, provenance={**before.provenance, "date": "2026-01-02 03:04 UTC"})
+    asked, module = measured_by(monkeypatch), load(edit)
+    after = run(module, known=before)
+    oldest = after.provenance.get("reused from", after.provenance["date"])
+    assert (oldest == before.provenance["date"]) is (after.reused > 0)
+    assert {spec for spec, _, _ in asked} == specs
+    assert laws is None or {law for _, law, _ in asked} == laws
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(Path(str(module.__file__)).parents[1])
+    assert plain(after) == plain(run(module)), "a fresh run says the same"
+
+
+def test_a_law_that_changes_is_asked_again_with_those_that_require_it(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = run(load())
+    old = replace(before.sources["law vjp"], key="another")
+    asked = measured_by(monkeypatch)
+    run(load(), known=replace(before, sources={**before.sources, "law vjp": old}))
+    requiring = {law.name for law in FEW if "vjp" in law.requires}
+    assert {law for _, law, _ in asked} == {"vjp"} | requiring
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"seed": 1}, id="seed"),
+        pytest.param({"profile": replace(load_profile("quick"), directions=3)}, id="profile"),
+    ],
+)
+def test_another_seed_or_a_harder_profile_measures_all(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    before, asked = run(load()), measured_by(monkeypatch)
+    assert len(run(load(), known=before, **change).verdicts) == len(asked)
+
+
+@pytest.mark.parametrize("name", ["torch", "python", "device", "platform"])
+def test_another_environment_measures_all(load: Callable[..., ModuleType], name: str) -> None:
+    before = run(load())
+    elsewhere = replace(before, provenance={**before.provenance, name: "another"})
+    assert run(load(), known=elsewhere).reused == 0
+
+
+def test_what_did_not_answer_in_time_is_asked_again(load: Callable[..., ModuleType]) -> None:
+    before = run(load())
+    late = replace(before.verdicts[0], finding=replace(before.verdicts[0].finding, details={"seconds": 60.0}))
+    after = run(load(), known=replace(before, verdicts=(late, *before.verdicts[1:])))
+    assert after.reused == len(after.verdicts) - 1
+
+
+def test_a_part_of_a_run_leaves_the_rest_of_a_record_as_it_is(load: Callable[..., ModuleType]) -> None:
+    module = load()
+    whole = run(module)
+    part = verify([module.TWICE], [LAW["adjoint"]], jobs=1)
+    assert plain(merged(whole, part)) == plain(whole)
+
+
+def test_a_part_of_a_run_drops_what_is_stale_beside_it(load: Callable[..., ModuleType]) -> None:
+    whole = run(load())
+    module = load(("return 2 * grad", "return 2.0 * grad"))
+    both = merged(whole, verify([module.TWICE], [LAW["vjp"]], jobs=1))
+    assert {v.law for v in both.of(spec="twice")} == {"vjp"}
+    assert len(both.of(spec="same")) == len(whole.of(spec="same"))
+
+
+def test_a_required_law_is_asked_with_the_law_that_requires_it(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = measured_by(monkeypatch)
+    report = verify([load().TWICE], [LAW["adjoint"]], jobs=1)
+    assert {v.law for v in report.verdicts} == {"adjoint"}
+    assert {law for _, law, _ in asked} == {"adjoint", *LAW["adjoint"].requires}
+
+
+def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(load: Callable[..., ModuleType]) -> None:
+    module = load()
+    for function in (module.double, module.cases):
+        function.__module__ = "__main__"
+    typed = replace(module.SAME, primal=module.double, cases=module.cases, name="typed")
+    before = verify([typed], FEW[:1], jobs=1)
+    assert before.sources["spec typed"].key == ""
+    assert current(before, before, []) == {}
+    assert verify([typed], FEW[:1], jobs=1, known=before).reused == 0

@@ -1,0 +1,294 @@
+"""The key of a root: what can change a finding moves it, what cannot does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradspec._record import Reach, Source, reach_from
+
+FILES = {
+    "__init__.py": "from keyed.shapes import area\n",
+    "shapes.py": '''"""Shapes."""
+from __future__ import annotations
+
+import functools
+from keyed import helpers
+from keyed.helpers import double as twice
+from keyed.marks import mark
+
+LIMIT = 3
+TABLE = {}
+UNUSED = 7
+
+
+@mark
+def area(x: helpers.Number) -> helpers.Number:
+    """Return the area.
+
+    >>> shout("2")
+    '2!'
+    """
+    if x > LIMIT:
+        raise ValueError(f"{x} is larger than {LIMIT}")
+    return twice(x) * Circle(x).round
+
+
+def shout(text):
+    return text + "!"
+
+
+class Circle:
+    pi = 3.14
+
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def round(self):
+        return self.pi * self.x
+
+    def never(self):
+        return 0
+
+
+def listed(name):
+    return TABLE[name]
+
+
+def enter(name):
+    def into(function):
+        TABLE[name] = function
+        return function
+
+    return into
+
+
+@enter("square")
+def square(x):
+    return x * x
+
+
+def chosen(name):
+    return getattr(helpers, name)(1)
+
+
+def hidden(double):
+    LIMIT = double
+    return LIMIT
+
+
+quick = lambda x: x + 1
+
+
+def outer():
+    import keyed.late as late
+
+    return late.now()
+''',
+    "helpers.py": "Number = float\n\n\ndef double(x):\n    return 2 * x\n\n\ndef triple(x):\n    return 3 * x\n",
+    "marks.py": "def mark(function):\n    return function\n",
+    "late.py": "def now():\n    return 1\n\n\ndef then():\n    return 2\n",
+    "patched.py": "from keyed import helpers\n\nVALUE = 1\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "keyed"
+    root.mkdir()
+    for name, text in FILES.items():
+        (root / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    return root
+
+
+@pytest.fixture
+def moves(package: Path) -> Callable[..., bool]:
+    """Edit a file, and return whether the key of a root has moved."""
+
+    def moved(root: str, file: str, old: str, new: str, *, documented: bool = False) -> bool:
+        def key() -> str:
+            source = Source.of(reach_from(), f"keyed.shapes:{root}", documented=True)
+            return source.documented if documented else source.key
+
+        before, text = key(), (package / file).read_text()
+        assert before
+        assert old in text
+        (package / file).write_text(text.replace(old, new))
+        return key() != before
+
+    return moved
+
+
+@pytest.mark.parametrize(
+    ("root", "file", "old", "new"),
+    [
+        pytest.param("area", "shapes.py", "x > LIMIT", "x >= LIMIT", id="its own body"),
+        pytest.param("area", "shapes.py", "is larger than", "exceeds", id="a message"),
+        pytest.param("area", "shapes.py", "LIMIT = 3", "LIMIT = 4", id="a constant of the module"),
+        pytest.param("area", "helpers.py", "2 * x", "4 * x", id="a helper under another name"),
+        pytest.param("area", "helpers.py", "Number = float", "Number = int", id="an annotation"),
+        pytest.param("area", "marks.py", "return function", "return print", id="a decorator"),
+        pytest.param("area", "shapes.py", "return 0", "return 1", id="any method of a class"),
+        pytest.param("area", "shapes.py", "pi = 3.14", "pi = 3.1", id="an attribute of a class"),
+        pytest.param("listed", "shapes.py", "x * x", "x * x * x", id="what is entered in a registry"),
+        pytest.param("chosen", "helpers.py", "3 * x", "5 * x", id="any function of a module that getattr asks"),
+        pytest.param("quick", "shapes.py", "x + 1", "x + 2", id="a lambda"),
+        pytest.param("outer", "late.py", "return 1", "return 3", id="an import within a function"),
+        pytest.param("area", "helpers.py", "def double", "X = double = 1\ndef double", id="another definition of it"),
+        pytest.param("area", "shapes.py", "UNUSED = 7", "LIMIT += 1", id="an assignment that adds"),
+        pytest.param("area", "shapes.py", "UNUSED = 7", "helpers.double = print", id="a patch when it is imported"),
+        pytest.param("area", "shapes.py", "UNUSED = 7", "print(Circle)", id="a call when it is imported"),
+        pytest.param("area", "shapes.py", "import double as twice", "import triple as twice", id="another helper"),
+    ],
+)
+def test_what_can_change_a_finding_moves_the_key(
+    moves: Callable[..., bool], root: str, file: str, old: str, new: str
+) -> None:
+    assert moves(root, file, old, new)
+
+
+@pytest.mark.parametrize(
+    ("root", "file", "old", "new"),
+    [
+        pytest.param("area", "shapes.py", "    return twice", "    # why\n    return (twice)", id="comments, layout"),
+        pytest.param("area", "shapes.py", "Return the area.", "Return an area.", id="a docstring"),
+        pytest.param("area", "shapes.py", "UNUSED = 7", "UNUSED = 8", id="what it does not mention"),
+        pytest.param("area", "helpers.py", "3 * x", "5 * x", id="a neighbour of its helper"),
+        pytest.param("area", "shapes.py", "x * x\n", "x\n", id="what a registry that it does not read holds"),
+        pytest.param("hidden", "helpers.py", "2 * x", "4 * x", id="a name that an argument hides"),
+        pytest.param("hidden", "shapes.py", "LIMIT = 3", "LIMIT = 4", id="a name that a variable hides"),
+        pytest.param("outer", "late.py", "return 2", "return 3", id="a neighbour in a module of its own"),
+        pytest.param("shout", "shapes.py", "UNUSED = 7", "Circle.pi = 3", id="a patch of what it does not mention"),
+    ],
+)
+def test_what_cannot_does_not(moves: Callable[..., bool], root: str, file: str, old: str, new: str) -> None:
+    assert not moves(root, file, old, new)
+
+
+def test_words_and_the_code_of_examples_count_where_examples_are_run(moves: Callable[..., bool]) -> None:
+    assert moves("area", "shapes.py", "Return the area.", "Return an area.", documented=True)
+    assert not moves("area", "shapes.py", 'text + "!"', 'text + "?"')
+    assert moves("area", "shapes.py", 'text + "?"', 'text + "."', documented=True)
+
+
+def test_a_definition_that_moves_to_another_module_keeps_its_key(package: Path) -> None:
+    before = Source.of(reach_from(), "keyed.shapes:area").key
+    (package / "elsewhere.py").write_text((package / "helpers.py").read_text())
+    (package / "helpers.py").write_text("from keyed.elsewhere import *\n")
+    assert Source.of(reach_from(), "keyed.shapes:area").key == before
+    assert Source.of(reach_from(), "keyed:area").key == before, "the name by which it is passed on"
+
+
+def test_two_definitions_that_change_places_move_the_key(package: Path) -> None:
+    text = "from keyed.helpers import double, triple\n\n\ndef both(x):\n    return double(x) - triple(x)\n"
+    (package / "both.py").write_text(text)
+    before = Source.of(reach_from(), "keyed.both:both").key
+    (package / "both.py").write_text(text.replace("double, triple", "double as triple, triple as double"))
+    assert Source.of(reach_from(), "keyed.both:both").key != before
+
+
+def test_a_root_that_is_gone_or_no_python_is_of_no_source(package: Path) -> None:
+    source = Source.of(reach_from(), "keyed.shapes:area")
+    assert source.is_current(reach_from())
+    assert Source.of(reach_from(), "keyed.shapes:nothing").key == ""
+    assert Source.of(reach_from(), "no_such_package.module").key == ""
+    (package / "marks.py").write_text("def mark(:\n")
+    assert not source.is_current(reach_from())
+    assert not Source.of(reach_from(), "keyed.shapes:area").is_current(reach_from()), "two that are unknown differ"
+
+
+def test_data_beside_a_module_that_looks_for_files_counts(package: Path) -> None:
+    (package / "reads.py").write_text("from pathlib import Path\n\nTABLE = Path(__file__).with_name('table.csv')\n")
+    (package / "table.csv").write_text("1,2\n")
+    before = Source.of(reach_from(), "keyed.reads:TABLE").key
+    (package / "table.csv").write_text("1,3\n")
+    assert Source.of(reach_from(), "keyed.reads:TABLE").key != before
+
+
+def test_a_version_of_another_package_counts_unless_the_provenance_notes_it(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "uses.py").write_text("import pytest\n\nFAIL = pytest.fail\n")
+    monkeypatch.setattr("gradspec._record._key.version_of", lambda top: f"{top} 1")
+    counted, noted = (Source.of(reach_from(), "keyed.uses:FAIL", noted=noted) for noted in ((), ("pytest",)))
+    monkeypatch.setattr("gradspec._record._key.version_of", lambda top: f"{top} 2")
+    assert not counted.is_current(reach_from())
+    assert noted.is_current(reach_from())
+
+
+OPERATORS = """\
+import torch
+
+
+@torch.library.custom_op("keyed::scale", mutates_args=())
+def scale(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@scale.register_fake
+def _(x):
+    return x.clone()
+
+
+def by_name(x):
+    return torch.ops.keyed.scale(x)
+
+
+def by_hand(x):
+    return scale(x)
+
+
+def neither(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(("root", "moved"), [("by_name", True), ("by_hand", True), ("neither", False)])
+@pytest.mark.parametrize("edit", [("2 * x", "3 * x"), ("x.clone()", "x")], ids=["kernel", "fake"])
+def test_an_operator_counts_where_it_is_called(package: Path, root: str, moved: bool, edit: tuple[str, str]) -> None:
+    (package / "operators.py").write_text(OPERATORS)
+    before = Source.of(reach_from(), f"keyed.operators:{root}").key
+    (package / "operators.py").write_text(OPERATORS.replace(*edit))
+    assert (Source.of(reach_from(), f"keyed.operators:{root}").key != before) is moved
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("GRAD_FACTOR", "gradspec.functions._gradient_scaling_promise", "cases"), id="cases"),
+        pytest.param(("GRAD_FACTOR", "gradspec.functions._gradient_scaling", "apply_scaling"), id="function"),
+        pytest.param(("SHAKE_SHAKE", "gradspec.functions._shake_shake_noise", None), id="noise"),
+        pytest.param(("LINEAR_AVERAGE_OP", "gradspec.functions._linear_average_bank", "move_rows"), id="bank"),
+    ],
+)
+def test_a_spec_of_ours_reaches_what_it_stands_on(names: tuple[str, str, str | None]) -> None:
+    spec, module, name = names
+    closure = reach_from().closure([f"gradspec.functions:{spec}"])
+    found = {(d.module.name, bound) for d in closure.definitions for bound in d.binds}
+    assert any(home == module and name in (None, bound) for home, bound in found)
+
+
+def test_functions_of_ours_do_not_reach_one_another(reach: Reach) -> None:
+    homes = {d.module.name for d in reach.closure(["gradspec.functions:GRAD_FACTOR"]).definitions}
+    assert not [home for home in homes if "shake" in home or "linear" in home or ".laws" in home or ".text" in home]
+
+
+def test_a_law_stands_on_few_definitions_and_on_no_other_law(reach: Reach) -> None:
+    from gradspec.laws import LAWS
+
+    modules = {law.name: law.check.__module__ for law in LAWS}
+    for law in LAWS:
+        name = next(key for key, value in vars(__import__(modules[law.name], fromlist=["_"])).items() if value is law)
+        found = reach.closure([f"{modules[law.name]}:{name}"]).definitions
+        assert not [d for d in found if "Law" in d.hash or d.binds & {"LAWS"}], law.name
+        if "text" not in law.kinds:
+            assert len(found) < 150, law.name
+
+
+@pytest.fixture(scope="module")
+def reach() -> Reach:
+    return reach_from()

@@ -1,0 +1,219 @@
+"""The committed records: which of them are of an older source, and their renewal.
+
+`python tools/records.py --check` lists what is stale, from files: it needs neither torch nor an installed gradspec.
+`nox -s records` renews what is stale and must be current; `nox -s records -- NAME` renews one by its name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))  # `--check` runs where gradspec is not installed
+
+from gradspec._record import RecordError, Source, reach_from, read, stale_names  # noqa: E402 - after the line above
+
+RECORDS = Path("docs/records")
+PEERS = Path("build/peers/site-packages")
+AUDITS = Path("build/audits/site-packages")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """Records that one command makes."""
+
+    name: str
+    #: A pattern below `docs/records`.
+    files: str
+    kind: str
+    #: The command that renews them, without the Python before it; what is current stays.
+    command: tuple[str, ...]
+    #: Whether pages and tests hold them to be true of today's source; others may be older, and their pages say so.
+    must_be_current: bool = True
+
+
+RECORDED = (
+    Recorded(
+        name="peers",
+        files="peers.json",
+        kind="report",
+        command=("tools/peers/record.py", "--site", str(PEERS), "--out", str(RECORDS / "peers.json")),
+    ),
+    Recorded(
+        name="kills",
+        files="kill_matrix.json",
+        kind="kill matrix",
+        command=("-m", "gradspec", "selftest", "--stock", "--record", str(RECORDS / "kill_matrix.json")),
+    ),
+    Recorded(
+        name="audits",
+        files="audits.json",
+        kind="audits",
+        command=("tools/audits/audit_record.py", "--site", str(AUDITS), "--out", str(RECORDS / "audits.json")),
+    ),
+    Recorded(
+        name="figures",
+        files="figures/*.json",
+        kind="experiment",
+        command=("tools/figures/figure_record.py", "--out", str(RECORDS / "figures")),
+    ),
+    Recorded(
+        name="seeds",
+        files="seeds.json",
+        kind="seeds",
+        command=("-m", "gradspec", "selftest", "--seeds", "100", "--record", str(RECORDS / "seeds.json")),
+        must_be_current=False,
+    ),
+    Recorded(name="benchmarks", files="benchmarks/*.json", kind="experiment", command=(), must_be_current=False),
+    Recorded(name="examples", files="examples/*.json", kind="experiment", command=(), must_be_current=False),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a record holds, and what of it is stale."""
+
+    recorded: Recorded
+    path: Path
+    #: The names of the sources that have changed.
+    stale: tuple[str, ...] = ()
+    #: How many measurements it holds, and how many of these stand on a source that has changed.
+    cells: int = 0
+    stale_cells: int = 0
+    date: str = ""
+    #: Why it cannot be read.
+    error: str = ""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is of today's source."""
+        return not (self.stale or self.error)
+
+
+def states(names: Sequence[str] = ()) -> Iterator[State]:
+    """Yield the state of each committed record; of all, unless some are named."""
+    reach = reach_from(ROOT)
+    for recorded in RECORDED:
+        if names and recorded.name not in names:
+            continue
+        paths = sorted((ROOT / RECORDS).glob(recorded.files))
+        if not paths:
+            yield State(recorded=recorded, path=ROOT / RECORDS / recorded.files, error="there is none")
+        for path in paths:
+            yield state(recorded, path, reach)
+
+
+def state(recorded: Recorded, path: Path, reach: Any) -> State:
+    """Return the state of one record."""
+    try:
+        record = read(path, recorded.kind, again=f"nox -s records -- {recorded.name}")
+        sources = {name: Source.from_dict(source) for name, source in record["sources"].items()}
+        if not sources:
+            raise ValueError("it names no source")
+        stale = tuple(stale_names(sources, {name: source.today(reach) for name, source in sources.items()}))
+        rows = list(cells(recorded.kind, record))
+    except RecordError as error:
+        return State(recorded=recorded, path=path, error=str(error))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return State(recorded=recorded, path=path, error=f"it is no record of {recorded.name} ({error})")
+    return State(
+        recorded=recorded,
+        path=path,
+        stale=stale,
+        cells=len(rows),
+        stale_cells=sum(not names.isdisjoint(stale) for names in rows),
+        date=str(record["provenance"].get("date", "an unknown date"))[:10],
+    )
+
+
+def cells(kind: str, record: Mapping[str, Any]) -> Iterator[set[str]]:
+    """Yield the names of the sources that each measurement of a record stands on."""
+    every = set(record["sources"])
+    if kind == "report":
+        for verdict in record["verdicts"]:
+            law, spec = record["laws"][verdict["law"]], verdict["spec"]
+            needed = {f"law {name}" for name in (verdict["law"], *law["requires"])}
+            examples = {f"examples of spec {spec}"} if law["over"] == "documents" else set()
+            yield {f"spec {spec}", f"harness {record['sheets'][spec]['kind']}", *needed, *examples}
+    elif kind == "kill matrix":
+        laws = {name for name in every if name.startswith(("law ", "harness "))} | {"judging"}
+        for subject in record["subjects"]:
+            yield laws | {subject["source"], "mutations" if subject["sort"] == "mutant" else "stock"}
+    elif kind == "audits":
+        for row in record["audits"]:
+            yield from ({f"law {law}", "audit", "harness function"} for law in row["verdicts"])
+    else:
+        yield every
+
+
+def check(found: Sequence[State]) -> int:
+    """Print what is stale; return how many of the records that must be current are not."""
+    wrong = 0
+    for one in found:
+        name, count = one.path.relative_to(ROOT), f"{one.cells:,} cell{'s' * (one.cells != 1)}"
+        if one.is_current:
+            print(f"{name}: {count}, current")
+            continue
+        wrong += one.recorded.must_be_current
+        if one.error:
+            said = one.error
+        else:
+            moved = ", ".join(one.stale[:3]) + (f" and {len(one.stale) - 3} more" if len(one.stale) > 3 else "")
+            said = f"{one.stale_cells:,} of {count} of an older source ({one.date}): {moved}"
+        allowed = "" if one.recorded.must_be_current else ", which it may be: its page says so"
+        print(f"{name}: {said}{allowed}")
+    return wrong
+
+
+def renew(recorded: Recorded) -> bool:
+    """Run the command that renews records; return whether it came to its end."""
+    began = time.monotonic()
+    # 1 says that a law is broken somewhere: of a published implementation that is what the record is for.
+    code = subprocess.run([sys.executable, *recorded.command], cwd=ROOT, check=False).returncode
+    print(f"{recorded.name}: {time.monotonic() - began:.0f} s", flush=True)
+    return code == 0
+
+
+def main() -> None:
+    """Check, or renew what is stale."""
+    known = [recorded.name for recorded in RECORDED if recorded.command]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(known)}")
+    parser.add_argument("--check", action="store_true", help="list what is stale, and measure nothing")
+    parser.add_argument(
+        "--stale", action="store_true", help="print the names of what would be renewed, and nothing else"
+    )
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(known):
+        parser.error(f"no records {sorted(unknown)[0]!r}: choose from {', '.join(known)}")
+    found = list(states(options.names))
+    wanted = [r for r in RECORDED if _wanted(r, found, options.names)]
+    if options.stale:
+        print(" ".join(recorded.name for recorded in wanted))
+        return
+    if options.check:
+        if wrong := check(found):
+            print(f"{wrong} of these must be current: renew what is stale with `nox -s records`")
+        sys.exit(1 if wrong else 0)
+    if not wanted:
+        print("nothing is stale")
+    failed = [recorded.name for recorded in wanted if not renew(recorded)]
+    left = check(list(states(options.names)))
+    sys.exit(1 if failed or left else 0)
+
+
+def _wanted(recorded: Recorded, found: Sequence[State], names: Sequence[str]) -> bool:
+    asked = recorded.name in names if names else recorded.must_be_current
+    mine = [state for state in found if state.recorded is recorded]
+    return bool(recorded.command) and asked and not all(state.is_current for state in mine)
+
+
+if __name__ == "__main__":
+    main()
