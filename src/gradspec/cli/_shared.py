@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
-import gc
 import os
 import signal
 import sys
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._importing import TargetError
+from gradspec._last_search import skip_last_search
 from gradspec._record import RecordError, write
 from gradspec.profile import ProfileError, available
 from gradspec.registry import LawError
@@ -47,8 +46,7 @@ class Commands(click.Group):
     """Commands that end soon, and of which an output that cannot be written is no traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        # At its end Python would search all that torch has made for cycles, for a second, just to give it back.
-        atexit.register(gc.freeze)
+        skip_last_search()
         try:
             return super().main(*args, **kwargs)
         except OSError as error:

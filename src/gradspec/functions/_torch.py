@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import torch
+import wrapt
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
@@ -19,8 +20,16 @@ def allow_in_graph(cls: C) -> C:
 
     Dynamo refuses to trace a Function that defines `jvp`, and drops the custom backward of one that does not when
     a compiled region calls `torch.func.grad`; a class that is allowed in the graph keeps both.
+
+    Importing Dynamo takes seconds, so this does not: a class that is made before Dynamo is imported is registered right
+    after the import, before anything is compiled.
     """
-    torch.compiler.allow_in_graph(cls)  # type: ignore[no-untyped-call]
+    # Not `dynamo.allow_in_graph`: if another thread is importing Dynamo, the module has no such attribute yet, and
+    # `torch.compiler` waits until it has.
+    wrapt.register_post_import_hook(
+        lambda dynamo: torch.compiler.allow_in_graph(cls),  # type: ignore[no-untyped-call]
+        "torch._dynamo",
+    )
     return cls
 
 

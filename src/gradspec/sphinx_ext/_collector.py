@@ -8,10 +8,11 @@ goes back to the system with the process.
 
 from __future__ import annotations
 
-import atexit
 import gc
 from functools import partial
 from typing import TYPE_CHECKING
+
+from gradspec._last_search import skip_last_search
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -27,7 +28,7 @@ def setup(app: Sphinx) -> None:
         return
     gc.set_threshold(*RARE)
     app.connect("build-finished", partial(_restore, before))
-    atexit.register(gc.freeze)
+    skip_last_search()
 
 
 def _restore(before: tuple[int, int, int], _app: Sphinx, _exception: Exception | None) -> None:

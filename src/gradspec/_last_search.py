@@ -1,0 +1,20 @@
+"""Python's last search for cycles of objects, which a process that ends can do without.
+
+At its end Python searches all that it has made, twice, just to give back what the system takes anyhow: over a second
+once torch is imported, two with its compiler. Frozen objects are not searched.
+"""
+
+import atexit
+import gc
+
+
+def skip_last_search() -> None:
+    """Let this process end without a search of the objects that it leaves, or with one if that keeps it quiet."""
+    atexit.register(_skip)
+
+
+def _skip() -> None:
+    # nanobind prints a list of what it made and outlives the last search; triton 3.9, which torch 2.15 brings, is made
+    # with it. The second search is enough for it, and `disable` skips the first one only.
+    made_with_nanobind = any(type(cls).__module__ == "nanobind" for cls in object.__subclasses__())
+    (gc.disable if made_with_nanobind else gc.freeze)()
