@@ -19,12 +19,11 @@ ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
 TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
-KILL_MATRIX = "docs/records/kill_matrix.json"
 #: The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
-#: The scripts of tests/benchmarks, each with its record in docs/records/benchmarks.
+#: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
     "linear_average_op",
@@ -34,6 +33,8 @@ BENCHMARKS = (
     "text_calls",
     "text_engine",
 )
+#: Where published packages are put, each kind in a folder of its own: what they need is not installed.
+PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits")}
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.
@@ -128,41 +129,32 @@ def sphinx(session: nox.Session, version: str) -> None:
 
 
 @nox.session(default=False)
+def records(session: nox.Session) -> None:
+    """Renew the committed records that are stale and must be current; `-- NAME` one, `-- --check` only lists them."""
+    if "--check" in session.posargs:  # from files alone, by the Python that runs nox
+        session.run(sys.executable, "tools/records.py", *session.posargs, external=True)
+        return
+    install(session)
+    stale = session.run(sys.executable, "tools/records.py", "--stale", *session.posargs, external=True, silent=True)
+    install_published(session, *(name for name in PUBLISHED if name in str(stale).split()))
+    session.run("python", "tools/records.py", *session.posargs)
+
+
+@nox.session(default=False)
+def resample(session: nox.Session) -> None:
+    """Measure a random 2 % of the current cells of the committed records again; `-- --percent 0.5` fewer."""
+    install(session)
+    install_published(session, "peers")
+    session.run("python", "tools/resample.py", *session.posargs)
+
+
+@nox.session(default=False)
 def peers(session: nox.Session) -> None:
-    """Hold the published implementations to our specs, write the record that the pages show, and compare networks."""
+    """Compare our networks with the published ones, number by number."""
     install(session, "test")
-    folder = BUILD / "peers" / "site-packages"
-    session.install("--no-deps", "--upgrade", "--target", str(folder), *PEERS)
-    session.run("python", "tests/peers/record.py", "--site", str(folder), "--out", "docs/records/peers.json")
-    at_hand = {"GRADSPEC_PEERS": str(folder.resolve())}
+    install_published(session, "peers")
+    at_hand = {"GRADSPEC_PEERS": str(PUBLISHED["peers"].resolve())}
     session.run("pytest", "tests/nn", "tests/benchmarks/test_shake_shake.py", env=at_hand)
-
-
-@nox.session(default=False)
-def selftest(session: nox.Session) -> None:
-    """Hold the laws to every specimen and every mutant, and write the record of the kill matrix."""
-    install(session)
-    session.run("gradspec", "selftest", "--stock", "--record", KILL_MATRIX, *session.posargs)
-
-
-@nox.session(default=False)
-def seeds(session: nox.Session) -> None:
-    """Hold the sound functions to every law under 100 seeds, and write into the record what came of it."""
-    install(session)
-    session.run("gradspec", "selftest", "--seeds", "100", "--record", KILL_MATRIX, *session.posargs)
-
-
-@nox.session(default=False)
-def audits(session: nox.Session) -> None:
-    """Audit published functions that have no spec, and write the record that a how-to shows."""
-    install(session)
-    folder = BUILD / "audits" / "site-packages"
-    sys.path.insert(0, "tests/audits")
-    from audit_table import AUDITED
-
-    packages = sorted({f"{audited.package}=={audited.version}" for audited in AUDITED})
-    session.install("--no-deps", "--upgrade", "--target", str(folder), *packages)
-    session.run("python", "tests/audits/audit_record.py", "--site", str(folder), "--out", "docs/records/audits.json")
 
 
 @nox.session(default=False)
@@ -173,21 +165,14 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-def figures(session: nox.Session) -> None:
-    """Measure the outputs, gradients and Taylor remainders of the functions, and write the records of their figures."""
-    install(session)
-    session.run("python", "tests/figures/figure_record.py", "--out", "docs/records/figures")
-
-
-@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
-    folder = BUILD / "peers" / "site-packages"
-    session.install("--no-deps", "--upgrade", "--target", str(folder), *PEERS)
+    install_published(session, "peers")
+    published = {"GRADSPEC_PUBLISHED": str(PUBLISHED["peers"])}
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
-        session.run("python", f"tests/benchmarks/{name}.py", "--out", out, env={"GRADSPEC_PUBLISHED": str(folder)})
+        session.run("python", f"tools/benchmarks/{name}.py", "--out", out, env=published)
 
 
 def needed(session: nox.Session, *programs: str) -> list[str]:
@@ -205,6 +190,21 @@ def a_site(session: nox.Session, *groups: str) -> str:
         session.run(*CHECK)
         session.run(*BUILD_SITE)
     return "build/html"
+
+
+def install_published(session: nox.Session, *names: str) -> None:
+    """Install published packages, without what they need, into the folders from which they are measured."""
+    for name in names:
+        packages = PEERS if name == "peers" else audited()
+        session.install("--no-deps", "--upgrade", "--target", str(PUBLISHED[name]), *packages)
+
+
+def audited() -> list[str]:
+    """Return the packages of the table of audits, with their versions."""
+    sys.path.insert(0, str(ROOT / "tools" / "audits"))
+    from audit_table import AUDITED
+
+    return sorted({f"{audited.package}=={audited.version}" for audited in AUDITED})
 
 
 def install(session: nox.Session, *groups: str) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from gradspec._plan import Check
     from gradspec._session import Session
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
     from gradspec.promise import Spec
+
+#: The attribute of a test's report that holds a verdict.
+VERDICT = "gradspec_verdict"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME|FILE.toml",
         dest="gradspec_profile",
         help="which laws, how hard (default: quick)",
+    )
+    group.addoption(
+        "--gradspec-record",
+        metavar="PATH",
+        dest="gradspec_record",
+        help="save the verdicts of --gradspec to a record; what it holds already is not measured again",
     )
     parser.addini(
         "gradspec_targets",
@@ -73,8 +84,10 @@ def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law] | None = No
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark behind `parametrize_with_laws`."""
+    """Register the mark behind `parametrize_with_laws`, and what keeps the record."""
     config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
+    if config.option.gradspec_record and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RecordKeeper(config), "gradspec-record")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -123,10 +136,12 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 class SpecCollector(pytest.Collector):
     """The checks of one spec."""
 
-    def __init__(self, *, checks: list[Check], profile: Profile, **rest: Any) -> None:
+    def __init__(self, *, checks: list[Check], profile: Profile, known: Sequence[Verdict], **rest: Any) -> None:
         super().__init__(**rest)
         self.checks = checks
         self.profile = profile
+        #: The verdicts of a record that still stand.
+        self.known = known
         self.session_of_checks: Session | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -139,7 +154,7 @@ class SpecCollector(pytest.Collector):
         from gradspec._session import Session
 
         if self.session_of_checks is None:
-            self.session_of_checks = Session(self.checks, self.profile)
+            self.session_of_checks = Session(self.checks, self.profile, said=self.known)
         return self.session_of_checks.run(check)
 
     def teardown(self) -> None:
@@ -156,10 +171,16 @@ class LawItem(pytest.Item):
     def __init__(self, *, check: Check, **rest: Any) -> None:
         super().__init__(**rest)
         self.check = check
+        #: What the record takes.
+        self.verdict: Verdict | None = None
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        _hold(self.parent.run, self.check)
+        _hold(self._run, self.check)
+
+    def _run(self, check: Check) -> Verdict:
+        self.verdict = self.parent.run(check)
+        return self.verdict
 
     def reportinfo(self) -> tuple[Any, None, str]:
         """Return where the item stands; it has no line in a file."""
@@ -190,19 +211,98 @@ def _targets(config: pytest.Config) -> list[str]:
     return [] if single else config.getini("gradspec_targets")
 
 
-def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
-    from gradspec._importing import TargetError
-    from gradspec.profile import ProfileError, load_profile
-    from gradspec.registry import LawError, resolve_all, select_checks, select_laws
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send the verdict of an item with its report: the process that writes the record may be another one."""
+    report = yield
+    if call.when == "call" and isinstance(item, LawItem) and item.verdict is not None:
+        from gradspec.report import verdict_to_dict
 
-    option = session.config.option
-    try:
-        profile = load_profile(option.gradspec_profile)
-        profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
-        pairs = resolve_all(targets)
-        checks = select_checks(pairs, select_laws(profile.laws), profile)
-    except (LawError, ProfileError, TargetError) as error:
-        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
-    for _, spec in pairs:
-        mine = [check for check in checks if check.spec is spec]
-        yield SpecCollector.from_parent(session, name=spec.name, nodeid=spec.name, checks=mine, profile=profile)
+        setattr(report, VERDICT, verdict_to_dict(item.verdict))
+    return report
+
+
+class RecordKeeper:
+    """Takes the verdicts of a run as they come, and writes them at its end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.found: list[dict[str, Any]] = []
+        self.line = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the verdict of an item."""
+        if (verdict := getattr(report, VERDICT, None)) is not None:
+            self.found.append(verdict)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the record, with what an earlier one holds beside it."""
+        if not self.found or not (targets := _targets(self.config)):
+            return
+        from gradspec._record import only_writer
+        from gradspec._reuse import current, merged
+        from gradspec.report import verdict_from_dict, write_record
+
+        run = _Run.of(self.config, targets)
+        path, known = Path(self.config.option.gradspec_record), run.known
+        report = replace(run.blank, verdicts=tuple(map(verdict_from_dict, self.found)))
+        reused = len(current(known, run.blank, run.checks)) if known else 0
+        with only_writer(path):
+            write_record(merged(known, report) if known else report, path)
+        self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}"
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say what was measured."""
+        if self.line:
+            terminalreporter.write_line(self.line)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the targets of a run are held to."""
+
+    pairs: list[tuple[str, Spec]]
+    checks: list[Check]
+    profile: Profile
+    #: The report of the run before it has a verdict; only where there is a record.
+    blank: Any
+    known: Any
+
+    @classmethod
+    def of(cls, config: pytest.Config, targets: list[str]) -> _Run:
+        from gradspec._importing import TargetError
+        from gradspec._verify import blank
+        from gradspec.profile import ProfileError, load_profile
+        from gradspec.registry import LawError, resolve_all, select_checks, select_laws
+        from gradspec.report import RecordError, read_record
+
+        option = config.option
+        try:
+            profile = load_profile(option.gradspec_profile)
+            profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+            pairs, laws = resolve_all(targets), select_laws(profile.laws)
+            checks = select_checks(pairs, laws, profile)
+        except (LawError, ProfileError, TargetError) as error:
+            raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+        report = known = None
+        if option.gradspec_record:
+            paths = {spec.name: path for path, spec in pairs}
+            report, _ = blank([spec for _, spec in pairs], laws, profile, paths=paths)
+            with contextlib.suppress(RecordError):  # one that cannot be read is written anew
+                known = read_record(Path(option.gradspec_record))
+        return cls(pairs, checks, profile, report, known)
+
+
+def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
+    from gradspec._reuse import current
+
+    run = _Run.of(session.config, targets)
+    stands = list(current(run.known, run.blank, run.checks).values()) if run.known else []
+    for _, spec in run.pairs:
+        mine = [check for check in run.checks if check.spec is spec]
+        known = [verdict for verdict in stands if verdict.spec == spec.name]
+        yield SpecCollector.from_parent(
+            session, name=spec.name, nodeid=spec.name, checks=mine, profile=run.profile, known=known
+        )

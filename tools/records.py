@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # `--check` runs where gradspec is not installed
 
 from gradspec._record import RecordError, Source, reach_from, read, stale_names  # noqa: E402 - after the line above
+from gradspec.profile import load_profile  # noqa: E402 - likewise
 
 RECORDS = Path("docs/records")
 PEERS = Path("build/peers/site-packages")
@@ -117,7 +118,10 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         sources = {name: Source.from_dict(source) for name, source in record["sources"].items()}
         if not sources:
             raise ValueError("it names no source")
-        stale = tuple(stale_names(sources, {name: source.today(reach) for name, source in sources.items()}))
+        stale = (
+            *stale_names(sources, {name: source.today(reach) for name, source in sources.items()}),
+            *moved_profile(record["provenance"]),
+        )
         rows = list(cells(recorded.kind, record))
     except RecordError as error:
         return State(recorded=recorded, path=path, error=str(error))
@@ -128,9 +132,18 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         path=path,
         stale=stale,
         cells=len(rows),
-        stale_cells=sum(not names.isdisjoint(stale) for names in rows),
+        stale_cells=sum("profile" in stale or not names.isdisjoint(stale) for names in rows),
         date=str(record["provenance"].get("date", "an unknown date"))[:10],
     )
+
+
+def moved_profile(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yield "profile" where the profile of a record is not as hard any more as it was, or harder."""
+    noted = provenance.get("profile")
+    if noted and len(noted) > 1:
+        today = asdict(load_profile(noted["name"]))
+        if any(noted.get(name) != value for name, value in today.items() if name not in ("name", "laws")):
+            yield "profile"
 
 
 def cells(kind: str, record: Mapping[str, Any]) -> Iterator[set[str]]:

@@ -157,10 +157,10 @@ def _chosen(laws: Sequence[Law], profile: Profile, measured: Measured, *, unusab
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
     """Return what the verdicts stand on: the function, its calls, and what stands in for its spec."""
-    where = path.rpartition(":")[0]
-    reach = reach_from(ours={where.partition(".")[0]} if where and not where.endswith(".py") else ())
     roots = root_of(spec.implementation or spec.function, spec.modules, path)
-    return Source.of(reach, *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases]))
+    return Source.of(
+        reach_from(), *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases])
+    )
 
 
 def _called(function: Callable[..., Any]) -> tuple[Callable[..., Any], type | None]:

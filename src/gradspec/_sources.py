@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from gradspec._record import Reach, Source, reach_from, root_of, tree_of
@@ -34,7 +33,7 @@ def sources(
     """
     paths, given = paths or {}, given or {}
     roots = {f"spec {spec.name}": root_of(spec, spec.modules, paths.get(spec.name, "")) for spec in specs}
-    reach = reach_from(ours=_tops(paths.values(), specs))
+    reach = reach_from()
     found = {name: given.get(name) or Source.of(reach, *where, documented=True) for name, where in roots.items()}
     for law in laws:
         home = getattr(law.check, "__module__", None) or "__main__"
@@ -51,10 +50,3 @@ def harness(kinds: Iterable[str], reach: Reach) -> dict[str, Source]:
         f"harness {kind}": Source.of(reach, *HARNESS, f"{maker.__module__}:{maker.__qualname__}")
         for kind, maker in made_by.items()
     }
-
-
-def _tops(paths: Iterable[str], specs: Sequence[Spec]) -> set[str]:
-    """Return the top-level packages of what is verified: they are looked into although they may be installed."""
-    modules = [path.rpartition(":")[0] for path in paths] + [name for spec in specs for name in spec.modules]
-    tops = {module.partition(".")[0] for module in modules if module and not module.endswith(".py")}
-    return tops - {*sys.stdlib_module_names, "torch"}

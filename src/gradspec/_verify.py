@@ -98,18 +98,8 @@ def run_plan(
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
     """
-    kinds = {spec.kind for spec in specs}
-    laws = tuple(law for law in laws if kinds.intersection(law.kinds))
-    every = with_required(laws, LAWS)
+    report, every = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
     support = required(checks, every)
-    stands_on, tree = sources(specs, every, paths, given)
-    report = Report(
-        provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
-        sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
-        laws={law.name: law_sheet(law) for law in laws},
-        sources=stands_on,
-        request=state_of(request, *tree) if request is not None else {},
-    )
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
         number: replace(reused[check.cell], again=again(check, profile, seed))
@@ -131,3 +121,28 @@ def run_plan(
             keep(replace(so_far(), request={"interrupted": True}))
         raise
     return so_far()
+
+
+def blank(
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    *,
+    seed: int = 0,
+    paths: Mapping[str, str] | None = None,
+    given: Mapping[str, Source] | None = None,
+    request: Mapping[str, Any] | None = None,
+) -> tuple[Report, list[Law]]:
+    """Return the report of a run before it has a verdict, and the laws of it with those that they require."""
+    kinds = {spec.kind for spec in specs}
+    laws = tuple(law for law in laws if kinds.intersection(law.kinds))
+    every = with_required(laws, LAWS)
+    stands_on, tree = sources(specs, every, paths, given)
+    report = Report(
+        provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
+        sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
+        laws={law.name: law_sheet(law) for law in laws},
+        sources=stands_on,
+        request=state_of(request, *tree) if request is not None else {},
+    )
+    return report, every

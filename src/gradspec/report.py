@@ -76,7 +76,7 @@ class Report:
             "sheets": {name: dict(sheet) for name, sheet in self.sheets.items()},
             "laws": {name: dict(law) for name, law in self.laws.items()},
             "sources": {name: source.to_dict() for name, source in self.sources.items()},
-            "verdicts": [_verdict_to_dict(verdict) for verdict in self.verdicts],
+            "verdicts": [verdict_to_dict(verdict) for verdict in self.verdicts],
         }
         return to_text(KIND, content)
 
@@ -102,7 +102,7 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
             sheets=data["sheets"],
             laws=data["laws"],
             sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
-            verdicts=tuple(_verdict_from_dict(v) for v in data["verdicts"]),
+            verdicts=tuple(verdict_from_dict(v) for v in data["verdicts"]),
             request=data["request"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -150,13 +150,15 @@ def write_record(report: Report, path: Path) -> None:
     write(report.to_json(), path)
 
 
-def _verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as a record holds it."""
     flat = asdict(verdict)
     finding = flat.pop("finding")
     return {**flat, **finding}
 
 
-def _verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
+def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that a record holds."""
     own = ("spec", "law", "case", "again")
     finding = {key: value for key, value in data.items() if key not in own}
     finding["status"] = Status(finding["status"])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).with_name("sensitivity.py")
-RECORD = json.loads((Path(__file__).parents[2] / "docs/records/benchmarks/sensitivity.json").read_text())
+from gradspec._record import read_experiment
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "sensitivity.py"
+RECORD = read_experiment(Path(__file__).parents[2] / "docs/records/benchmarks/sensitivity.json")
 
 
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     words = ["--rounds", "3", "--largest", "100", "--out", str(out)]
     subprocess.run([sys.executable, SCRIPT, *words], check=True, capture_output=True)
-    new = json.loads(out.read_text())
+    new = read_experiment(out)
     assert new.keys() == RECORD.keys()
     assert new["measurements"][0].keys() == RECORD["measurements"][0].keys()
     # What is seen depends on seeds alone, not on the machine.

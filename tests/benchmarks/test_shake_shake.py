@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,13 +10,16 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).with_name("shake_shake.py")
+from benchmarks.form import noted
+from gradspec._record import read_experiment
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "shake_shake.py"
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "shake_shake.json"
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(RECORD.read_text())["measurements"]
+    found: list[dict[str, Any]] = read_experiment(RECORD)["measurements"]
     return found
 
 
@@ -33,14 +35,14 @@ def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None
     out = tmp_path / "record.json"
     small = ["--samples", "2", "--depth", "8", "--batch", "2", "--rounds", "2", "--threads", "1"]
     subprocess.run([sys.executable, SCRIPT, "--site", site, *small, "--out", out], check=True, capture_output=True)
-    new, committed = json.loads(out.read_text()), json.loads(RECORD.read_text())
+    new, committed = read_experiment(out), read_experiment(RECORD)
     assert new.keys() == committed.keys()
-    assert new["provenance"].keys() == committed["provenance"].keys()
+    assert noted(new) == noted(committed)
     assert [row.keys() for row in new["measurements"]] == [row.keys() for row in committed["measurements"]]
 
 
 def test_record_names_what_stands_in_for_the_gpu() -> None:
-    assert "torch.FloatTensor stands in for the torch.cuda.FloatTensor" in json.loads(RECORD.read_text())["what"]
+    assert "torch.FloatTensor stands in for the torch.cuda.FloatTensor" in read_experiment(RECORD)["what"]
 
 
 # A process takes fresh memory unless told to keep what it frees; with memory recycled the published one gains more.
@@ -56,7 +58,7 @@ def test_function_is_twice_as_fast_as_the_published_one_and_near_the_least_traff
 
 
 def test_the_figures_show_the_measurements(rows: list[dict[str, Any]]) -> None:
-    figures = json.loads(RECORD.read_text())["figures"]
+    figures = read_experiment(RECORD)["figures"]
     kinds = {"fresh memory": "fresh from the system", "recycled memory": "recycled by the allocator"}
     shown = {line["label"]: line["runs"][0] for line in figures["time"]["lines"]}
     assert len(shown) == 4

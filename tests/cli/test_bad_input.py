@@ -1,5 +1,6 @@
 """What cannot be used gets one line that says what to do, exit code 2, and leaves every file as it was."""
 
+import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gradspec import registry
+from gradspec._record._file import checksum
 from gradspec.report import read_record
 
 TARGETS = {
@@ -55,20 +57,23 @@ MODULES = {
 }
 
 
+EARLIER = '{"schema": 1, "an": "earlier record"}'
+
+
 @pytest.fixture
 def refused(gradspec, folder):
     """Run `check` on something unusable, with a record in place that must survive; return its line."""
     for name, text in MODULES.items():
         (folder / f"{name}.py").write_text(text)
-    (folder / "record.json").write_text("an earlier record")
+    (folder / "record.json").write_text(EARLIER)
 
     def run(*words):
         result = gradspec("check", *words, "--record", "record.json")
         assert result.exit_code == 2
         assert result.stdout == ""
         assert isinstance(result.exception, SystemExit)
-        assert (folder / "record.json").read_text() == "an earlier record"
-        assert not (folder / "record.json.partial").exists()
+        assert (folder / "record.json").read_text() == EARLIER
+        assert not list(folder.glob("*.partial"))
         line = result.stderr.removeprefix("Error: ").removesuffix("\n")
         assert "\n" not in line
         return line
@@ -141,9 +146,10 @@ def test_record_that_cannot_be_written(gradspec, folder, path):
 
 
 RECORDS = {
-    '{"schema": 99}': "record.json has schema version 99, and this gradspec reads 1: make it again",
+    '{"schema": 99}': "record.json has schema version 99, and this gradspec reads 2: make it again",
     "not a record": "record.json is not JSON ",
-    '{"schema": 1}': "record.json is not a record of schema 1 (KeyError: 'provenance'): make it again",
+    '{"schema": 2}': "record.json is a record of kind None, expected 'report': make it again",
+    '{"schema": 2, "kind": "report"}': "record.json has been edited since it was measured",
 }
 
 
@@ -226,3 +232,69 @@ def test_that_cases_that_exit_are_a_verdict(gradspec, folder):
 
     assert result.exit_code == 1
     assert "the case could not be made: SystemExit: 5" in result.stdout
+
+
+@pytest.mark.parametrize("text", ["my notes", "[1, 2]", '{"mine": true}'])
+def test_a_file_that_is_no_record_is_not_replaced(gradspec, folder, text):
+    (folder / "notes.json").write_text(text)
+    result = gradspec("check", "tiny", "--law", "vjp", "--record", "notes.json")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: --record notes.json is not a record of gradspec, and would be replaced: give another path\n"
+    )
+    assert (folder / "notes.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        pytest.param(lambda text: text[: len(text) // 2], "is not JSON", id="cut off"),
+        pytest.param(lambda text: "", "is not JSON", id="empty"),
+        pytest.param(lambda text: text.replace('"schema": 2', '"schema": 1'), "schema version 1", id="older"),
+        pytest.param(lambda text: text.replace('"holds"', '"broken"'), "has been edited", id="edited"),
+        pytest.param(lambda text: text.replace('"tiny:HONEST"', '"\\ud800"'), "holds what no record", id="surrogate"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_measured_again_and_said_in_one_line(gradspec, folder, spoil, said):
+    words = ("check", "tiny:HONEST", "--law", "vjp", "--record", "record.json")
+    gradspec(*words)
+    whole = (folder / "record.json").read_text()
+    spoilt = spoil(whole)
+    assert spoilt != whole
+    (folder / "record.json").write_text(spoilt)
+    result = gradspec(*words)
+
+    trouble, count = result.stderr.splitlines()
+    assert said in trouble
+    assert trouble.endswith(": all was measured again")
+    assert count.startswith("0 of ")
+    assert read_record(folder / "record.json").verdicts
+
+
+def resealed(text, **changes):
+    record = json.loads(text) | changes
+    return json.dumps(record | {"checksum": checksum(record)})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sources": {"law vjp": {"roots": 5}}},
+        {"sources": {"law vjp": {"roots": [1], "key": "x"}}},
+        {"sources": {"law vjp": {"roots": ["a"], "key": 5}}},
+        {"sources": [1]},
+        {"request": {"tops": 5, "files": "a"}},
+        {"request": 5},
+        {"provenance": {"profile": 5}},
+    ],
+)
+def test_a_record_of_wrong_types_is_measured_again_without_a_traceback(gradspec, folder, changes):
+    words = ("check", "tiny:HONEST", "--law", "vjp", "--record", "record.json")
+    gradspec(*words)
+    (folder / "record.json").write_text(resealed((folder / "record.json").read_text(), **changes))
+    result = gradspec(*words)
+
+    assert result.exit_code == 0, result.output
+    assert "Traceback" not in result.output
+    assert read_record(folder / "record.json").verdicts

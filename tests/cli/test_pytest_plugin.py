@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gradspec_pytest
+from gradspec.report import read_record
 
 
 @pytest.fixture
@@ -131,3 +132,24 @@ def test_that_the_plugin_imports_no_other_frontend():
 
     assert "gradspec.render" in imported
     assert not {name for name in imported if name.startswith(("gradspec.cli", "gradspec.sphinx_ext"))}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+def test_that_a_record_is_kept_and_not_measured_again(run_pytest, folder, workers):
+    words = ("--gradspec", "tiny:HONEST", "--gradspec-record", "record.json", "--gradspec-law", "vjp", *workers)
+    first, second = run_pytest(*words), run_pytest(*words)
+
+    assert "gradspec: 0 of 2 cells were current; written to record.json" in first.stdout
+    assert "gradspec: 2 of 2 cells were current; written to record.json" in second.stdout
+    assert [v.case for v in sorted(read_record(folder / "record.json").verdicts, key=lambda v: v.case)] == [
+        "factor 0.1",
+        "factor 1",
+    ]
+
+
+def test_that_a_run_of_some_items_leaves_the_rest_of_the_record(run_pytest, folder):
+    words = ("--gradspec", "tiny:HONEST", "--gradspec-record", "record.json", "--gradspec-law", "vjp")
+    run_pytest(*words)
+    run_pytest(*words, "-k", "0.1")
+
+    assert len(read_record(folder / "record.json").verdicts) == 2

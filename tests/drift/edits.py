@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
+
+from gradspec._record import to_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,8 @@ class Edit:
     says: str
     #: `old` is a regular expression, of which the first match is replaced: what it matches is measured anew at times.
     is_pattern: bool = False
+    #: The file is a record, and gets the checksum of what it holds then: as if that had been measured.
+    is_measured: bool = False
 
     def applied(self, text: str) -> str:
         """Return a text with the edit.
@@ -58,7 +64,12 @@ class Edit:
             made, count = text.replace(self.old, self.new), text.count(self.old)
         if count != 1 or made == text:
             raise ValueError(f"{self.file} does not hold {self.old!r} once")
-        return made
+        return sealed(json.loads(made)) if self.is_measured else made
+
+
+def sealed(record: dict[str, Any]) -> str:
+    """Return the text of a record, with the checksum of what it holds."""
+    return to_text(record["kind"], {key: v for key, v in record.items() if key not in ("schema", "kind", "checksum")})
 
 
 FACTOR = "gradspec.functions:GRAD_FACTOR"

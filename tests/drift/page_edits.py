@@ -10,15 +10,40 @@ DIGITS = "docs/tutorial/shake_digits.md"
 BLOCKS = Tests(names=("tests/pages/test_blocks.py",))
 PEERS = "docs/records/peers.json"
 
+SPEC_KEY = r'("spec grad_factor": \{[^}]*"key": ")\w+'
+PEER_STATUS = (
+    r'("spec": "torchlogix\.functional\.GradFactor",\s+"law": "vmap",\s+"case": "factor 0\.1",[^}]*?"status": )"\w+"'
+)
+
 PAGE_EDITS = (
     Edit(
-        kind="the hash of a record",
+        kind="the key of a record",
         file="build/records/grad_factor.json",
-        old=r'("spec grad_factor": \{[^}]*"hash": ")\w+',
+        old=SPEC_KEY,
+        new=r"\g<1>0123456789abcdef",
+        is_pattern=True,
+        is_measured=True,
+        check=Site(),
+        says=r"grad_factor\.md:\d+: .*source of spec grad_factor has changed since .*gradspec\.stale",
+    ),
+    Edit(
+        kind="the key of a record, by hand",
+        file="build/records/grad_factor.json",
+        old=SPEC_KEY,
         new=r"\g<1>0123456789abcdef",
         is_pattern=True,
         check=Site(),
-        says=r"grad_factor\.md:\d+: .*source of spec grad_factor has changed since .*gradspec\.stale",
+        says=r"grad_factor\.json has been edited since it was measured .*gradspec\.record",
+    ),
+    Edit(
+        kind="a record of an interrupted run",
+        file="build/records/grad_factor.json",
+        old=r'"request": \{[^}]*\}',
+        new='"request": {"interrupted": true}',
+        is_pattern=True,
+        is_measured=True,
+        check=Site(),
+        says=r"grad_factor\.json is of a run that was interrupted: .*gradspec\.record",
     ),
     Edit(
         kind="a record that is gone",
@@ -31,12 +56,30 @@ PAGE_EDITS = (
     Edit(
         kind="a difference that is none any more",
         file=PEERS,
-        old=r'("spec": "torchlogix\.functional\.GradFactor",\s+"law": "vmap",\s+"case": "factor 0\.1",'
-        r'[^}]*?"status": )"\w+"',
+        old=PEER_STATUS,
+        new=r'\1"holds"',
+        is_pattern=True,
+        is_measured=True,
+        check=Site(),
+        says=r"grad_factor\.md:\d+: .*torchlogix\.functional\.GradFactor no longer differs: .*law vmap holds",
+    ),
+    Edit(
+        kind="a verdict, by hand",
+        file=PEERS,
+        old=PEER_STATUS,
         new=r'\1"holds"',
         is_pattern=True,
         check=Site(),
-        says=r"grad_factor\.md:\d+: .*torchlogix\.functional\.GradFactor no longer differs: .*law vmap holds",
+        says=r"peers\.json has been edited since it was measured .*gradspec\.record",
+    ),
+    Edit(
+        kind="a kill, by hand",
+        file="docs/records/kill_matrix.json",
+        old=r'("sort": "diseased",[^\n]*?"killed_by": \["\w+)"',
+        new=r'\1", "value"',
+        is_pattern=True,
+        check=Site(),
+        says=r"kill-matrix\.md:\d+: .*kill_matrix\.json has been edited since it was measured .*gradspec\.record",
     ),
     Edit(
         kind="the number of a benchmark",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from drift.edits import Edit, Site, Tests
+from drift.edits import Edit, Site, Tests, sealed
+from gradspec._record import Reach, Source, reach_from
 from gradspec.report import Report, read_record, write_record
-from gradspec.source import fingerprint, package_root
 
 ROOT = Path(__file__).parents[2]
 #: What the site and the tests are made of.
-PARTS = ("src", "docs", "conf", "tests", "README.md", "pyproject.toml", "noxfile.py")
+PARTS = ("src", "docs", "conf", "tests", "tools", "README.md", "pyproject.toml", "noxfile.py")
 RECORDS = "build/records"
 #: What `conf.py` says of the records of a build; in the copy each spec has a record of its own.
 ONE_RECORD = 'gradspec_records = ["../build/records/site.json"]'
@@ -55,7 +56,9 @@ class WorkingCopy:
         assert text.count(ONE_RECORD) == 1, f"conf.py says no longer {ONE_RECORD!r}"
         each = [f"../{RECORDS}/{name}.json" for name in whole.sheets]
         conf.write_text(text.replace(ONE_RECORD, f"gradspec_records = {each!r}"), encoding="utf-8")
-        _as_of_today(folder / "docs" / "records" / "peers.json")
+        reach = reach_from(ROOT)
+        for path in (folder / "docs" / "records").glob("*.json"):
+            _as_of_today(path, reach)
         return cls(folder)
 
     @contextmanager
@@ -125,14 +128,11 @@ class WorkingCopy:
         return Done(done.returncode, done.stdout + done.stderr)
 
 
-def _as_of_today(path: Path) -> None:
-    """Give a committed record the hashes of today's source: the suite asks what pages make of it, not how old it is."""
-    record = read_record(path)
-    sources = {
-        name: replace(source, hash=fingerprint(source.files, package_root(source.package)))
-        for name, source in record.sources.items()
-    }
-    write_record(replace(record, sources=sources), path)
+def _as_of_today(path: Path, reach: Reach) -> None:
+    """Give a committed record the keys of today's source: the suite asks what pages make of it, not how old it is."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    sources = {name: Source.from_dict(source).today(reach).to_dict() for name, source in record["sources"].items()}
+    path.write_text(sealed({**record, "sources": sources}), encoding="utf-8")
 
 
 def _alone(whole: Report, name: str) -> Report:
@@ -140,6 +140,7 @@ def _alone(whole: Report, name: str) -> Report:
     return replace(
         whole,
         sheets={name: whole.sheets[name]},
-        sources={key: source for key, source in whole.sources.items() if key in (f"spec {name}",) or key[:4] == "law "},
+        sources={key: s for key, s in whole.sources.items() if key == f"spec {name}" or not key.startswith("spec ")},
         verdicts=whole.of(spec=name),
+        request={},
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import doctest
-import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+
+from benchmarks.form import noted
+from gradspec._record import experiment_sources, read_experiment
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
@@ -70,8 +73,18 @@ def test_a_short_run_has_the_form_of_the_committed_record(run, tmp_path: Path, n
     out = tmp_path / "record.json"
     done = run(f"{name}.py", "--epochs", 1, "--seeds", 1, "--out", out)
     assert done.returncode == 0, done.stderr
-    new, committed = (json.loads(path.read_text(encoding="utf-8")) for path in (out, RECORDS / f"{name}.json"))
-    assert form(new) == form(committed)
+    new, committed = (read_experiment(path) for path in (out, RECORDS / f"{name}.json"))
+    assert noted(new) == noted(committed)
+    assert roots(new) == roots(committed) == {"experiment": (f"docs/examples/{name}.py",)}
+    apart = ("provenance", "sources")
+    assert form({k: v for k, v in new.items() if k not in apart}) == form(
+        {k: v for k, v in committed.items() if k not in apart}
+    )
+    assert list(new) == list(committed)
+
+
+def roots(record: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {name: source.roots for name, source in experiment_sources(record).items()}
 
 
 def form(value: object) -> object:

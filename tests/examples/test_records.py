@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gradspec._record import read_experiment
+
 RECORDS = Path(__file__).parents[2] / "docs" / "records" / "examples"
 
 
 def read(name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
-    return record
+    return read_experiment(RECORDS / f"{name}.json")
 
 
 def runs(record: dict[str, Any], figure: str, label: str) -> list[list[float]]:

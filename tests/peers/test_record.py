@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from gradspec._record import reach_from
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.module_spec import ModuleSpec
 from gradspec.nn import MODULES
 from gradspec.report import Report, read_record
-from gradspec.source import fingerprint, package_root
 from gradspec.spec import FunctionSpec
 
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "peers.json"
@@ -32,19 +32,15 @@ def record() -> Report:
     return read_record(RECORD)
 
 
-@pytest.fixture(scope="module")
-def fresh(record: Report) -> Report:
-    """The record, if it is of today's source; an older one says nothing about today's specs and laws."""
-    moved = [name for name, s in record.sources.items() if fingerprint(s.files, package_root(s.package)) != s.hash]
-    if moved:
-        date = record.provenance["date"]
-        pytest.skip(f"the record of {date} is stale, run `nox -s peers`: the source has moved of {', '.join(moved)}")
-    return record
+def test_it_is_of_todays_source(record: Report) -> None:
+    reach = reach_from(RECORD.parents[2])
+    stale = [name for name, source in record.sources.items() if not source.is_current(reach)]
+    assert stale == [], "renew it with `nox -s records`"
 
 
 @differences
-def test_difference_is_shown_by_the_record(difference: object, fresh: Report) -> None:
-    verdicts = fresh.of(spec=difference.peer, law=difference.law, case=difference.case)
+def test_difference_is_shown_by_the_record(difference: object, record: Report) -> None:
+    verdicts = record.of(spec=difference.peer, law=difference.law, case=difference.case)
     assert [verdict.status in (Status.BROKEN, Status.ERROR) for verdict in verdicts] == [True]
 
 
@@ -69,11 +65,10 @@ def test_record_says_what_was_measured(record: Report) -> None:
     assert {"date", "torch", "packages"} <= set(record.provenance)
 
 
-def test_record_holds_every_published_implementation(fresh: Report) -> None:
-    # Of another source, a record may be older than a peer.
+def test_record_holds_every_published_implementation(record: Report) -> None:
     named = {difference.peer for spec in (*FUNCTIONS, *MODULES) for difference in spec.differences}
-    assert named <= set(fresh.sheets)
-    assert set(fresh.provenance["packages"]) == {"archai", "brails", "espnet", "torchlogix"}
+    assert named <= set(record.sheets)
+    assert set(record.provenance["packages"]) == {"archai", "brails", "espnet", "torchlogix"}
 
 
 def test_record_carries_no_path_of_the_machine(record: Report) -> None:

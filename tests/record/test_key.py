@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradspec._record import Reach, Source, reach_from
+from gradspec._record import Reach, Source, experiment_sources, reach_from, read_experiment, write_experiment
 
 FILES = {
     "__init__.py": "from keyed.shapes import area\n",
@@ -292,3 +292,25 @@ def test_a_law_stands_on_few_definitions_and_on_no_other_law(reach: Reach) -> No
 @pytest.fixture(scope="module")
 def reach() -> Reach:
     return reach_from()
+
+
+def test_an_installed_package_counts_by_its_definitions_where_it_is_what_is_verified(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradspec._record._modules.is_installed", lambda place: place.name == "keyed")
+    (package.parent / "mine.py").write_text("from keyed.shapes import area\n\n\ndef twice(x):\n    return area(x)\n")
+    its_own, of_another = (Source.of(reach_from(), root) for root in ("keyed.shapes:area", "mine:twice"))
+    assert its_own.is_current(reach_from())
+    (package / "shapes.py").write_text(FILES["shapes.py"].replace("x > LIMIT", "x >= LIMIT"))
+    assert not its_own.is_current(reach_from())
+    assert of_another.is_current(reach_from()), "that one counts by its version"
+
+
+def test_a_record_beside_a_script_is_not_what_the_script_stands_on(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("from pathlib import Path\n\nDATA = Path(__file__).with_name('data.csv')\n")
+    (tmp_path / "data.csv").write_text("1\n")
+    write_experiment({"numbers": {}}, tmp_path / "record.json", str(tmp_path / "train.py"))
+    source = experiment_sources(read_experiment(tmp_path / "record.json"))["experiment"]
+    assert source.is_current(reach_from())
+    (tmp_path / "data.csv").write_text("2\n")
+    assert not source.is_current(reach_from())

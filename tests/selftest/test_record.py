@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
-from gradspec.report import RecordError, Source
-from gradspec.selftest._record import Matrix, Subject
+from gradspec._record import RecordError, Source, to_text
+from gradspec.selftest._record import Matrix, Seeds, Subject, read_seeds
 
 KILLED = Subject(sort="diseased", name="sign_flipped", group="function", killed_by=("vjp",), own=("vjp",))
 MISSED = Subject(sort="diseased", name="sly", group="function", killed_by=("primal",), own=("vjp", "primal"))
@@ -19,10 +20,9 @@ PROVEN = Subject(sort="mutant", name="ScaledCopy.not_allowed_in_graph", group="S
 CRASHED = Subject(sort="mutant", name="F.dies", group="F", crash="the interpreter died of SIGSEGV")
 MATRIX = Matrix(
     provenance={"date": "2026-01-02", "torch": "2.13.0"},
-    sources={"laws": Source(package="gradspec", files=("a.py",), hash="0")},
+    sources={"laws": Source(roots=("gradspec.laws:LAWS",), key="0")},
     population={"diseased": 2, "mutant": 9},
     subjects=(KILLED, MISSED, SOUND, SURVIVOR, CRASHED),
-    seeds={"run": 2, "cases": 1, "tried": 1, "failures": []},
 )
 
 
@@ -49,9 +49,21 @@ def test_each_way_to_fail_is_named():
     [
         ("{", "is not JSON"),
         (json.dumps({"schema": 99}), "schema version 99"),
-        (json.dumps({"schema": 1}), "is no kill matrix"),
+        (MATRIX.to_json().replace("scale", "stale"), "has been edited since"),
+        (to_text("seeds", {}), "is a record of kind 'seeds', expected 'kill matrix'"),
+        (to_text("kill matrix", {"provenance": {}}), "is no kill matrix"),
     ],
 )
 def test_a_record_that_cannot_be_read_says_why(text, message):
     with pytest.raises(RecordError, match=message):
         Matrix.from_json(text)
+
+
+def test_seeds_come_back_as_they_were_written_if_their_total_is_the_sum_of_their_rows(tmp_path):
+    seeds = Seeds(provenance={}, sources={}, swept={"verdicts": 5, "by_law": {"vjp": 3, "jvp": 2}, "failures": []})
+    (tmp_path / "seeds.json").write_text(seeds.to_json())
+
+    assert read_seeds(tmp_path / "seeds.json") == seeds
+    (tmp_path / "seeds.json").write_text(to_text("seeds", {**asdict(seeds), "swept": {**seeds.swept, "verdicts": 6}}))
+    with pytest.raises(RecordError, match="its total is not the sum of its rows"):
+        read_seeds(tmp_path / "seeds.json")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gradspec._record import Source, reach_from, to_text
 from gradspec.law import Finding, Status, Verdict
-from gradspec.report import Report, Source, write_record
-from gradspec.source import fingerprint
+from gradspec.report import Report, write_record
 
 ROOTS = Path(__file__).parent / "roots"
 
@@ -60,17 +62,43 @@ class Project:
 
 
 def copied(root: str, folder: Path) -> Project:
-    """Return a copy of a mini-project, with a record in which everything holds if it is `test-function`."""
+    """Return a copy of a mini-project, its experiments sealed; a record in which all holds if it is `test-function`."""
     made = Project(shutil.copytree(ROOTS / root, folder / "source"))
+    for path in made.source.rglob("*.json"):
+        resealed(path)
     if root == "test-function":
         made.write(report(made))
     return made
 
 
+def resealed(path: Path, edit: Callable[[Any], object] = lambda data: None) -> None:
+    """Edit a record, and write it with the checksum of what it holds then: as if that had been measured."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    edit(data)
+    kind = data.pop("kind")
+    path.write_text(to_text(kind, {k: v for k, v in data.items() if k not in ("schema", "checksum")}), encoding="utf-8")
+
+
+def edited(path: Path, edit: Callable[[Any], object]) -> None:
+    """Edit a record by hand: its checksum stays."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    edit(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def source_of(file: Path) -> Source:
+    """Return the source of what a file defines as it is now."""
+    return Source.of(reach_from(), str(file), documented=True)
+
+
+def older(source: Source) -> Source:
+    """Return a source of the same roots, when they were others."""
+    return replace(source, key="another", documented="another")
+
+
 def report(project: Project) -> Report:
     """Return the record of a run in which everything holds."""
-    module = project.source / "demo.py"
-    source = Source(package="", files=(str(module),), hash=fingerprint([str(module)], None))
+    source = source_of(project.source / "demo.py")
     verdicts = [
         verdict("vjp", "factor 2"),
         verdict("vjp", "empty input", Finding(status=Status.NOT_APPLICABLE, message="nothing to differentiate")),
@@ -95,7 +123,7 @@ def report(project: Project) -> Report:
     return Report(
         provenance={"date": "2026-01-02", "torch": "2.13.0", "python": "3.11", "device": "cpu", "seed": 7},
         sheets={"scale": SHEET},
-        laws={name: LAW | {"family": family} for name, family in FAMILIES.items()},
+        laws={name: LAW | {"family": family, "over": OVER.get(name, "cases")} for name, family in FAMILIES.items()},
         sources={"spec scale": source},
         verdicts=tuple(verdicts),
     )
@@ -124,6 +152,8 @@ def breaking(made: Report, law: str = "vjp", message: str = "off by a sign") -> 
 
 
 FAMILIES = {"formula": "values", "examples": "values", "vjp": "derivative", "wrong_call": "protocol"}
+
+OVER = {"examples": "documents", "wrong_call": "wrong_calls"}
 
 LAW: dict[str, Any] = {
     "statement": r"\bar{x} = Ds(x)^{\top}\,\bar{y}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from bs4 import BeautifulSoup
 
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
-from gradspec.source import fingerprint
-from sphinx_ext.handmade import Built, Project, copied, report, verdict
+from sphinx_ext.handmade import Built, Project, copied, edited, report, resealed, source_of, verdict
 
 PEER = "espnet2.encoder.GradMultiply"
 
@@ -21,9 +19,8 @@ PEER = "espnet2.encoder.GradMultiply"
 def prepared(folder: Path, **provenance: Any) -> Project:
     """Return the mini-project, with a record of a published class that breaks `vjp` on one of two cases."""
     project = copied("test-benchmark", folder)
-    module = project.source / "conf.py"
     made = report(copied("test-function", folder / "other"))
-    source = replace(made.sources["spec scale"], files=(str(module),), hash=fingerprint([str(module)], None))
+    source = source_of(project.source / "conf.py")
     bad = Finding(status=Status.BROKEN, message="off by a sign")
     verdicts = (
         verdict("vjp", "one", bad, PEER),
@@ -53,6 +50,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     made = prepared(tmp_path_factory.mktemp("benchmark")).build()
     assert (made.returncode, made.warnings) == (0, [])
     return made
+
+
+def loops(project: Project) -> Path:
+    return project.source / "benchmarks" / "loops.json"
 
 
 def tables(built: Built) -> list[list[list[str]]]:
@@ -95,8 +96,35 @@ def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project)
     assert row[2:] == ["", "○ not measured 2 (recorded for an older source, on 2026-01-02)"]
 
 
+def test_a_benchmark_of_an_older_source_says_so_on_the_next_build(project: Project) -> None:
+    script = project.source / "loops.py"
+    script.write_text("ROUNDS = 2\n", encoding="utf-8")
+    source = source_of(script).to_dict()
+    resealed(loops(project), lambda record: record.update(sources={"experiment": source}))
+    resealed(loops(project), lambda record: record["provenance"].update(commit="0123456789ab"))
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    assert "older source" not in built.html()
+    script.write_text("ROUNDS = 20\n", encoding="utf-8")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    assert "Recorded for an older source, on 2026-01-02 (commit 0123456789ab)." in built.html()
+
+
+def test_a_benchmark_that_was_edited_by_hand_is_refused(project: Project) -> None:
+    edited(loops(project), lambda record: record["measurements"][0]["median_ms"].update(ours=1.0))
+    for _ in range(2):
+        built = project.build()
+        assert built.returncode == 1
+        (line,) = [line for line in built.warnings if "[gradspec.record]" in line]
+        assert "index.md:8:" in line
+        assert "loops.json has been edited since it was measured" in line
+    assert "not measured" in built.html()
+    assert "two_loops" not in built.html()
+
+
 def test_a_missing_record_is_a_warning_and_stays_one(project: Project) -> None:
-    (project.source / "benchmarks" / "loops.json").unlink()
+    loops(project).unlink()
     for _ in range(2):
         made = project.build()
         assert made.returncode == 1
@@ -104,10 +132,8 @@ def test_a_missing_record_is_a_warning_and_stays_one(project: Project) -> None:
 
 
 def test_two_numbers_of_one_name_are_a_warning(project: Project) -> None:
-    path = project.source / "benchmarks" / "loops.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    record["measurements"][2]["extra_bytes"] = [{"peak": 1}, {"peak": 2}]
-    path.write_text(json.dumps(record), encoding="utf-8")
+    peaks = [{"peak": 1}, {"peak": 2}]
+    resealed(loops(project), lambda record: record["measurements"][2].update(extra_bytes=peaks))
     made = project.build()
     assert [line for line in made.warnings if "two values are called 'extra bytes, peak'" in line]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from gradspec.law import Finding, Status
-from gradspec.report import Report, Source, write_record
-from sphinx_ext.handmade import Built, Project, breaking, report, verdict
+from gradspec.report import Report, write_record
+from sphinx_ext.handmade import Built, Project, breaking, edited, older, report, source_of, verdict
 
 
 def test_a_record_in_which_all_holds_builds_twice_in_silence(project: Project) -> None:
@@ -37,8 +36,15 @@ def example(report: Report) -> Report:
 
 
 def stale(report: Report) -> Report:
-    source = report.sources["spec scale"]
-    return replace(report, sources={"spec scale": Source(package="", files=source.files, hash="another")})
+    return replace(report, sources={"spec scale": older(report.sources["spec scale"])})
+
+
+def write_docstring(project: Project) -> str:
+    """Change a docstring of the documented module alone; return what the module held before."""
+    demo = project.source / "demo.py"
+    text = demo.read_text(encoding="utf-8")
+    demo.write_text(text.replace('"""Return x."""', '"""Return x as it is."""'), encoding="utf-8")
+    return text
 
 
 def undocumented(report: Report) -> Report:
@@ -83,11 +89,40 @@ def test_a_law_that_breaks_after_a_good_build_fails_the_next_one(project: Projec
 def test_an_edit_of_the_source_makes_the_record_stale(project: Project) -> None:
     assert project.build().returncode == 0
     demo = project.source / "demo.py"
-    text = demo.read_text(encoding="utf-8")
-    demo.write_text(text.replace('"""Return x."""', '"""Return x as it is."""'), encoding="utf-8")
-    assert project.build().returncode == 0, "a docstring is no source"
+    text = write_docstring(project)
+    fails_twice(project, "stale", "the source of examples of spec scale has changed")
     demo.write_text(text.replace("f=1.0", "f=2.0"), encoding="utf-8")
-    fails_twice(project, "stale", "spec scale")
+    fails_twice(project, "stale", "the source of spec scale has changed")
+
+
+def test_a_docstring_is_no_source_where_no_law_runs_its_examples(project: Project) -> None:
+    made = report(project)
+    laws = {name: sheet for name, sheet in made.laws.items() if name != "examples"}
+    project.write(replace(made, laws=laws, verdicts=tuple(v for v in made.verdicts if v.law in laws)))
+    (project.source / "examples.rst").unlink()
+    assert project.build().returncode == 0
+    write_docstring(project)
+    assert project.build().returncode == 0
+
+
+@pytest.mark.parametrize("name", ["law vjp", "law primal", "harness function"])
+def test_a_law_one_that_it_requires_and_the_harness_make_the_record_stale(project: Project, name: str) -> None:
+    made = report(project)
+    laws = {**made.laws, "vjp": {**made.laws["vjp"], "requires": ["primal"]}}
+    old = older(made.sources["spec scale"])
+    project.write(replace(made, laws=laws, sources={**made.sources, name: old}))
+    fails_twice(project, "stale", "index.md:3:", f"the source of {name} has changed")
+
+
+def test_the_record_of_an_interrupted_run_fails_the_build_twice(project: Project) -> None:
+    project.write(replace(report(project), request={"interrupted": True}))
+    fails_twice(project, "record", str(project.record), "of a run that was interrupted", "run the command")
+
+
+def test_a_verdict_that_was_edited_by_hand_is_refused(project: Project) -> None:
+    project.write(breaking(report(project)))
+    edited(project.record, lambda data: data["verdicts"][-1].update(status="holds", message=""))
+    fails_twice(project, "record", str(project.record), "has been edited since it was measured")
 
 
 def test_a_source_that_cannot_be_parsed_makes_the_record_stale(project: Project) -> None:
@@ -107,8 +142,7 @@ def test_a_missing_record_is_named_and_so_is_the_page(project: Project) -> None:
 
 
 def test_a_record_of_another_schema_is_one_line(project: Project) -> None:
-    data = json.loads(project.record.read_text(encoding="utf-8"))
-    project.record.write_text(json.dumps({**data, "schema": 99}), encoding="utf-8")
+    edited(project.record, lambda data: data.update(schema=99))
     fails_twice(project, "record", "schema version 99", "make it again")
 
 
@@ -165,8 +199,20 @@ def test_a_record_that_nobody_has_made_yet_does_not_make_a_page_anew(project: Pr
 
 
 def test_an_old_record_says_nothing_of_a_difference(project: Project) -> None:
-    old = {"spec pub.Scale": Source(package="", files=(str(project.source / "demo.py"),), hash="another")}
+    old = {"spec pub.Scale": older(source_of(project.source / "demo.py"))}
     write_record(replace(peers(project, Status.HOLDS), sources=old), project.source / "peers.json")
+    assert project.build().warnings == []
+
+
+def test_a_docstring_alone_makes_only_the_examples_of_a_difference_old(project: Project) -> None:
+    sources = {"spec pub.Scale": source_of(project.source / "demo.py")}
+    published = replace(peers(project, Status.HOLDS), sources=sources)
+    write_docstring(project)
+    project.write(report(project))
+    write_record(published, project.source / "peers.json")
+    fails_twice(project, "difference", "pub.Scale no longer differs", "law vjp")
+    over = {**published.laws, "vjp": {**published.laws["vjp"], "over": "documents"}}
+    write_record(replace(published, laws=over), project.source / "peers.json")
     assert project.build().warnings == []
 
 

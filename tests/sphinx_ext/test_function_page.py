@@ -9,8 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from gradspec.law import Finding, Status
-from gradspec.report import Report, Source, write_record
-from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, report, verdict
+from gradspec.report import Report, write_record
+from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, older, report, source_of, verdict
 
 REST = """\
 Scale
@@ -164,7 +164,7 @@ def test_a_difference_shows_what_the_record_of_the_peers_found(project: Project)
 
 
 def test_a_difference_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
-    old = Source(package="", files=(str(project.source / "demo.py"),), hash="of another source")
+    old = older(source_of(project.source / "demo.py"))
     write_record(replace(peers(project), sources={"spec pub.Scale": old}), project.source / "peers.json")
     shown = section(page(project), "differences-from-published-implementations")
     assert "○ not measured (recorded for an older source, on 2025-05-05)" in shown

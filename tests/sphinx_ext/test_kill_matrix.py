@@ -6,10 +6,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from gradspec.report import Source
-from gradspec.selftest._record import Matrix, Subject
-from gradspec.source import fingerprint
-from sphinx_ext.handmade import Built, Project, copied
+from gradspec.selftest._record import Matrix, Seeds, Subject
+from sphinx_ext.handmade import Built, Project, copied, edited, older, resealed, source_of
 
 SUBJECTS = (
     Subject(
@@ -27,27 +25,32 @@ SUBJECTS = (
 )
 
 
-def prepared(folder: Path, *, stale: bool = False) -> Project:
+SWEPT = {
+    "run": 100,
+    "at_most": {"export": 10},
+    "cases": 4,
+    "tried": 3,
+    "specs": ["scale"],
+    "laws": ["vjp", "jvp"],
+    "verdicts": 1_600,
+    "by_law": {"vjp": 900, "jvp": 700},
+    "failures": ["seed 7: scale · vjp · matrix: the bar is too wide"],
+}
+
+
+def prepared(folder: Path, *, stale: bool = False, old_seeds: bool = False, faults: bool = True) -> Project:
     project = copied("test-kills", folder)
-    module = str(project.source / "conf.py")
-    found = "0" if stale else fingerprint([module], None)
+    source = source_of(project.source / "laws.py")
     matrix = Matrix(
-        provenance={"date": "2026-01-02", "torch": "2.13.0", "seconds": 9, "jobs": 2, "stages": ["one case", "all"]},
-        sources={"laws": Source(package="", files=(module,), hash=found)},
+        provenance={"date": "2026-01-02", "torch": "2.13.0", "stages": ["one case", "all"]},
+        sources={"laws": older(source) if stale else source},
         population={"diseased": 2, "honest": 1, "mutant": 9},
-        subjects=SUBJECTS,
-        seeds={
-            "run": 100,
-            "at_most": {"export": 10},
-            "cases": 4,
-            "tried": 3,
-            "specs": ["scale"],
-            "laws": ["vjp", "jvp"],
-            "verdicts": 1_600,
-            "failures": ["seed 7: scale · vjp · matrix: the bar is too wide"],
-        },
+        subjects=SUBJECTS if faults else [s for s in SUBJECTS if not s.fault],
     )
     project.record.write_text(matrix.to_json(), encoding="utf-8")
+    facts = {"date": "2025-12-31", "commit": "0123456789ab"}
+    seeds = Seeds(provenance=facts, sources={"laws": older(source) if old_seeds else source}, swept=SWEPT)
+    (project.source / "seeds.json").write_text(seeds.to_json(), encoding="utf-8")
     return project
 
 
@@ -73,7 +76,8 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
     assert "1 survive without a proof." in text
     assert "A mutant is held to one case; then to all; no further once it is killed." in text
-    assert "with torch 2.13.0, in 9 s on 2 processes." in text
+    assert "Measured on 2026-01-02 with torch 2.13.0." in text
+    assert "Measured on 2025-12-31." in text
     assert "not measured" not in text
 
 
@@ -85,11 +89,61 @@ def test_what_speaks_against_the_laws_fails_the_build(tmp_path: Path) -> None:
     assert any("Scale.prints survived, without a proof that nothing can tell" in line for line in built.warnings)
 
 
-def test_a_record_of_an_older_source_says_so(tmp_path: Path) -> None:
-    built = prepared(tmp_path, stale=True).build()
+def test_a_record_of_an_older_source_says_so_and_fails_the_build_twice(tmp_path: Path) -> None:
+    project = prepared(tmp_path, stale=True, faults=False)
+    for _ in range(2):
+        built = project.build()
+        assert built.returncode == 1
+        (line,) = built.warnings
+        assert "index.md:3:" in line
+        assert "was measured of an older source: measure it again with `gradspec selftest --record`" in line
+        assert "[gradspec.stale]" in line
+        assert "not measured (recorded for an older source, on 2026-01-02)" in words(built)
+
+
+def test_a_law_that_changes_after_a_good_build_fails_the_next_one(tmp_path: Path) -> None:
+    project = prepared(tmp_path, faults=False)
+    assert project.build().warnings == []
+    (project.source / "laws.py").write_text("LAWS = ()\n", encoding="utf-8")
+    (line,) = project.build().warnings
+    assert "[gradspec.stale]" in line
+
+
+def test_seeds_of_an_older_source_say_so_and_are_no_warning(tmp_path: Path) -> None:
+    built = prepared(tmp_path, old_seeds=True, faults=False).build()
 
     assert (built.returncode, built.warnings) == (0, [])
-    assert "not measured (recorded for an older source, on 2026-01-02)" in words(built)
+    assert "Measured on 2025-12-31, of an older source (commit 0123456789ab)." in words(built)
+    assert "1 of 1,600 verdicts" in words(built)
+
+
+def test_seeds_that_are_not_the_sum_of_their_rows_are_refused(tmp_path: Path) -> None:
+    project = prepared(tmp_path, faults=False)
+    resealed(project.source / "seeds.json", lambda data: data["swept"]["by_law"].update(vjp=901))
+    built = project.build()
+    (line,) = built.warnings
+    assert "its total is not the sum of its rows" in line
+    assert "[gradspec.record]" in line
+    assert "not measured (many seeds)" in words(built)
+    assert "1,600" not in words(built)
+
+
+def test_the_seeds_are_shown_where_the_page_asks_for_them_alone(tmp_path: Path) -> None:
+    project = prepared(tmp_path, faults=False)
+    page = project.source / "index.md"
+    page.write_text(page.read_text(encoding="utf-8").replace(":seeds: seeds.json\n", ""), encoding="utf-8")
+    built = project.build()
+    assert built.warnings == []
+    assert "seeds" not in words(built)
+
+
+def test_a_kill_that_was_added_by_hand_is_refused(tmp_path: Path) -> None:
+    project = prepared(tmp_path)
+    edited(project.record, lambda data: data["subjects"][1].update(killed_by=["vjp"]))
+    built = project.build()
+    (line,) = built.warnings
+    assert "has been edited since it was measured" in line
+    assert "specimens are killed" not in words(built)
 
 
 def test_without_a_record_nothing_was_measured(tmp_path: Path) -> None:

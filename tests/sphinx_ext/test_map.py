@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -17,7 +16,7 @@ from gradspec.sphinx_ext._map_record import Map
 from gradspec.sphinx_ext._map_svg import BASE, END, SHADES, TOP, described, map_svg, shade
 from gradspec.sphinx_ext._plot_record import Axis
 from gradspec.sphinx_ext._plot_svg import LEFT
-from sphinx_ext.handmade import copied
+from sphinx_ext.handmade import copied, resealed
 from sphinx_ext.test_plot import luminance
 
 if TYPE_CHECKING:
@@ -144,14 +143,8 @@ def project(tmp_path: Path) -> Project:
         "value": {"label": "height", "format": ".1f"},
         "rows": [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12, 13]],
     }
-    change(made, lambda data: data.update(maps={"slope": slope}, sources=[]))
+    resealed(made.record, lambda data: data.update(maps={"slope": slope}, sources={}))
     return made
-
-
-def change(project: Project, edit: Callable[[Any], object]) -> None:
-    data = json.loads(project.record.read_text(encoding="utf-8"))
-    edit(data)
-    project.record.write_text(json.dumps(data), encoding="utf-8")
 
 
 def built(project: Project) -> Built:
@@ -187,7 +180,7 @@ def test_the_page_has_the_map_its_caption_and_some_numbers_in_a_table(project: P
 def test_a_map_that_cannot_be_drawn_fails_the_build_each_time(
     project: Project, edit: Callable[[Any], object], subtype: str, words: str
 ) -> None:
-    change(project, edit)
+    resealed(project.record, edit)
     for _ in range(2):
         done = project.build()
         assert done.returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from bs4 import BeautifulSoup
 
+from gradspec._record import to_text
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
-from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._record import Matrix, Seeds, Subject
 from gradspec.sphinx_ext._domain import GradspecDomain
 from gradspec.sphinx_ext._objects import OBJECTS
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
-from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, copied, normal, report, verdict
+from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, copied, normal, report, resealed, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-benchmark": Written(argument="benchmarks/*.json"),
     "gradspec-curves": Written(argument="curves.json error", option=":log:", body="The error *falls*."),
     "gradspec-graph": Written(argument="x", body="from gradspec.text import Variable\nx = Variable('a', role='word')"),
-    "gradspec-kill-matrix": Written(argument="kills.json"),
+    "gradspec-kill-matrix": Written(argument="kills.json", option=":seeds: seeds.json"),
     "gradspec-law": Written(argument="vjp"),
     "gradspec-laws": Written(),
     "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
@@ -102,15 +102,20 @@ def prepared(folder: Path, suffix: str) -> Project:
     )
     write_record(published, source / "peers.json")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
+    resealed(source / "curves.json")
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())
-    (source / "maps.json").write_text(json.dumps(MAPS), encoding="utf-8")
+    (source / "maps.json").write_text(to_text("experiment", MAPS), encoding="utf-8")
     (source / "benchmarks").mkdir()
     loops = ROOTS / "test-benchmark" / "benchmarks" / "loops.json"
     (source / "benchmarks" / "loops.json").write_bytes(loops.read_bytes())
+    resealed(source / "benchmarks" / "loops.json")
     subject = Subject(sort="diseased", name="slip", group="function", killed_by=("vjp",), own=("vjp",))
     matrix = Matrix(provenance={"date": "2026-01-02"}, sources={}, population={"diseased": 1}, subjects=(subject,))
     (source / "kills.json").write_text(matrix.to_json(), encoding="utf-8")
-    (source / "audits.json").write_text(json.dumps(AUDITS), encoding="utf-8")
+    swept = {"run": 9, "specs": ["scale"], "laws": ["vjp"], "verdicts": 9, "by_law": {"vjp": 9}, "failures": []}
+    seeds = Seeds(provenance={"date": "2026-01-02"}, sources={}, swept=swept)
+    (source / "seeds.json").write_text(seeds.to_json(), encoding="utf-8")
+    (source / "audits.json").write_text(to_text("audits", AUDITS), encoding="utf-8")
 
     for name in DIRECTIVES:
         written = PAGES[name]
@@ -128,7 +133,6 @@ def prepared(folder: Path, suffix: str) -> Project:
 
 TITLE = {"md": "# {}", "rst": "{}\n====="}
 MAPS = {
-    "schema": 1,
     "provenance": {"date": "2026-01-02"},
     "maps": {
         "slope": {
@@ -141,7 +145,6 @@ MAPS = {
     },
 }
 AUDITS = {
-    "schema": 1,
     "provenance": {"date": "2026-01-02"},
     "audits": [
         {
@@ -150,7 +153,7 @@ AUDITS = {
             "version": "1.0",
             "target": "pub.mod:Thing",
             "command": "gradspec audit pub.mod:Thing",
-            "statuses": {"broken": 1, "holds": 2},
+            "verdicts": {"vjp": "broken", "jvp": "holds", "formula": "holds"},
             "findings": [{"law": "vjp", "status": "broken", "message": "off by a sign"}],
         }
     ],

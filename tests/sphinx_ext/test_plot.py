@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup, Tag
 
+from gradspec._record import read_experiment
 from gradspec.report import RecordError
-from gradspec.source import fingerprint
-from gradspec.sphinx_ext._plot_record import Axis, Figure, Line, figure_of
+from gradspec.sphinx_ext._plot_record import Axis, Figure, Line, figure_of, number_of
 from gradspec.sphinx_ext._plot_svg import CHARACTER, WIDTH, svg
-from sphinx_ext.handmade import Built, Project, copied
+from sphinx_ext.handmade import Built, Project, copied, edited, resealed, source_of
 
 CONTRAST = 3.0
 
@@ -22,14 +23,9 @@ CONTRAST = 3.0
 def prepared(folder: Path) -> Project:
     """Return the mini-project, its record made of its script as it is."""
     project = copied("test-plot", folder)
-    change(project, lambda data: data["sources"][0].update(hash=fingerprint([str(project.source / "train.py")], None)))
+    key = source_of(project.source / "train.py").key
+    resealed(project.record, lambda data: data["sources"]["experiment"].update(key=key))
     return project
-
-
-def change(project: Project, edit: Any) -> None:
-    data = json.loads(project.record.read_text(encoding="utf-8"))
-    edit(data)
-    project.record.write_text(json.dumps(data), encoding="utf-8")
 
 
 @pytest.fixture
@@ -98,7 +94,7 @@ def test_a_page_may_choose_a_logarithmic_axis(plots: Project) -> None:
     noise = figures(built, "rest")[0].select("polyline")[0]
     (_, first), (_, second), (_, third) = corners(noise)  # 0.6, 0.3 and 0.075
     assert third - second == pytest.approx(2 * (second - first), abs=0.2)
-    change(plots, lambda data: data["figures"]["error"]["lines"][1]["runs"][0].__setitem__(2, 0))
+    resealed(plots.record, lambda data: data["figures"]["error"]["lines"][1]["runs"][0].__setitem__(2, 0))
     assert any("the log axis 'wrong answers' cannot show 0.0" in line for line in plots.build().warnings)
 
 
@@ -220,10 +216,6 @@ def text_for_a_number(data: Any) -> None:
     data["numbers"]["noise"][1] = "few"
 
 
-def other_schema(data: Any) -> None:
-    data["schema"] = 99
-
-
 @pytest.mark.parametrize(
     ("edit", "subtype", "words"),
     [
@@ -232,14 +224,44 @@ def other_schema(data: Any) -> None:
         (short_run, "record", ("figure 'error'", "the runs of 'noise' are not of 3 values each")),
         (no_number, "unknown", ("index.md:7:", "no 'noise' in numbers", "it holds: silence")),
         (text_for_a_number, "unknown", ("'few', which the format '.1%' does not fit",)),
-        (other_schema, "record", ("schema version 99", "make it again")),
     ],
-    ids=["no figure", "zero on a log axis", "short run", "no number", "text for a number", "other schema"],
+    ids=["no figure", "zero on a log axis", "short run", "no number", "text for a number"],
 )
 def test_what_a_record_does_not_hold_fails_the_build_twice(
     plots: Project, edit: Any, subtype: str, words: tuple[str, ...]
 ) -> None:
-    change(plots, edit)
+    resealed(plots.record, edit)
+    fails_twice(plots, subtype, words)
+
+
+def no_checksum(data: Any) -> None:
+    del data["checksum"]
+
+
+def other_number(data: Any) -> None:
+    data["figures"]["error"]["lines"][0]["runs"][0][0] = 0.4
+
+
+def other_date(data: Any) -> None:
+    data["provenance"]["date"] = "2026-12-31 03:04 UTC"
+
+
+def other_key(data: Any) -> None:
+    data["sources"]["experiment"]["key"] = "0123456789abcdef"
+
+
+@pytest.mark.parametrize("edit", [no_checksum, other_number, other_date, other_key], ids=lambda edit: edit.__name__)
+def test_a_record_that_was_edited_by_hand_is_refused(plots: Project, edit: Any) -> None:
+    edited(plots.record, edit)
+    fails_twice(plots, "record", ("figure 'error'", "has been edited since it was measured", "measure it again"))
+
+
+def test_a_record_of_another_schema_is_refused(plots: Project) -> None:
+    edited(plots.record, lambda data: data.update(schema=99))
+    fails_twice(plots, "record", ("schema version 99", "measure it again"))
+
+
+def fails_twice(plots: Project, subtype: str, words: tuple[str, ...]) -> None:
     for attempt in ("first build", "incremental build"):
         built = plots.build()
         assert built.returncode == 1, attempt
@@ -286,12 +308,24 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_the_form_that_the_reference_shows_is_the_one_that_is_read() -> None:
-    from gradspec.sphinx_ext._plot_record import figure_of, number_of
-
+def test_the_script_that_the_reference_shows_writes_what_a_page_reads(plots: Project) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "sphinx.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    record = json.loads(text)
+    (text,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script, path = plots.source / "train.py", plots.source / "record.json"
+    script.write_text(text, encoding="utf-8")
+    path.unlink()
+    subprocess.run([sys.executable, script.name], cwd=plots.source, check=True)
+    record = read_experiment(path)
     (line,) = figure_of(record, "test_error").lines
     assert (line.low, line.high) == ((0.5, 0.025), (0.7, 0.125))
     assert number_of(record, "numbers.noise.mean") == line.mean[-1]
+    assert record["provenance"]["command"] == "python train.py"
+    assert record["sources"]["experiment"]["roots"] == ["train.py"]
+
+    (plots.source / "rest.rst").unlink()
+    (plots.source / "index.md").write_text("# Plot\n\n```{gradspec-curves} record.json test_error\n```\n")
+    built = plots.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    assert "has changed since" not in built.html()
+    script.write_text(text.replace("[0.5, 0.125]", "[0.5, 0.25]"), encoding="utf-8")
+    assert "has changed since" in plots.build().html()

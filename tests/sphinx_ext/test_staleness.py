@@ -4,52 +4,98 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gradspec.report import Source
-from gradspec.source import fingerprint
-from gradspec.sphinx_ext import _staleness
-from sphinx_ext.handmade import Project
+from gradspec._record import Reach, Source
+from gradspec.sphinx_ext._staleness import Today
+from sphinx_ext.handmade import Project, source_of
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
+    (tmp_path / "helper.py").write_text("HALF = 2\n", encoding="utf-8")
     made = tmp_path / "scale.py"
-    made.write_text("FACTOR = 1\n", encoding="utf-8")
+    made.write_text("from helper import HALF\n\nFACTOR = 1 / HALF\n", encoding="utf-8")
     return made
 
 
 @pytest.fixture
-def source(file: Path) -> Source:
-    return Source(package="", files=(str(file),), hash=fingerprint([str(file)], None))
+def sources(file: Path) -> dict[str, Source]:
+    return {"spec scale": source_of(file)}
 
 
-def test_a_source_that_was_current_is_not_parsed_again(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, str] = {}
-    assert _staleness.is_current(source, seen)
-    monkeypatch.setattr(_staleness, "fingerprint", lambda *_: pytest.fail("parsed"))
-    assert _staleness.is_current(source, seen)
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The roots that were looked for in files."""
+    found: list[object] = []
+    closure = Reach.closure
+
+    def noted(self: Reach, roots: Any, **options: Any) -> Any:
+        found.append(roots)
+        return closure(self, roots, **options)
+
+    monkeypatch.setattr(Reach, "closure", noted)
+    return found
 
 
-@pytest.mark.parametrize("text", ["FACTOR = 2\n", "FACTOR = 10\n"], ids=["of the same size", "longer"])
-def test_an_edit_is_seen(file: Path, source: Source, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, str] = {}
-    assert _staleness.is_current(source, seen)
-    before = file.stat().st_mtime_ns
-    file.write_text(text, encoding="utf-8")
-    os.utime(file, ns=(before + 1, before + 1))
-    asked: list[object] = []
-    monkeypatch.setattr(_staleness, "fingerprint", lambda files, root: asked.append(files) or "another")
-    assert not _staleness.is_current(source, seen)
-    assert asked == [source.files]
+def test_a_source_that_was_current_is_not_parsed_again(
+    sources: dict[str, Source], asked: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+    assert Today(seen).is_current(sources)
+    assert asked
+    asked.clear()
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("parsed"))
+    assert Today(seen).is_current(sources)
+    assert asked == []
 
 
-def test_a_file_that_is_gone_is_seen(file: Path, source: Source) -> None:
-    seen: dict[str, str] = {}
-    assert _staleness.is_current(source, seen)
-    file.unlink()
-    assert not _staleness.is_current(source, seen)
+@pytest.mark.parametrize("name", ["scale.py", "helper.py"])
+@pytest.mark.parametrize("number", ["3", "10"], ids=["of the same size", "longer"])
+def test_an_edit_is_seen(file: Path, sources: dict[str, Source], name: str, number: str, asked: list[object]) -> None:
+    seen: dict[str, Any] = {}
+    assert Today(seen).is_current(sources)
+    asked.clear()
+    edit, old = file.with_name(name), {"scale.py": "1", "helper.py": "2"}[name]
+    before = edit.stat().st_mtime_ns
+    edit.write_text(edit.read_text(encoding="utf-8").replace(old, number), encoding="utf-8")
+    os.utime(edit, ns=(before + 1, before + 1))
+    assert Today(seen).changed(sources) == {"spec scale"}
+    assert asked
+
+
+def test_a_docstring_is_told_apart(file: Path, sources: dict[str, Source]) -> None:
+    seen: dict[str, Any] = {}
+    text = "def scale(x):\n    {}\n    return x\n"
+    file.write_text(text.format('"""Return x."""'), encoding="utf-8")
+    sources = {"spec scale": source_of(file)}
+    assert Today(seen).is_current(sources)
+    file.write_text(text.format('"""Return x as it is."""'), encoding="utf-8")
+    assert Today(seen).changed(sources) == {"examples of spec scale"}
+    file.write_text(text.format('"""Return x."""\n    # A comment.'), encoding="utf-8")
+    assert Today(seen).is_current(sources)
+
+
+@pytest.mark.parametrize("name", ["scale.py", "helper.py"])
+def test_a_file_that_is_gone_is_seen(file: Path, sources: dict[str, Source], name: str) -> None:
+    seen: dict[str, Any] = {}
+    assert Today(seen).is_current(sources)
+    file.with_name(name).unlink()
+    assert not Today(seen).is_current(sources)
+
+
+def test_a_source_of_which_nothing_is_known_is_never_current(sources: dict[str, Source]) -> None:
+    assert not Today().is_current({"spec other": Source(roots=("nowhere:SPEC",))})
+    assert Today().is_current(sources)
+
+
+def test_a_path_in_a_record_counts_from_its_folders(file: Path, sources: dict[str, Source]) -> None:
+    known = Source(roots=("scale.py",), key=sources["spec scale"].key)
+    assert Today(folders=[file.parent]).is_current({"experiment": known})
+    assert Today(folders=[file.parent]).files(known) == [str(file.with_name("helper.py")), str(file)]
+    assert not Today(folders=[file.parent / "deeper"]).is_current({"experiment": known})
 
 
 def test_a_stale_source_is_looked_at_in_each_build(project: Project) -> None:

@@ -30,7 +30,7 @@ from gradspec._record import (
 from gradspec.functions import FUNCTIONS
 
 COMMAND = "python tools/figures/figure_record.py --out docs/records/figures"
-HERE = "tools/figures/figure_record.py"
+HERE = "tools/figures/figure_record.py:measured"
 
 
 def measured(spec: FunctionSpec) -> dict[str, Any]:

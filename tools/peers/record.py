@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import inspect
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from gradspec.spec import FunctionSpec, Noise
-HERE = "tools/peers/record.py"
+HERE = "tools/peers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,10 @@ def summary(report: Report) -> str:
 def source(peer: Peer, reach: Reach, version: str) -> Source:
     """Return what the verdicts about a peer stand on: its package, our spec, and how it is held here."""
     ours = root_of(peer.spec, peer.spec.modules)
-    return Source.of(reach, *ours, HERE, facts=f"{peer.path} of {peer.package} {version}", documented=True)
+    # Not this file as a whole: it runs every law, and each law of a verdict is in its key by itself.
+    held_by = [f"{HERE}/{Path(inspect.getfile(by)).name}:{by.__name__}" for by in (held, peer.call, peer.noise) if by]
+    facts = f"{peer.name}: {peer.path} of {peer.package} {version}"
+    return Source.of(reach, *ours, *held_by, facts=facts, documented=True)
 
 
 def main() -> None:

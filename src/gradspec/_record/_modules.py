@@ -90,12 +90,17 @@ class Modules:
         for folder in self._beside:
             if (folder / top / "__init__.py").is_file() or (folder / f"{top}.py").is_file():
                 return folder / top
+        return self._place(top) if self.is_ours(top) else None
+
+    def is_ours(self, top: str) -> bool:
+        """Whether a top-level package is looked into."""
+        place = self._place(top)
+        return top in self.ours or top in ALWAYS_OURS or (place is not None and not is_installed(place))
+
+    def _place(self, top: str) -> Path | None:
         if top not in self._places:
             self._places[top] = place_of(top)
-        place = self._places[top]
-        if place is None or not (top in self.ours or top in ALWAYS_OURS or not is_installed(place)):
-            return None
-        return place
+        return self._places[top]
 
 
 def located(name: str, folders: Iterable[Path] = ()) -> Path | None:

@@ -57,6 +57,7 @@ class Source:
 
     def today(self, reach: Reach) -> Source:
         """Return the source of the same roots as their files are now."""
+        reach = reach.looking_into(self.roots)
         try:
             closure = reach.closure(self.roots)
             key = combined(hash_of(closure, noted=self.noted), self.facts) if self.roots else ""
@@ -74,7 +75,7 @@ class Source:
 
     def closure(self, reach: Reach) -> Closure:
         """Return what its roots stand on, as far as they are there."""
-        found = Closure()
+        found, reach = Closure(), reach.looking_into(self.roots)
         for root in self.roots:
             try:
                 closure = reach.closure([root])
@@ -105,19 +106,19 @@ def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[st
     return sorted(tops - sys.stdlib_module_names), sorted(map(shown_path, beside))
 
 
-def reach_from(*folders: Path, ours: Iterable[str] = ()) -> Reach:
+def reach_from(*folders: Path) -> Reach:
     """Return what finds definitions: paths of files count from the working directory, or from one of `folders`.
 
     A process that asks again gets the same one, for as long as no file that it has read has changed.
     """
-    key = (folders, frozenset(ours), tuple(sys.path), str(Path.cwd()))
+    key = (folders, tuple(sys.path), str(Path.cwd()))
     found = _reaches.get(key)
     if found is None or not found.is_fresh():
-        found = _reaches[key] = Reach(Modules(ours=key[1], folders=folders))
+        found = _reaches[key] = Reach(Modules(folders=folders))
     return found
 
 
-_reaches: dict[tuple[tuple[Path, ...], frozenset[str], tuple[str, ...], str], Reach] = {}
+_reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
 
 
 def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str, ...]:

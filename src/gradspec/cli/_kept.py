@@ -12,7 +12,7 @@ import click
 
 from gradspec._record import RecordError, is_unchanged, only_writer, same_environment
 from gradspec._record._provenance import environment
-from gradspec.cli._shared import Unusable, save
+from gradspec.cli._shared import Interrupted, Unusable, save
 from gradspec.report import Report, read_record
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class Kept:
     def __init__(self, path: Path | None, *, fresh: bool, partly: bool = False) -> None:
         self._path, self._partly, self._fresh = path, partly, fresh
         self._began = time.monotonic()
+        #: Why the record cannot be used, in one line.
+        self._trouble = ""
+        if path is not None and path.exists():
+            _refuse_a_stranger(path)
         self.report = None if fresh else self._read()
 
     @property
@@ -60,41 +64,46 @@ class Kept:
         from gradspec._reuse import merged
 
         with only_writer(self._path):
-            there = self._read(quiet=True) if self._partly and not self._fresh else None
+            there = self._read() if self._partly and not self._fresh else None
             save((merged(there, report) if there else report).to_json(), self._path, option="--record")
 
     def keep(self, report: Report, asked: int) -> None:
-        """Write what an interrupted run has measured."""
+        """Write what an interrupted run has measured, and end.
+
+        Raises:
+            Interrupted: something was written.
+        """
         if self._path is not None and report.verdicts:
             self.write(report)
-            click.echo(f"{len(report.verdicts):,} of {asked:,} cells are kept in {self._path}", err=True)
+            count = f"{len(report.verdicts):,} of {asked:,} cells"
+            raise Interrupted(f"interrupted: {count} are kept in {self._path}; run it again for the others")
 
     def said(self, report: Report) -> None:
         """Say on stderr what was measured, and what still stood."""
+        if self._trouble:
+            click.echo(f"{self._trouble}: all was measured again", err=True)
         if self._path is not None:
             every, reused = len(report.verdicts), report.reused
             took = f"{every - reused:,} measured in {time.monotonic() - self._began:.0f} s"
             click.echo(f"{reused:,} of {every:,} cells are current; {took}", err=True)
 
-    def _read(self, *, quiet: bool = False) -> Report | None:
-        path = self._path
-        if path is None or not path.exists():
+    def _read(self) -> Report | None:
+        if self._path is None or not self._path.exists():
             return None
         try:
-            return read_record(path)
+            return read_record(self._path)
         except RecordError as error:
-            if not quiet:
-                self._refuse_a_stranger(path)
-                click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+            self._trouble = " ".join(str(error).split())
         return None
 
-    def _refuse_a_stranger(self, path: Path) -> None:
-        try:
-            beginning = path.read_bytes()[:200].decode(errors="replace").strip()
-        except OSError:
-            return  # what cannot be read is refused where it is written
-        if beginning and not (beginning.startswith(_BEGINNING[0]) and _BEGINNING[1] in beginning):
-            raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
+
+def _refuse_a_stranger(path: Path) -> None:
+    try:
+        beginning = path.read_bytes()[:200].decode(errors="replace").strip()
+    except OSError:
+        return  # what cannot be read is refused where it is written
+    if beginning and not (beginning.startswith(_BEGINNING[0]) and _BEGINNING[1] in beginning):
+        raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
 
 
 def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:

@@ -150,6 +150,6 @@ def one_line_errors() -> Iterator[None]:
     except (LawError, ProfileError, RecordError, TargetError) as error:
         raise Unusable(" ".join(str(error).split())) from None
     except KeyboardInterrupt:
-        raise Interrupted("interrupted: the run was not finished") from None
+        raise Interrupted("interrupted: the run was not finished, and nothing was written") from None
     finally:
         signal.signal(signal.SIGTERM, before)

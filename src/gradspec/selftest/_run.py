@@ -40,6 +40,7 @@ NEEDS_CUDA = ("parity",)
 def selftest(
     names: Sequence[str] = (),
     *,
+    exactly: bool = False,
     specimens: bool = True,
     mutated: bool = True,
     stock: bool = False,
@@ -54,6 +55,7 @@ def selftest(
 
     Args:
         names: words; only what has one of them in its name is run. All of it unless told.
+        exactly: take them for whole names.
         specimens: whether the sound and the diseased specimens are run.
         mutated: whether the mutants are run.
         stock: whether torch's own checkers are asked about the specimens too.
@@ -83,7 +85,8 @@ def selftest(
             tasks[name] = run.specimen(replace(sick.spec, name=name), "diseased", tuple(sick.caught_by))
     if mutated:
         tasks |= {mutant.name: run.mutant(mutant) for mutant in every}
-    chosen = {name: task for name, task in tasks.items() if not names or any(word in name for word in names)}
+    asked = set(names) if exactly else {name for name in tasks if not names or any(word in name for word in names)}
+    chosen = {name: task for name, task in tasks.items() if name in asked}
     if not chosen:
         raise ValueError(f"no specimen and no mutant is named {', '.join(map(repr, names))}")
     found = {name: standing.rows[name] for name in tasks if name not in chosen and standing.is_current(name)}

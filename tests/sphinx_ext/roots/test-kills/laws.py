@@ -1,0 +1,3 @@
+"""What the kills stand on."""
+
+LAWS = ("vjp",)

@@ -1,0 +1,146 @@
+"""The committed records: each is as it was written, those that must be current are, and what is stale is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import records
+from gradspec._record import Source, reach_from, to_text
+from gradspec._record._file import CHECKSUM, SCHEMA, checksum
+from gradspec.profile import load_profile
+from records import RECORDED, ROOT, Recorded, State, cells, state, states
+
+COMMITTED = sorted((ROOT / "docs" / "records").rglob("*.json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_each_committed_record_is_as_it_was_written(path: Path) -> None:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["schema"] == SCHEMA
+    assert record[CHECKSUM] == checksum(record)
+    assert record["provenance"]["date"]
+    assert not str(record["provenance"].get("commit", "")).startswith("/")
+
+
+def test_each_committed_record_is_watched() -> None:
+    watched = {path for one in RECORDED for path in (ROOT / records.RECORDS).glob(one.files)}
+    assert watched == set(COMMITTED)
+
+
+def test_what_must_be_current_is_and_nothing_of_it_was_left_out() -> None:
+    found = [one for one in states() if one.recorded.must_be_current]
+    assert [f"{one.path.name}: {one.error or ', '.join(one.stale)}" for one in found if not one.is_current] == []
+    assert {one.recorded.name for one in found} == {"peers", "kills", "audits", "figures"}
+    assert sum(one.cells for one in found if one.recorded.name == "peers") > 4_000
+
+
+def test_the_check_needs_neither_torch_nor_an_installed_gradspec() -> None:
+    code = "import sys; sys.argv = ['records.py', '--check']; sys.path.insert(0, 'tools'); import records"
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"{code}; records.check(list(records.states())); print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not {"torch", "numpy", "click"} & set(run.stdout.splitlines()[-1].split())
+    assert "docs/records/peers.json: " in run.stdout
+
+
+MADE = Recorded(name="made", files="made.json", kind="experiment", command=("none.py",))
+OLDER = Recorded(name="older", files="older.json", kind="experiment", command=(), must_be_current=False)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text("RATE = 0.1\n\n\ndef train():\n    return RATE\n")
+    return tmp_path / "train.py"
+
+
+def written(script: Path, recorded: Recorded = MADE, **changes: Any) -> State:
+    source = Source.of(reach_from(script.parent), script.name)
+    content: Mapping[str, Any] = {
+        "provenance": {"date": "2026-01-02 03:04 UTC"},
+        "sources": {"experiment": source.to_dict()},
+        "numbers": {"ms": 25.5},
+    }
+    path = script.parent / recorded.files
+    path.write_text(to_text("experiment", {**content, **changes}))
+    return state(recorded, path, reach_from(script.parent))
+
+
+def test_a_record_is_current_until_what_it_stands_on_changes(script: Path) -> None:
+    assert written(script).is_current
+    script.write_text(script.read_text() + "\n\n# a remark\n")
+    path = script.parent / "made.json"
+    assert state(MADE, path, reach_from(script.parent)).is_current
+    script.write_text(script.read_text().replace("0.1", "0.2"))
+    found = state(MADE, path, reach_from(script.parent))
+    assert (found.stale, found.stale_cells, found.date) == (("experiment",), 1, "2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda text: text.replace("25.5", "2.5"), "has been edited since"),
+        (lambda text: text[:40], "is not JSON"),
+        (lambda text: text.replace('"schema": 2', '"schema": 9'), "schema version 9"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_not_current(script: Path, spoil: Any, said: str) -> None:
+    written(script)
+    path = script.parent / "made.json"
+    path.write_text(spoil(path.read_text()))
+    found = state(MADE, path, reach_from(script.parent))
+    assert said in found.error
+    assert not found.is_current
+
+
+@pytest.mark.parametrize("sources", [{}, {"experiment": {"roots": 5}}, {"experiment": 5}, [1]])
+def test_a_record_that_stands_on_nothing_is_not_current(script: Path, sources: Any) -> None:
+    assert not written(script, sources=sources).is_current
+
+
+def test_what_is_stale_is_named_and_fails_only_where_it_must_be_current(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "ROOT", script.parent)
+    states = []
+    for recorded in (MADE, OLDER):
+        written(script, recorded)
+        states.append(recorded)
+    script.write_text("RATE = 0.3\n")
+    found = [state(one, script.parent / one.files, reach_from(script.parent)) for one in states]
+    assert records.check(found) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "made.json: 1 of 1 cell of an older source (2026-01-02): experiment"
+    assert said[1] == f"{said[0].replace('made', 'older')}, which it may be: its page says so"
+
+
+def test_the_cells_of_a_report_stand_on_spec_law_required_laws_and_harness() -> None:
+    record = {
+        "sources": {},
+        "sheets": {"scale": {"kind": "function"}},
+        "laws": {"vjp": {"requires": ["primal"], "over": "cases"}, "examples": {"requires": [], "over": "documents"}},
+        "verdicts": [{"law": "vjp", "spec": "scale"}, {"law": "examples", "spec": "scale"}],
+    }
+    assert list(cells("report", record)) == [
+        {"spec scale", "harness function", "law vjp", "law primal"},
+        {"spec scale", "harness function", "law examples", "examples of spec scale"},
+    ]
+
+
+@pytest.mark.parametrize(("directions", "stale"), [(2, False), (1, True)])
+def test_a_profile_that_has_become_easier_makes_a_record_stale(script: Path, directions: int, stale: bool) -> None:
+    profile = {**asdict(load_profile("quick")), "laws": [], "directions": directions}
+    found = written(script, provenance={"date": "2026-01-02", "profile": profile})
+    assert found.is_current is not stale
+    assert found.stale_cells == stale
