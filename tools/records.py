@@ -156,9 +156,11 @@ def cells(kind: str, record: Mapping[str, Any]) -> Iterator[set[str]]:
             examples = {f"examples of spec {spec}"} if law["over"] == "documents" else set()
             yield {f"spec {spec}", f"harness {record['sheets'][spec]['kind']}", *needed, *examples}
     elif kind == "kill matrix":
-        laws = {name for name in every if name.startswith(("law ", "harness "))} | {"judging"}
+        laws = {name for name in every if name.startswith("law ")} | {"judging"}
         for subject in record["subjects"]:
-            yield laws | {subject["source"], "mutations" if subject["sort"] == "mutant" else "stock"}
+            is_mutant, kind = subject["sort"] == "mutant", subject["source"].removeprefix("specimens ")
+            how = {"mutations", "harness function"} if is_mutant else {"stock", f"harness {kind}"}
+            yield laws | {subject["source"]} | how
     elif kind == "audits":
         for row in record["audits"]:
             yield from ({f"law {law}", "audit", "harness function"} for law in row["verdicts"])

@@ -8,9 +8,11 @@ import pytest
 
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
+from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._run import selftest
 from gradspec.selftest._standing import Standing, sources
+from gradspec.selftest.specimens import DISEASED
 
 NAMES = ("GradFactor.sign_flipped", "GradFactor.prints", "clipping_backward", "scale")
 TODAY = sources()
@@ -63,7 +65,8 @@ def test_a_law_that_is_gone_is_asked_for_no_more(fresh: Matrix) -> None:
 @pytest.mark.parametrize(
     ("moved", "all_anew"),
     [
-        (("specimens",), {"specimen"}),
+        (("specimens function",), {"specimen"}),
+        (("specimens text", "harness text"), set()),
         (("function grad_factor",), {"mutant"}),
         (("mutations",), {"mutant"}),
         (("judging",), {"specimen", "mutant"}),
@@ -73,7 +76,7 @@ def test_a_law_that_is_gone_is_asked_for_no_more(fresh: Matrix) -> None:
 )
 def test_what_judges_or_makes_a_subject_moves_all_of_it(moved: tuple[str, ...], all_anew: set[str]) -> None:
     rows = (
-        Subject(sort="diseased", name="sick", group="function", source="specimens"),
+        Subject(sort="diseased", name="sick", group="function", source="specimens function"),
         Subject(sort="mutant", name="F.prints", group="F", source="function grad_factor"),
     )
     matrix = Matrix(provenance=FACTS, sources=TODAY, population={}, subjects=rows)
@@ -84,7 +87,7 @@ def test_what_judges_or_makes_a_subject_moves_all_of_it(moved: tuple[str, ...], 
 
 @pytest.mark.parametrize("facts", [{"seed": 1}, {"profile": {"name": "quick", "directions": 9}}, {"torch": "another"}])
 def test_another_seed_profile_or_environment_measures_all(facts: dict[str, object]) -> None:
-    row = Subject(sort="diseased", name="sick", group="function", source="specimens")
+    row = Subject(sort="diseased", name="sick", group="function", source="specimens function")
     matrix = Matrix(provenance=FACTS, sources=TODAY, population={}, subjects=(row,))
     assert not Standing.of(matrix, TODAY, FACTS | facts, LAWS).is_current("sick")
 
@@ -98,3 +101,11 @@ def test_a_subject_that_crashed_is_measured_as_a_whole() -> None:
 
 def test_the_quick_profile_is_the_one_that_the_matrix_notes(fresh: Matrix) -> None:
     assert fresh.provenance["profile"]["directions"] == load_profile("quick").directions
+
+
+def test_each_specimen_stands_on_the_modules_of_its_kind() -> None:
+    homes = {"text": ("text",), "module": ("modules",)}
+    for name, sick in DISEASED.items():
+        found = [path for path, module in vars(specimens).items() if name in getattr(module, "DISEASED", {})]
+        assert any(path in homes.get(sick.spec.kind, found) for path in found), name
+        assert sick.spec.kind != "function" or not {"text", "modules"} & set(found), name

@@ -24,7 +24,7 @@ from gradspec.profile import Profile, device_name, load_profile
 from gradspec.promise import Spec
 from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
-from gradspec.selftest._standing import SPECIMENS, Standing, sources
+from gradspec.selftest._standing import Standing, sources, specimens_of
 from gradspec.selftest._stock import TOOLS, first_case, judge
 from gradspec.selftest._workers import made_by
 from gradspec.selftest.specimens import DISEASED, HONEST
@@ -142,7 +142,8 @@ class _Run:
 
     def specimen(self, spec: Spec, sort: str, own: tuple[str, ...]) -> Task:
         """Return the task of judging a specimen."""
-        known, moved = self.standing.of_laws(spec.name, SPECIMENS)
+        home = specimens_of(spec.kind)
+        known, moved = self.standing.of_laws(spec.name, home)
         knows_stock = known is not None and known.stock and not self.standing.moved("stock")
 
         def judged() -> Subject:
@@ -157,7 +158,7 @@ class _Run:
                 sort=sort,
                 name=spec.name,
                 group=spec.kind,
-                source=SPECIMENS,
+                source=home,
                 killed_by=tuple(law.name for law in self.laws if law.name in killers),
                 own=own,
                 not_measured=() if torch.cuda.is_available() else tuple(law for law in own if law in NEEDS_CUDA),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any
 
 from gradspec._plan import with_required
@@ -18,8 +17,8 @@ from gradspec.laws import LAWS
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
 
-#: The source of every specimen.
-SPECIMENS = "specimens"
+#: Modules of specimens that hold those of one kind; the others hold functions.
+_KINDS = {"modules": "module", "text": "text"}
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:autopsy"),
@@ -84,7 +83,8 @@ class Standing:
         return bool(known.stock) and not self.moved("stock")
 
     def _all_moved(self, sort: str, source: str) -> bool:
-        how = ["judging", *(name for name in self.changed if name.startswith("harness ")), source]
+        kind = "function" if sort == "mutant" else source.removeprefix("specimens ")
+        how = ["judging", f"harness {kind}", source]
         return any(map(self.moved, [*how, "mutations"] if sort == "mutant" else how))
 
 
@@ -94,13 +94,19 @@ def sources() -> dict[str, Source]:
     found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
     found |= harness([kind.name for kind in KINDS], reach)
     found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
-    # All of them at once: one is often a variant of another, entered from a third module.
-    found[SPECIMENS] = Source.of(reach, *_modules_of(specimens), documented=True)
+    for kind in KINDS:
+        found[specimens_of(kind.name)] = Source.of(reach, *_modules_of(kind.name), documented=True)
     for spec in FUNCTIONS:
         found[f"function {spec.name}"] = Source.of(reach, *root_of(spec, spec.modules), documented=True)
     return found
 
 
-def _modules_of(package: ModuleType) -> list[str]:
-    """Return the import paths of a package and of the modules in it."""
-    return [package.__name__, *(f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__))]
+def specimens_of(kind: str) -> str:
+    """Return the name of the source of the specimens of a kind: all of them, for one is often a variant of another."""
+    return f"specimens {kind}"
+
+
+def _modules_of(kind: str) -> list[str]:
+    """Return the import paths of the modules that hold the specimens of a kind."""
+    names = [module.name for module in iter_modules(specimens.__path__)]
+    return [f"{specimens.__name__}.{name}" for name in names if _KINDS.get(name, "function") == kind]
