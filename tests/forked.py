@@ -2,12 +2,14 @@
 
 A server imports modules once, and forks for each command: what a command does to its process ends with it, as it does
 in `subprocess.run`. The fork differs in one way: the modules are there already, and Python's start is over. So what a
-test says of imports, or of Python's own options (`PYTHONUTF8`, `PYTHONWARNINGS`), it says of a process from the start.
+test says of imports, of the garbage collector, or of Python's own options (`PYTHONUTF8`, `PYTHONWARNINGS`), it says of
+a process from the start.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -17,10 +19,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +43,10 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **env},
-            text=True,
+            bufsize=0,
         )
+        #: What the server has said, and nobody has read yet.
+        self._said = b""
         atexit.register(self.close)
 
     def run(
@@ -74,14 +79,16 @@ class Server:
                 "env": dict(os.environ if env is None else env),
                 "streams": [os.devnull, str(stdout or out), str(err)],
             }
-            self._stdin.write(f"{json.dumps(order)}\n")
-            self._stdin.flush()
-            number = int(self._answer())
-            if not select.select([self._process.stdout], [], [], timeout)[0]:
-                os.kill(number, signal.SIGKILL)
+            assert self._process.stdin is not None
+            self._process.stdin.write(f"{json.dumps(order)}\n".encode())
+            number = self._answer()
+            try:
+                code = self._answer(timeout)
+            except TimeoutError:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
                 self._answer()
-                raise subprocess.TimeoutExpired(command, timeout)
-            code = int(self._answer())
+                raise subprocess.TimeoutExpired(command, timeout) from None
             said = "" if stdout else out.read_text("utf-8")
             return subprocess.CompletedProcess(command, code, said, err.read_text("utf-8"))
 
@@ -90,16 +97,17 @@ class Server:
         if self._process.poll() is None:
             self._process.communicate()
 
-    @property
-    def _stdin(self) -> IO[str]:
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    def _answer(self) -> str:
+    def _answer(self, timeout: float | None = None) -> int:
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the server has ended: its last words are on stderr"
-        return line
+        pipe = self._process.stdout.fileno()
+        while b"\n" not in self._said:
+            if not select.select([pipe], [], [], timeout)[0]:
+                raise TimeoutError
+            more = os.read(pipe, 1 << 10)
+            assert more, "the server has ended: its last words are on stderr"
+            self._said += more
+        line, _, self._said = self._said.partition(b"\n")
+        return int(line)
 
 
 @cache
@@ -184,4 +192,5 @@ if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
     del sys.path[0]  # the folder of this file
+    gc.freeze()  # a search for cycles would copy into each fork whatever it touches
     _become(_serve())

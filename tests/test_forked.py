@@ -88,6 +88,10 @@ def test_the_server_has_its_modules_and_no_other() -> None:
     assert found.stdout == "True False False\n"
 
 
+def test_many_commands_that_end_at_once_are_all_answered() -> None:
+    assert [forked("-c", f"import os; os._exit({code})").returncode for code in range(100)] == list(range(100))
+
+
 def test_stdout_may_be_a_file(folder: Path) -> None:
     assert forked("-c", "print('here')", stdout=folder / "out").stdout == ""
     assert (folder / "out").read_text(encoding="utf-8") == "here\n"
