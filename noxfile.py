@@ -5,6 +5,7 @@ pip installs, under the exact versions of conf/constraints.txt, so that a sessio
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 import nox
 
 nox.needs_version = ">=2025.2.9"
-nox.options.default_venv_backend = "venv"
+#: `none` runs every session in the environment of nox itself; see `environment`.
+nox.options.default_venv_backend = os.environ.get("NOX_DEFAULT_VENV_BACKEND", "venv")
 nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
 
 ROOT = Path(__file__).parent
@@ -35,6 +37,8 @@ BENCHMARKS = (
 )
 #: Where published packages are put, each kind in a folder of its own: what they need is not installed.
 PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits")}
+#: What the sessions need that judge a change. Each installs all of it: one environment, and one that CI has proven.
+CHECKS = ("test", "docs", "examples", "lint", "types")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.
@@ -47,21 +51,22 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests, on every processor; arguments go to pytest."""
-    install(session, "test", "docs", "examples")
-    session.run("pytest", "-n", "auto", *session.posargs, env=ONE_THREAD)
+    install(session, *CHECKS)
+    # A worker that is done takes over half of what another one still has to do.
+    session.run("pytest", "-n", "auto", "--dist", "worksteal", "--durations", "30", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
 def doctests(session: nox.Session) -> None:
     """Run every example of every docstring; fail if there is none."""
-    install(session, "test", "docs")
+    install(session, *CHECKS)
     session.run("pytest", "-n", "auto", "--doctest-modules", "src/gradspec", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, formatting and the direction of imports."""
-    install(session, "lint")
+    install(session, *CHECKS)
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports")
@@ -70,18 +75,25 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types, strictly."""
-    install(session, "types", "docs")
+    install(session, *CHECKS)
     session.run("mypy")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """Verify all specs, write the record, build the site with warnings as errors, test what was built."""
-    install(session, "docs", "test")
+    install(session, *CHECKS)
     session.run(*CHECK)
     session.run(*BUILD_SITE)
     session.run("pytest", "-q", "tests/site", env={"GRADSPEC_SITE": "build/html", "GRADSPEC_SITE_REQUIRED": "1"})
     session.log(f"open {(BUILD / 'html' / 'index.html').as_uri()}")
+
+
+@nox.session(default=False, venv_backend="none")
+def environment(session: nox.Session) -> None:
+    """Install, beside nox itself, all that the default sessions need: with `--no-venv` they run there."""
+    tools = nox.project.dependency_groups(PYPROJECT, *CHECKS)
+    session.run("python", "-m", "pip", "install", "-c", "conf/constraints.txt", "-e", ".", *tools)
 
 
 @nox.session(default=False)
@@ -196,7 +208,8 @@ def install_published(session: nox.Session, *names: str) -> None:
     """Install published packages, without what they need, into the folders from which they are measured."""
     for name in names:
         packages = PEERS if name == "peers" else audited()
-        session.install("--no-deps", "--upgrade", "--target", str(PUBLISHED[name]), *packages)
+        options = ("--quiet", "--no-deps", "--upgrade", "--target", str(PUBLISHED[name]))
+        session.run("python", "-m", "pip", "install", *options, *packages)
 
 
 def audited() -> list[str]:
@@ -208,6 +221,11 @@ def audited() -> list[str]:
 
 
 def install(session: nox.Session, *groups: str) -> None:
-    """Install the project, editable, and the tools of some dependency groups, at the tested versions."""
+    """Install the project, editable, and the tools of some dependency groups, at the tested versions.
+
+    A session that has no environment of its own runs in one that is complete, and leaves it as it is.
+    """
+    if session.venv_backend == "none":
+        return
     tools = nox.project.dependency_groups(PYPROJECT, *groups) if groups else ()
     session.install("-c", "conf/constraints.txt", "-e", ".", *tools)

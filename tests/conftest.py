@@ -11,6 +11,12 @@ def _devices():
     )
 
 
+@pytest.fixture(scope="session")
+def compiler():
+    """Have this process compile once, for those that are forked from it."""
+    import warm_compiler  # noqa: F401
+
+
 @pytest.fixture(params=_devices())
 def device(request):
     return request.param

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from forked import python
+
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
 
 
@@ -35,8 +37,11 @@ def test_the_test_file_of_the_page_on_pytest_runs(tmp_path, words):
         block.replace("from yourpackage.specs import SPECS", "import tiny\nSPECS = (tiny.HONEST, tiny.DISEASED)")
     )
     laws = () if words[:1] == ("--gradspec-profile",) else ("--gradspec-law", "primal", "--gradspec-law", "vjp")
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *words, *laws]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = ["-m", "pytest", "-rA", "-p", "no:cacheprovider", *words, *laws]
+    if words:
+        run = python(*command, cwd=tmp_path)
+    else:  # as a reader starts it
+        run = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
     verdicts = set(re.findall(r"^(PASSED|FAILED) test_specs.py::test_laws\[(.*?\])\]", run.stdout, re.MULTILINE))
 
     chosen = ("vjp",) if not laws else ("primal", "vjp")

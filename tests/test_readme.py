@@ -34,6 +34,19 @@ def test_the_commands_of_the_readme_are_sessions():
     assert {f.name for f in functions} - set(sessions) == helpers
 
 
+def test_ci_runs_the_sessions_that_nox_runs_by_default():
+    (default,) = re.findall(
+        r"^nox\.options\.sessions = (\[.*\])$", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE
+    )
+    ci = (ROOT / ".ci" / "run").read_text("utf-8")
+    named = [name for names in re.findall(r"nox -s ((?:\w+ ?)+)", ci.partition("source ")[2]) for name in names.split()]
+
+    assert named == ["environment", "types", "lint", "docs", "doctests"]
+    assert sorted([*named[1:], "tests"]) == sorted(ast.literal_eval(default))
+    assert ci.endswith('bash -c "$test_command"\n')
+    assert r"s/^\(python -m pip install nox && nox -s tests\)$/\1/p' README.md" in ci
+
+
 def test_the_pictures_of_the_readme_exist():
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
 

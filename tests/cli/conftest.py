@@ -10,6 +10,11 @@ from click.testing import CliRunner
 from gradspec.cli import main
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_before(compiler):
+    """Checks run in forks of this process."""
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     for source in (Path(__file__).parent / "specs").glob("*.py"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from forked import python
+
 MODULE = """
 from gradspec import Case, FunctionSpec, Law
 from gradspec.law import HOLDS, broken
@@ -55,19 +57,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(site: Path, *words: str, cold: bool = False) -> subprocess.CompletedProcess[str]:
     path = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.run(
-        [sys.executable, "-c", "from gradspec.cli import main; main()", *words],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}
+    if cold:
+        command = [sys.executable, "-m", "gradspec", *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return python("-m", "gradspec", *words, env=env)
 
 
 def test_the_list_shows_the_spec_and_the_law(site: Path) -> None:
-    shown = run(site, "list")
+    shown = run(site, "list", cold=True)
     assert shown.returncode == 0, shown.stderr
     assert "announcing" in shown.stdout
     assert "positive" in shown.stdout

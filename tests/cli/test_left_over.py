@@ -1,6 +1,5 @@
 """What a function does to its process, and what it starts, ends with the run; and what was sound stays sound."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import python
 from gradspec._isolation import available
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
@@ -29,10 +29,9 @@ def exp(x):
 """
 
 
-def run(folder, text, *words, **how):
+def run(folder, text, *words):
     (folder / "theirs.py").write_text(HEAD + text)
-    command = [sys.executable, "-m", "gradspec", "check", "theirs.py", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, **how)
+    return python("-m", "gradspec", "check", "theirs.py", *words, timeout=100)
 
 
 def is_alive(number):
@@ -50,7 +49,9 @@ def ends_soon(number):
 
 def test_that_what_torch_wraps_itself_is_no_patch(folder):
     # Alone: no other law has imported the compiler, which wraps torch.manual_seed.
-    done = run(folder, "A = spec(lambda x: x.exp(), primal=exp)", "--law", "global_state")
+    (folder / "theirs.py").write_text(HEAD + "A = spec(lambda x: x.exp(), primal=exp)")
+    command = [sys.executable, "-m", "gradspec", "check", "theirs.py", "--law", "global_state"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "global_state   ✓ holds 1" in done.stdout
@@ -163,8 +164,6 @@ def test_that_a_daemon_verifies_in_its_own_process(folder):
         "def work(_):\n    from gradspec import verify\n    return len(verify([A]).failures)\n"
     )
     script = "import multiprocessing, theirs\nprint(multiprocessing.get_context('fork').Pool(1).map(theirs.work, [0]))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300, env=dict(os.environ)
-    )
+    done = python("-c", script, timeout=300)
 
     assert done.stdout == "[0]\n", done.stderr

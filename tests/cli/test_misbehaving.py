@@ -4,13 +4,12 @@ import importlib
 import json
 import random
 import re
-import subprocess
-import sys
 
 import numpy
 import pytest
 import torch
 
+from forked import OURS_ALONE, python
 from gradspec import audit, verify
 from gradspec._isolation import available
 from gradspec.law import Status
@@ -47,9 +46,7 @@ def words(laws):
 
 @needs_a_fork
 def test_on_the_command_line(folder):
-    main = [sys.executable, "-c", "from gradspec.cli import main; main()"]
-    command = [*main, "check", "misbehaving:SPECS", "--json", *words(LAWS)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = python("-m", "gradspec", "check", "misbehaving:SPECS", "--json", *words(LAWS))
     said = {(v["spec"], v["law"]): v for v in json.loads(run.stdout)["verdicts"]}  # and nothing else on stdout
 
     assert run.returncode == 1
@@ -65,8 +62,8 @@ def test_on_the_command_line(folder):
 def test_in_pytest(folder):
     options = [word for law in LAWS for word in ("--gradspec-law", law)]
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--gradspec", "misbehaving:SPECS"]
-    run = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    command = ("-m", "pytest", "-rA", "-p", "no:cacheprovider", *OURS_ALONE)
+    run = python(*command, "--gradspec", "misbehaving:SPECS", *options)
     said = {(name, law): what for what, name, law in re.findall(r"^(FAILED|PASSED) (\w+)::(\w+)", run.stdout, re.M)}
 
     assert run.returncode == 1

@@ -1,4 +1,4 @@
-"""The plugin, run as users run it: in a process of its own."""
+"""The plugin, run as users run it: in a process of its own, forked where its start is not what is tested."""
 
 import ast
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gradspec_pytest
+from forked import OURS_ALONE, python
 from gradspec.report import read_record
 
 
@@ -16,8 +17,8 @@ def run_pytest(folder):
     (folder / "pytest.ini").write_text("[pytest]\n")
 
     def run(*words):
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        alone = () if "-n" in words else OURS_ALONE
+        return python("-m", "pytest", "-p", "no:cacheprovider", *alone, *words)
 
     return run
 

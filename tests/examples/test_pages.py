@@ -53,7 +53,7 @@ def test_a_command_of_a_page_runs(run, command: str) -> None:
     python, script, *arguments = shlex.split(command)
     folder, _, name = script.rpartition("/")
     assert (python, folder) == ("python", "docs/examples"), "only the examples are run here"
-    done = run(name, *arguments)
+    done = run(name, *arguments, cold=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,13 +1,11 @@
 """What no law says of the instance-discrimination loss: its paths, its memory, moving banks, further transforms."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from forked import python
 from gradspec.functions import InstanceDiscriminationLoss, instance_discrimination_loss
 from gradspec.functions import _instance_discrimination_attention as attention
 from gradspec.functions._instance_discrimination_gradient import hessian_product
@@ -148,8 +146,9 @@ def test_an_empty_batch_is_that_of_cross_entropy(size):
         except ValueError as error:
             print(error)
     """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = python("-c", script)
 
+    assert done.returncode == 0, done.stderr
     empty, no_row = done.stdout.splitlines()
     assert empty == "[[], 0.0, nan] (0, 4)"
     assert "the bank has no row" in no_row

@@ -7,14 +7,13 @@ import itertools
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from forked import python
 from pages.blocks import DOCS, Block, all_blocks
 from pages.commands import runs
 from pages.test_blocks import ELSEWHERE
@@ -96,12 +95,6 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", [pytest.param(command, id=where) for where, command in COMMANDS if runs(command)])
 def test_a_command_about_the_readers_package_runs(command: str, readers: Path) -> None:
     path = [str(readers), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-c", "from gradspec.cli import main; main()", *shlex.split(command)[1:]],
-        cwd=readers,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}
+    done = python("-m", "gradspec", *shlex.split(command)[1:], cwd=readers, env=env)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,7 @@
-"""A mini-project, a record made by hand, and a real build of both, in a process of its own."""
+"""A mini-project, a record made by hand, and a real build of both, in a process of its own.
+
+The process is forked from one that has imported Sphinx; `test_cold_build.py` builds each project in a new one too.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from forked import server
 from gradspec._record import Source, reach_from, to_text
 from gradspec.law import Finding, Status, Verdict
 from gradspec.report import Report, write_record
 
 ROOTS = Path(__file__).parent / "roots"
+#: What a build imports in any case; torch is not among it.
+IMPORTED = ("warm_sphinx",)
+#: The mini-projects whose own modules import torch.
+OF_TORCH = {"test-legacy", "test-replicas"}
+SURROUNDINGS = {"PYTHONWARNINGS": "ignore", "NO_COLOR": "1"}
 
 
 @dataclass(frozen=True)
@@ -35,23 +44,29 @@ class Project:
     """A copy of a mini-project that a test may change."""
 
     source: Path
+    #: What the process has imported that is forked for a build.
+    imported: tuple[str, ...] = IMPORTED
     record: Path = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "record", self.source / "record.json")
 
-    def build(self, *options: str) -> Built:
-        """Build as a user does, with warnings as errors; a second call is incremental."""
+    def build(self, *options: str, cold: bool = False) -> Built:
+        """Build as a user does, with warnings as errors; a second call is incremental.
+
+        Args:
+            options: of `sphinx-build`.
+            cold: start a Python for it, as a user does; it is forked otherwise.
+        """
         out = self.source.parent / "html"
+        words = ["-m", "sphinx", "-q", "-W", "-n", *options, "-d", f"{out}.doctrees", str(self.source), str(out)]
         path = [str(self.source), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run(
-            [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, "-d", f"{out}.doctrees", self.source, out],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"},
-            timeout=120,
-            check=False,
-        )
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path), **SURROUNDINGS}
+        if cold:
+            command = [sys.executable, *words]
+            done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
+        else:
+            done = server(*self.imported, **SURROUNDINGS).run(words, env=env)
         return Built(done.returncode, [line for line in done.stderr.splitlines() if line.strip()], out)
 
     def write(self, report: Report) -> None:
@@ -63,7 +78,8 @@ class Project:
 
 def copied(root: str, folder: Path) -> Project:
     """Return a copy of a mini-project, its experiments sealed; a record in which all holds if it is `test-function`."""
-    made = Project(shutil.copytree(ROOTS / root, folder / "source"))
+    imported = (*IMPORTED, "torch") if root in OF_TORCH else IMPORTED
+    made = Project(shutil.copytree(ROOTS / root, folder / "source"), imported)
     for path in made.source.rglob("*.json"):
         resealed(path)
     if root == "test-function":

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from bs4 import BeautifulSoup
 
 from boilerplate import known, passages, share
 from sphinx_ext.handmade import Built, copied
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pages = pytest.mark.parametrize("page", ["members", "generated/legacy.Factor"])
 
@@ -21,6 +16,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return copied("test-legacy", tmp_path_factory.mktemp("legacy")).build()
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return copied("test-legacy", tmp_path_factory.mktemp("plain")).build("-D", "extensions=sphinx.ext.autosummary")
+
+
 def article(built: Built, page: str) -> str:
     body = BeautifulSoup(built.html(page), "html.parser").select_one("div.body")
     assert body is not None
@@ -28,8 +28,7 @@ def article(built: Built, page: str) -> str:
 
 
 @pages
-def test_without_the_extension_the_page_is_mostly_torchs(tmp_path: Path, page: str) -> None:
-    plain = copied("test-legacy", tmp_path).build("-D", "extensions=sphinx.ext.autosummary")
+def test_without_the_extension_the_page_is_mostly_torchs(plain: Built, page: str) -> None:
     assert share(article(plain, page), known()) > 0.5
 
 

@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from gradspec.sphinx_ext._math import TexError, render
-from sphinx_ext.handmade import Project
+from sphinx_ext.handmade import Built, Project, copied
 
 #: A renderer of the project itself, beside MathJax, as `sphinx.ext.imgmath` is one.
 OTHER = """
@@ -25,9 +25,12 @@ def setup(app):
 math = pytest.mark.parametrize("project", ["test-math"], indirect=True)
 
 
-@math
-def test_a_formula_is_html_and_mathml_without_any_script(project: Project) -> None:
-    built = project.build()
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return copied("test-math", tmp_path_factory.mktemp("math")).build()
+
+
+def test_a_formula_is_html_and_mathml_without_any_script(built: Built) -> None:
     assert (built.returncode, built.warnings) == (0, [])
     soup = BeautifulSoup(built.html(), "html.parser")
     inline, display = soup.select_one("span.math"), soup.select_one("div.math")
@@ -39,9 +42,7 @@ def test_a_formula_is_html_and_mathml_without_any_script(project: Project) -> No
     assert "math" not in " ".join(script.get("src", "") for script in soup.find_all("script")).lower()
 
 
-@math
-def test_style_and_fonts_stand_beside_the_page_and_nothing_is_fetched(project: Project) -> None:
-    built = project.build()
+def test_style_and_fonts_stand_beside_the_page_and_nothing_is_fetched(built: Built) -> None:
     katex = built.folder / "_static" / "gradspec" / "katex"
     assert (katex / "katex.min.css").is_file()
     assert list((katex / "fonts").glob("*.woff2"))

@@ -49,7 +49,7 @@ def build(folder: Path, form: dict[str, str], *options: str) -> tuple[list[str],
     (project.source / "twice.rst").write_text(PAGE, encoding="utf-8")
     with (project.source / "conf.py").open("a", encoding="utf-8") as conf:
         conf.write(SETUP)
-    built = project.build(*options)
+    built = project.build(*options, cold=True)  # what is loaded is the question
     return built.warnings, built.html("twice"), (built.folder / "loaded").read_text(encoding="utf-8")
 
 

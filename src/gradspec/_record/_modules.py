@@ -52,6 +52,7 @@ class Modules:
     _beside: list[Path] = field(default_factory=list)
     _found: dict[str, Module | None] = field(default_factory=dict)
     _places: dict[str, Path | None] = field(default_factory=dict)
+    _native: dict[str, Path | None] = field(default_factory=dict)
 
     def find(self, name: str) -> Module | None:
         """Return the module of an import path or of a file; None if it is not one of ours."""
@@ -61,6 +62,11 @@ class Modules:
 
     def native(self, name: str) -> Path | None:
         """Return the native library that is a module of one of our packages."""
+        if name not in self._native:
+            self._native[name] = self._native_of(name)
+        return self._native[name]
+
+    def _native_of(self, name: str) -> Path | None:
         top, *rest = name.split(".")
         base = self._top(top)
         found = (

@@ -23,15 +23,18 @@ class Resolved:
     others: set[str] = field(default_factory=set)
     #: Modules of ours that code inside of it imports.
     modules: set[str] = field(default_factory=set)
+    _links: dict[bool, str] = field(default_factory=dict)
 
     def links(self, *, documented: bool) -> str:
         """Return what each name means, as text: the same definitions under other names are something else."""
-        found = {
-            f"{chain[0]}={target.documented_hash if documented else target.hash}"
-            for chain, targets in self.ours.items()
-            for target in targets
-        }
-        return " ".join(sorted(found))
+        if documented not in self._links:
+            found = {
+                f"{chain[0]}={target.documented_hash if documented else target.hash}"
+                for chain, targets in self.ours.items()
+                for target in targets
+            }
+            self._links[documented] = " ".join(sorted(found))
+        return self._links[documented]
 
 
 class Resolver:
