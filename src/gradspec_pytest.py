@@ -289,7 +289,7 @@ class _Run:
         report = known = None
         if option.gradspec_record:
             paths = {spec.name: path for path, spec in pairs}
-            report, _ = blank([spec for _, spec in pairs], laws, profile, paths=paths)
+            report = blank([spec for _, spec in pairs], laws, profile, paths=paths)
             with contextlib.suppress(RecordError):  # one that cannot be read is written anew
                 known = read_record(Path(option.gradspec_record))
         return cls(pairs, checks, profile, report, known)

@@ -118,7 +118,7 @@ def server(*modules: str, **env: str) -> Server:
 
 #: What a command of gradspec and a run of pytest import in any case.
 COMMAND_LINE = (
-    "gradspec._provenance",
+    "gradspec._record",
     "gradspec._verify",
     "gradspec.cli",
     "gradspec.functions",

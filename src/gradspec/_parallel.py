@@ -27,7 +27,6 @@ def run_checks(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-    support: Sequence[Check] = (),
     found: dict[int, Verdict] | None = None,
 ) -> tuple[Verdict, ...]:
     """Return the verdicts of checks.
@@ -39,7 +38,6 @@ def run_checks(
         isolate: as `Session` takes it.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
-        support: what laws among the checks require, and is not asked for itself.
         found: the verdicts that are known already, by the number of the check; the others are added as they come, so
             that what was measured is there if the run is interrupted.
     """
@@ -50,7 +48,6 @@ def run_checks(
         jobs = 1  # in this process, where checks would meet
     hands = _hands(checks, left)
     jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
-    every = [*checks, *support]
     lock = threading.Lock()
 
     def run(session: Session, number: int) -> None:
@@ -61,7 +58,7 @@ def run_checks(
         verdicts[number] = session.run(check)
 
     if left:
-        deal(hands, [Session(every, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
+        deal(hands, [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
 import torch
@@ -104,23 +104,6 @@ def with_required(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:
             if name in by_name and name not in found:
                 found[name] = by_name[name]
                 queue.append(by_name[name])
-    return list(found.values())
-
-
-def required(checks: Sequence[Check], laws: Sequence[Law]) -> list[Check]:
-    """Return the checks that others require on their cases and that are not among them."""
-    by_name = {law.name: law for law in laws}
-    there = {check.cell for check in checks}
-    found: dict[tuple[str, str, str], Check] = {}
-    queue = list(checks)
-    while queue:
-        check = queue.pop()
-        for law in filter(None, map(by_name.get, check.law.requires)):
-            needed = replace(check, law=law)
-            judged = check.spec.kind in law.kinds and law.over == check.law.over
-            if judged and needed.cell not in there and needed.cell not in found:
-                found[needed.cell] = needed
-                queue.append(needed)
     return list(found.values())
 
 

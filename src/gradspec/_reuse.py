@@ -10,7 +10,7 @@ from typing import Any
 from gradspec._plan import Check
 from gradspec._record import Cell, cell_key, reusable
 from gradspec._record._cells import how_hard
-from gradspec.law import Verdict
+from gradspec.law import Status, Verdict
 from gradspec.report import Report, kind_of_sheet
 
 
@@ -30,7 +30,10 @@ def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell,
     return {
         cell: verdict
         for cell, verdict in found.items()
-        if cell in asked and (key := now(cell)) and key == was(cell) and not _depends_on_the_machine(verdict)
+        if cell in asked
+        and (key := now(cell))
+        and key == was(cell)
+        and not (_depends_on_the_machine(verdict) or _depends_on_another(verdict, found, today))
     }
 
 
@@ -71,6 +74,7 @@ def merged(known: Report, new: Report) -> Report:
     kept = {(v.spec, v.law, v.case): v for v in known.verdicts}
     kept = {cell: v for cell, v in kept.items() if (key := was(cell)) and key == now(cell)}
     verdicts = kept | {(v.spec, v.law, v.case): v for v in new.verdicts}
+    verdicts = {cell: v for cell, v in verdicts.items() if not _depends_on_another(v, verdicts, both)}
     specs = {name: place for place, name in enumerate(both.sheets)}
     laws = {name: place for place, name in enumerate(both.laws)}
     ordered = sorted(verdicts.values(), key=lambda v: (specs[v.spec], laws[v.law]))
@@ -82,6 +86,13 @@ def merged(known: Report, new: Report) -> Report:
         sheets={name: sheet for name, sheet in both.sheets.items() if name in held},
         verdicts=tuple(ordered),
     )
+
+
+def _depends_on_another(verdict: Verdict, known: Mapping[Cell, Verdict], report: Report) -> bool:
+    """Whether a law that this one requires ended in an error: what it then says depends on which laws were asked."""
+    required = report.laws[verdict.law]["requires"] if verdict.law in report.laws else ()
+    found = (known.get((verdict.spec, law, verdict.case)) for law in required)
+    return any(other is not None and other.status is Status.ERROR for other in found)
 
 
 def _depends_on_the_machine(verdict: Verdict) -> bool:

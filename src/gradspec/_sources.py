@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from gradspec._record import Reach, Source, reach_from, root_of, tree_of
 from gradspec.kind import kind_of
@@ -34,7 +35,10 @@ def sources(
     paths, given = paths or {}, given or {}
     roots = {f"spec {spec.name}": root_of(spec, spec.modules, paths.get(spec.name, "")) for spec in specs}
     reach = reach_from()
-    found = {name: given.get(name) or Source.of(reach, *where, documented=True) for name, where in roots.items()}
+    documents = {f"spec {spec.name}": [_home_of(document) for document in spec.documents] for spec in specs}
+    found = {
+        name: given.get(name) or Source.of(reach, *where, documents=documents[name]) for name, where in roots.items()
+    }
     for law in laws:
         home = getattr(law.check, "__module__", None) or "__main__"
         found[f"law {law.name}"] = Source.of(reach, *root_of(law, (home,)))
@@ -50,3 +54,10 @@ def harness(kinds: Iterable[str], reach: Reach) -> dict[str, Source]:
         f"harness {kind}": Source.of(reach, *HARNESS, f"{maker.__module__}:{maker.__qualname__}")
         for kind, maker in made_by.items()
     }
+
+
+def _home_of(document: Any) -> str:
+    """Return the root of a class or function with examples: that of its module where it is defined within another."""
+    name = getattr(document, "__qualname__", "").partition(".")[0]
+    (home,) = root_of(document, [document.__module__]) or (document.__module__,)
+    return f"{home}:{name}" if ":" not in home and name.isidentifier() else home

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gradspec._parallel import Progress, run_checks
-from gradspec._plan import Check, plan, required, with_required
+from gradspec._plan import Check, plan, with_required
 from gradspec._record import Source, provenance, state_of
 from gradspec._reuse import current, made_when
 from gradspec._run import again
@@ -98,8 +98,7 @@ def run_plan(
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
     """
-    report, every = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
-    support = required(checks, every)
+    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
         number: replace(reused[check.cell], again=again(check, profile, seed))
@@ -113,9 +112,7 @@ def run_plan(
         return replace(report, provenance=made, verdicts=verdicts, reused=len(reused))
 
     try:
-        run_checks(
-            checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress, support=support, found=found
-        )
+        run_checks(checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress, found=found)
     except KeyboardInterrupt:
         if keep is not None:
             keep(replace(so_far(), request={"interrupted": True}))
@@ -132,17 +129,15 @@ def blank(
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
     request: Mapping[str, Any] | None = None,
-) -> tuple[Report, list[Law]]:
-    """Return the report of a run before it has a verdict, and the laws of it with those that they require."""
+) -> Report:
+    """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if kinds.intersection(law.kinds))
-    every = with_required(laws, LAWS)
-    stands_on, tree = sources(specs, every, paths, given)
-    report = Report(
+    stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given)
+    return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
         laws={law.name: law_sheet(law) for law in laws},
         sources=stands_on,
         request=state_of(request, *tree) if request is not None else {},
     )
-    return report, every

@@ -218,13 +218,16 @@ def test_a_part_of_a_run_drops_what_is_stale_beside_it(load: Callable[..., Modul
     assert len(both.of(spec="same")) == len(whole.of(spec="same"))
 
 
-def test_a_required_law_is_asked_with_the_law_that_requires_it(
-    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = measured_by(monkeypatch)
-    report = verify([load().TWICE], [LAW["adjoint"]], jobs=1)
-    assert {v.law for v in report.verdicts} == {"adjoint"}
-    assert {law for _, law, _ in asked} == {"adjoint", *LAW["adjoint"].requires}
+def test_what_a_required_law_in_error_decides_is_asked_again(load: Callable[..., ModuleType]) -> None:
+    module = load(("return x * 1.0", "raise LookupError"))
+    whole = run(module)
+    assert {v.status.value for v in whole.of(spec="same", law="primal")} == {"error"}
+    assert {v.status.value for v in whole.of(spec="same", law="vjp")} == {"not_measured"}
+    again = run(module, known=whole)
+    assert plain(again) == plain(whole)
+    alone = verify([module.SAME], [LAW["vjp"]], jobs=1, known=whole)
+    assert {v.status.value for v in alone.verdicts} == {"error"}, "asked alone, it says itself that nothing works"
+    assert not merged(whole, alone).of(spec="same", law="vjp"), "a later run of all laws asks it again"
 
 
 def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(load: Callable[..., ModuleType]) -> None:

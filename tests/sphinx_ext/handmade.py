@@ -104,7 +104,7 @@ def edited(path: Path, edit: Callable[[Any], object]) -> None:
 
 def source_of(file: Path) -> Source:
     """Return the source of what a file defines as it is now."""
-    return Source.of(reach_from(), str(file), documented=True)
+    return Source.of(reach_from(), str(file), documents=[str(file)])
 
 
 def older(source: Source) -> Source:

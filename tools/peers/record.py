@@ -145,7 +145,7 @@ def source(peer: Peer, reach: Reach, version: str) -> Source:
     # Not this file as a whole: it runs every law, and each law of a verdict is in its key by itself.
     held_by = [f"{HERE}/{Path(inspect.getfile(by)).name}:{by.__name__}" for by in (held, peer.call, peer.noise) if by]
     facts = f"{peer.name}: {peer.path} of {peer.package} {version}"
-    return Source.of(reach, *ours, *held_by, facts=facts, documented=True)
+    return Source.of(reach, *ours, *held_by, facts=facts)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gradspec._record._modules import Module
 
 
-def beside(module: Module) -> Iterator[Path]:
+def data_of(module: Module) -> Iterator[Path]:
     """Yield the data and native libraries that lie with a module: below its package, or in the folder of a script."""
     is_script = module.name.endswith(".py")
     for path in sorted(module.file.parent.glob("*") if is_script else module.file.parent.rglob("*")):

@@ -15,16 +15,15 @@ from gradspec._record._reach import Closure
 ENVIRONMENT = frozenset({"torch", "numpy", "sympy", "click", "rich", "wrapt"})
 
 
-def hash_of(closure: Closure, *, examples: bool = False, noted: Iterable[str] = ()) -> str:
+def hash_of(closure: Closure, *, noted: Iterable[str] = ()) -> str:
     """Return the hash of what a root stands on.
 
     Args:
         closure: what that is.
-        examples: whether docstrings count, with their examples.
         noted: the top-level names of others of which the version does not count.
     """
     lines = {
-        f"{definition.documented_hash if examples else definition.hash} {resolved.links(documented=examples)}"
+        f"{definition.documented_hash if definition in closure.documents else definition.hash} {resolved.links}"
         for definition, resolved in closure.definitions.items()
     }
     tops = {other.partition(".")[0] for other in closure.others} - ENVIRONMENT - set(noted)

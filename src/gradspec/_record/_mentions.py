@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gradspec._record._modules import Module
+from gradspec._record._modules import Module, beside
 from gradspec._record._normal_form import told
 
 #: A name with the attributes that are asked of it: `("torch", "ops", "mylib")`.
@@ -134,18 +134,29 @@ def imported(node: ast.Import | ast.ImportFrom, module: Module) -> Iterator[tupl
     if isinstance(node, ast.Import):
         for alias in node.names:
             if alias.asname:
-                yield alias.asname, (alias.name, "")
+                yield alias.asname, (_found_from(module, alias.name), "")
             else:
-                yield alias.name.partition(".")[0], (alias.name.partition(".")[0], "")
+                top = alias.name.partition(".")[0]
+                yield top, (_found_from(module, top), "")
                 if "." in alias.name:  # the submodule is imported too, though another name is bound
-                    yield f"<{alias.name}>", (alias.name, "")
+                    yield f"<{alias.name}>", (_found_from(module, alias.name), "")
         return
-    base = node.module or ""
-    if node.level:
-        parents = module.package.split(".")
-        base = ".".join(filter(None, [*parents[: len(parents) - node.level + 1], base]))
+    base = _found_from(module, node.module or "", node.level)
     for alias in node.names:
         yield alias.asname or alias.name, (base, "" if alias.name == "*" else alias.name)
+
+
+def _found_from(module: Module, dotted: str, level: int = 0) -> str:
+    """Return the module that an import in another one means: an import path, or a file that lies beside a script."""
+    if module.name.endswith(".py"):
+        folder = module.file.parent
+        for _ in range(level - 1):
+            folder = folder.parent
+        return beside(folder, dotted or "__init__") or dotted
+    if not level:
+        return dotted
+    parents = module.package.split(".")
+    return ".".join(filter(None, [*parents[: len(parents) - level + 1], dotted]))
 
 
 def chain_of(node: ast.AST) -> Chain:

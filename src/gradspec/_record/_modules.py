@@ -48,8 +48,6 @@ class Modules:
 
     ours: frozenset[str] = frozenset()
     folders: tuple[Path, ...] = ()
-    #: The folders of the files that were found: what they import may lie there.
-    _beside: list[Path] = field(default_factory=list)
     _found: dict[str, Module | None] = field(default_factory=dict)
     _places: dict[str, Path | None] = field(default_factory=dict)
     _native: dict[str, Path | None] = field(default_factory=dict)
@@ -59,6 +57,13 @@ class Modules:
         if name not in self._found:
             self._found[name] = self._find(name)
         return self._found[name]
+
+    def within(self, package: Module, name: str) -> Module | None:
+        """Return a module of a package."""
+        if not package.name.endswith(".py"):
+            return self.find(f"{package.name}.{name}")
+        found = beside(package.file.parent, name) if package.is_package else None
+        return self.find(found) if found else None
 
     def native(self, name: str) -> Path | None:
         """Return the native library that is a module of one of our packages."""
@@ -77,8 +82,6 @@ class Modules:
     def _find(self, name: str) -> Module | None:
         if name.endswith(".py"):
             file = located(name, self.folders)
-            if file is not None and file.parent not in self._beside:
-                self._beside.append(file.parent)  # as `python file.py` finds it
             return Module(name, file) if file is not None else None
         top, *rest = name.split(".")
         base = self._top(top)
@@ -93,9 +96,6 @@ class Modules:
 
     def _top(self, top: str) -> Path | None:
         """Return the folder of a top-level package, or the path of a top-level module without its suffix."""
-        for folder in self._beside:
-            if (folder / top / "__init__.py").is_file() or (folder / f"{top}.py").is_file():
-                return folder / top
         return self._place(top) if self.is_ours(top) else None
 
     def is_ours(self, top: str) -> bool:
@@ -107,6 +107,13 @@ class Modules:
         if top not in self._places:
             self._places[top] = place_of(top)
         return self._places[top]
+
+
+def beside(folder: Path, dotted: str) -> str:
+    """Return the path of a module below a folder, as `python file.py` finds it; empty if there is none."""
+    base = folder.joinpath(*dotted.split("."))
+    found = (file for file in (base / "__init__.py", base.with_suffix(".py")) if dotted and file.is_file())
+    return str(next(found, ""))
 
 
 def located(name: str, folders: Iterable[Path] = ()) -> Path | None:

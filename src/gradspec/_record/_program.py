@@ -72,9 +72,11 @@ class Program:
                 home = self.load(module)
                 found |= {name.rpartition(".")[0]} if "." in name and not name.endswith(".py") else set()
                 found |= {*home.stars}
-                for targets in home.imports.values():
-                    for where, what in targets:
-                        found |= {where, f"{where}.{what}"} if what else {where}
+                for where, what in (target for targets in home.imports.values() for target in targets):
+                    found.add(where)
+                    source = self.modules.find(where)
+                    if what and source is not None and (inner := self.modules.within(source, what)) is not None:
+                        found.add(inner.name)
             self._imports[name] = tuple(n for n in found if self.modules.find(n) is not None)
         return self._imports[name]
 

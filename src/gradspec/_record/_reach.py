@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradspec._record._data import beside
+from gradspec._record._data import data_of
 from gradspec._record._definitions import Definition
 from gradspec._record._effects import is_registration, may_attach, registers_operators
 from gradspec._record._modules import Module, Modules
@@ -26,6 +26,8 @@ class Closure:
 
     #: In the order in which they were found, each with what it mentions.
     definitions: dict[Definition, Resolved] = field(default_factory=dict)
+    #: Those of which the docstrings count.
+    documents: set[Definition] = field(default_factory=set)
     #: The import paths that are not ours.
     others: set[str] = field(default_factory=set)
     #: Files that code reads or loads: data and native libraries.
@@ -46,7 +48,7 @@ class Reach:
         self.modules = modules
         self._program = Program(modules)
         self._resolver = Resolver(self._program)
-        self._closures: dict[tuple[tuple[str, ...], bool], Closure] = {}
+        self._closures: dict[tuple[tuple[str, ...], tuple[str, ...]], Closure] = {}
         self._others: dict[frozenset[str], Reach] = {}
 
     def looking_into(self, roots: Iterable[str]) -> Reach:
@@ -65,39 +67,40 @@ class Reach:
         """Whether the files that were read are as they were."""
         return self._program.is_fresh() and all(other.is_fresh() for other in self._others.values())
 
-    def closure(self, roots: Iterable[str], *, examples: bool = False) -> Closure:
+    def closure(self, roots: Iterable[str], *, documents: Iterable[str] = ()) -> Closure:
         """Return what roots stand on.
 
         Args:
             roots: as above.
-            examples: whether the examples of docstrings are run too.
+            documents: the roots of objects of which the docstrings count, with what their examples call.
 
         Raises:
             LookupError: there is no such module, or no such name in it.
             SyntaxError: a module that is reached is no Python.
         """
-        key = (tuple(roots), examples)
+        key = (tuple(roots), tuple(documents))
         if key not in self._closures:
             self._closures[key] = self._closure(*key)
         return self._closures[key]
 
-    def _closure(self, roots: tuple[str, ...], examples: bool) -> Closure:
-        closure = Closure()
-        self._add(closure, [found for root in roots for found in self._resolver.root(root)], examples)
+    def _closure(self, roots: tuple[str, ...], documents: tuple[str, ...]) -> Closure:
+        closure = Closure(documents={found for root in documents for found in self._resolver.root(root)})
+        self._add(closure, [*closure.documents, *(found for root in roots for found in self._resolver.root(root))])
         while attached := list(self._attached(closure)):
-            self._add(closure, attached, examples)
+            self._add(closure, attached)
         closure.imported = {module.file for module in self._imported(closure)}
         for definition, resolved in closure.definitions.items():
             closure.others |= resolved.others
             if definition.mentions.reads_files or any(other.startswith(_READERS) for other in resolved.others):
-                closure.data.update(beside(definition.module))
+                closure.data.update(data_of(definition.module))
             closure.data.update(filter(None, map(self.modules.native, resolved.others)))
         return closure
 
-    def _add(self, closure: Closure, queue: list[Definition], examples: bool) -> None:
+    def _add(self, closure: Closure, queue: list[Definition]) -> None:
         while queue:
             definition = queue.pop()
             if definition not in closure.definitions:
+                examples = definition in closure.documents
                 found = closure.definitions[definition] = self._resolver.resolved(definition, examples=examples)
                 queue.extend(target for targets in found.ours.values() for target in targets)
 

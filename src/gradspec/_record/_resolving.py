@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gradspec._record._definitions import Definition
 from gradspec._record._mentions import Chain, Mentions, Target
@@ -23,18 +24,12 @@ class Resolved:
     others: set[str] = field(default_factory=set)
     #: Modules of ours that code inside of it imports.
     modules: set[str] = field(default_factory=set)
-    _links: dict[bool, str] = field(default_factory=dict)
 
-    def links(self, *, documented: bool) -> str:
-        """Return what each name means, as text: the same definitions under other names are something else."""
-        if documented not in self._links:
-            found = {
-                f"{chain[0]}={target.documented_hash if documented else target.hash}"
-                for chain, targets in self.ours.items()
-                for target in targets
-            }
-            self._links[documented] = " ".join(sorted(found))
-        return self._links[documented]
+    @cached_property
+    def links(self) -> str:
+        """What each name means, as text: the same definitions under other names are something else."""
+        found = {f"{chain[0]}={target.hash}" for chain, targets in self.ours.items() for target in targets}
+        return " ".join(sorted(found))
 
 
 class Resolver:
@@ -129,7 +124,7 @@ class Resolver:
                 self._follow(found, chain, target, rest)
         if name in home.by_name or name in home.imports or name in _OF_EVERY_MODULE:
             return
-        submodule = self.program.modules.find(f"{module.name}.{name}")
+        submodule = self.program.modules.within(module, name)
         if submodule is not None:
             self._follow(found, chain, (submodule.name, ""), rest)
         elif home.stars:
@@ -144,11 +139,8 @@ class Resolver:
         found = Resolved()
         for name, targets in home.imports.items():
             for where, what in targets:
-                if (
-                    what
-                    and self.program.modules.find(where) is not None
-                    and self.program.modules.find(f"{where}.{what}") is None
-                ):
+                source = self.program.modules.find(where) if what else None
+                if source is not None and self.program.modules.within(source, what) is None:
                     self._follow(found, (name,), (where, what), ())
         passed_on = [definition for several in found.ours.values() for definition in several]
         return [*home.definitions, *passed_on]

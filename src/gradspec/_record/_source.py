@@ -25,16 +25,17 @@ class Source:
     noted: tuple[str, ...] = ()
     #: The hash of the definitions; empty: they are not known, and nothing can be said of it later.
     key: str = ""
-    #: The same with docstrings, where their examples are run.
+    #: Where the objects are defined of which the examples are run; as `roots`.
+    documents: tuple[str, ...] = ()
+    #: The hash with the docstrings of these, and what their examples call; empty if there are none.
     documented: str = ""
 
     @classmethod
     def of(
-        cls, reach: Reach, *roots: str, facts: str = "", noted: Iterable[str] = (), documented: bool = False
+        cls, reach: Reach, *roots: str, facts: str = "", noted: Iterable[str] = (), documents: Iterable[str] = ()
     ) -> Source:
         """Return the source of roots as their files are now."""
-        known = cls(roots=roots, facts=facts, noted=tuple(noted), documented="?" if documented else "")
-        return known.today(reach)
+        return cls(roots=roots, facts=facts, noted=tuple(noted), documents=tuple(documents)).today(reach)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
@@ -45,11 +46,11 @@ class Source:
         """
         roots = tuple(data["roots"])
         texts = {name: data.get(name, "") for name in ("facts", "key", "documented")}
-        noted = tuple(data.get("noted", ()))
-        for value in (*roots, *noted, *texts.values()):
+        noted, documents = tuple(data.get("noted", ())), tuple(data.get("documents", ()))
+        for value in (*roots, *noted, *documents, *texts.values()):
             if not isinstance(value, str):
                 raise TypeError(f"{value!r} in a source is not text")
-        return cls(roots=roots, noted=noted, **texts)
+        return cls(roots=roots, noted=noted, documents=documents, **texts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, without what is empty."""
@@ -62,9 +63,9 @@ class Source:
             closure = reach.closure(self.roots)
             key = combined(hash_of(closure, noted=self.noted), self.facts) if self.roots else ""
             documented = ""
-            if self.documented:
-                closure = reach.closure(self.roots, examples=True)
-                documented = combined(hash_of(closure, examples=True, noted=self.noted), self.facts)
+            if self.documents:
+                closure = reach.closure(self.roots, documents=self.documents)
+                documented = combined(hash_of(closure, noted=self.noted), self.facts)
         except (LookupError, SyntaxError, UnicodeDecodeError, OSError):
             key = documented = ""
         return replace(self, key=key, documented=documented)

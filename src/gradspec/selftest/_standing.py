@@ -10,6 +10,7 @@ from typing import Any
 from gradspec._plan import with_required
 from gradspec._record import Source, reach_from, reusable, root_of
 from gradspec._sources import harness
+from gradspec._sources import sources as of_specs
 from gradspec.functions import FUNCTIONS
 from gradspec.kind import KINDS
 from gradspec.law import Law
@@ -95,9 +96,11 @@ def sources() -> dict[str, Source]:
     found |= harness([kind.name for kind in KINDS], reach)
     found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
     for kind in KINDS:
-        found[specimens_of(kind.name)] = Source.of(reach, *_modules_of(kind.name), documented=True)
+        homes = _modules_of(kind.name)
+        found[specimens_of(kind.name)] = Source.of(reach, *homes, documents=homes)
     for spec in FUNCTIONS:
-        found[f"function {spec.name}"] = Source.of(reach, *root_of(spec, spec.modules), documented=True)
+        source, _ = of_specs([spec], ())
+        found[f"function {spec.name}"] = source[f"spec {spec.name}"]
     return found
 
 

@@ -46,7 +46,7 @@ class Today:
         return list(self._found(source)[2])
 
     def _found(self, source: Source) -> tuple[str, str, list[str]]:
-        name = repr((replace(source, key="", documented="?" * bool(source.documented)), self._folders))
+        name = repr((replace(source, key="", documented=""), self._folders))
         if (known := self._seen.get(name)) is not None:
             group, looks, key, documented, files = known
             if self._look_of_all(group) == looks:
