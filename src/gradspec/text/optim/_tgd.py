@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -11,10 +10,8 @@ from gradspec.text._overlap import overlap
 from gradspec.text._variable import Variable
 from gradspec.text.lm import Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill
-
-# From the first tag to the last: the text may hold such tags itself.
-NEW = re.compile(r"<new>\n?(.*)</new>", re.DOTALL)
 
 
 class TextualGradientDescent:
@@ -136,15 +133,23 @@ class TextualGradientDescent:
         )
         said: list[dict[str, str]] = [{"role": "user", "content": str(prompt.data)}]
         answer = complete(self.model, said).text
-        found = NEW.search(answer)
-        if found is None:
+        text = _new(answer)
+        if text is None:
             repair = str(fill(prompts.repair, answer=answer).data)
             said += [{"role": "assistant", "content": answer}, {"role": "user", "content": repair}]
             answer = complete(self.model, said).text
-            found = NEW.search(answer)
-        if found is None:
+            text = _new(answer)
+        if text is None:
             raise ValueError(f"the model twice wrote no text between <new> and </new>; its last answer: {answer!r}")
-        return found[1].removesuffix("\n")
+        return text
+
+
+def _new(answer: str) -> str | None:
+    """Return the last text between the tags, outside of the model's reasoning; None where there is none, or nothing."""
+    found = contents(answer, "new")
+    if not found or not found[-1].strip():
+        return None
+    return found[-1].removeprefix("\n").removesuffix("\n")
 
 
 def _feedback(param: Variable) -> str:
