@@ -93,8 +93,13 @@ class Calls:
     def _task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # the pass raises the first error; asyncio would print each other one as never retrieved
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         async with self._free:

@@ -13,7 +13,8 @@ from gradspec.text.lm._errors import SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Message, Messages, Model, Usage, acomplete, as_messages, complete
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
-from gradspec.text.lm._schema import check_schema, parse
+from gradspec.text.lm._schema import parse
+from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.lm._steps import Ask, Sleep, Steps, adrive, drive
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
