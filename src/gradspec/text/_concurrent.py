@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar, cast
 
+from gradspec.text._arguments import holds_itself
 from gradspec.text._context import FunctionNode
 from gradspec.text._engine import Pass
 from gradspec.text._later import Later
@@ -35,7 +36,7 @@ async def run(current: Pass, limit: int) -> None:
                         calls.start(node, given, Later(function.backward, (node, *node._filled(given))))
                         continue
                     returned = function.backward(node, *node._filled(given))
-                    if _calls_later(returned):
+                    if _later_in(returned, node):
                         calls.start(node, given, returned)
                     else:
                         current.deliver(node, node._after(returned, given))
@@ -110,15 +111,18 @@ class Calls:
             result = await run(self._threads, lambda: context.run(no_stop, call, *args, **kwargs))
             return await result if inspect.isawaitable(result) else result
 
-    async def _resolved(self, value: Any) -> Any:
+    async def _resolved(self, value: Any, above: tuple[int, ...] = ()) -> Any:
         """Make the calls in what a backward returned, all at once, and put their results in their places."""
         if isinstance(value, Later):
             args = await self._resolved(value.args)
             return await self._resolved(await self._call(value.call, *args, **value.kwargs))
+        if id(value) in above:
+            raise holds_itself("what a backward returned")
         if not _calls_later(value):
             return value
         items = value.values() if isinstance(value, dict) else value
-        results = await asyncio.gather(*[self._task(self._resolved(item)) for item in items])
+        inside = (*above, id(value))
+        results = await asyncio.gather(*[self._task(self._resolved(item, inside)) for item in items])
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
@@ -165,6 +169,13 @@ def _in_thread(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
                 if task is not None and not done.done():
                     loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+def _later_in(returned: Any, node: FunctionNode) -> bool:
+    try:
+        return _calls_later(returned)
+    except RecursionError:
+        raise holds_itself(f"what {node._function.__name__} returned") from None
 
 
 def _calls_later(value: Any) -> bool:

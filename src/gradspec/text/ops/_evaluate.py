@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean
@@ -31,18 +32,25 @@ class Evaluate(Function):
         reduction: Callable[[Sequence[float]], float],
     ) -> tuple[Variable, Variable]:
         """Return the score and the explanation."""
+        if not isinstance(prediction, Variable):
+            raise TypeError(f"a prediction is a Variable, not {prediction!r}")
+        for name, call in (("scorer", scorer), ("success", success), ("reduction", reduction)):
+            if not callable(call):
+                raise TypeError(f"{name} is not callable: {call!r}")
         single = not isinstance(prediction.data, list)
         predictions: Any = [prediction.data] if single else prediction.data
         wanted = target.data if isinstance(target, Variable) else target
         targets = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(predictions)
         if len(targets) != len(predictions):
             raise ValueError(f"{len(predictions)} predictions cannot be compared with {len(targets)} targets")
+        if not predictions:
+            raise ValueError("there is no prediction to score; the list is empty")
         found = overlap([partial(_scored, scorer, p, t) for p, t in zip(predictions, targets, strict=True)])
         scores, explanations = [score for score, _ in found], [text for _, text in found]
         ctx.single, ctx.role = single, prediction.role
         ctx.faults = [("" if success(score) else text) for score, text in found]
         return (
-            Variable(scores[0] if single else reduction(scores), role="score"),
+            Variable(scores[0] if single else _reduced(scores, reduction), role="score"),
             Variable(explanations[0] if single else explanations, role="explanation"),
         )
 
@@ -75,7 +83,9 @@ def evaluate(
         reduction: From the scores of a list to one.
 
     Raises:
-        ValueError: the list of targets is not as long as that of predictions.
+        TypeError: the scorer does not return a finite number and a text.
+        ValueError: the list of targets is not as long as that of predictions, there are no predictions, or the
+            reduction does not return a finite number.
 
     Example:
         >>> from gradspec.text import Variable
@@ -108,9 +118,20 @@ def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Vari
 
 def _scored(scorer: Scorer, prediction: Any, target: Any) -> tuple[float, str]:
     found = scorer(prediction, target)
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str):
-        raise TypeError(f"a scorer returns a number and a text that explains it, not {found!r}")
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str) or not _is_number(found[0]):
+        raise TypeError(f"a scorer returns a finite number and a text that explains it, not {found!r}")
     return found
+
+
+def _reduced(scores: Sequence[float], reduction: Callable[[Sequence[float]], float]) -> float:
+    score = reduction(scores)
+    if not _is_number(score):
+        raise ValueError(f"the reduction returned {score!r} for the scores {scores!r}; it must be a finite number")
+    return score
+
+
+def _is_number(score: object) -> bool:
+    return isinstance(score, int | float) and math.isfinite(score)
 
 
 def _matches(prediction: Any, target: Any) -> tuple[float, str]:
