@@ -154,7 +154,7 @@ def test_nor_may_what_forward_or_backward_returns(limit) -> None:
 
     x = Variable("a", requires_grad=True)
     y = Back.apply(x)
-    with pytest.raises((ValueError, RuntimeError), match="a backward returned holds itself|got list"):
+    with pytest.raises((ValueError, RuntimeError), match=r"a backward returned holds itself|got list"):
         y.backward(Variable("g"), max_concurrency=limit)
     assert x.grad is None
 

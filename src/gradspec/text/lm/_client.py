@@ -72,6 +72,11 @@ class Client:
         """The plain data by which a cache knows the model."""
         return self._identity
 
+    @property
+    def budget(self) -> Budget:
+        """What was spent, and what may be."""
+        return self._budget
+
     def __call__(
         self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
     ) -> Completion:

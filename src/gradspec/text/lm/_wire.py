@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from gradspec.text.lm._budget import is_possible
 from gradspec.text.lm._errors import ModelConnectionError, ModelError, ModelTimeoutError, ReplyError, StatusError
 from gradspec.text.lm._http import Reply
 from gradspec.text.lm._model import Completion, Message, Usage
@@ -135,7 +136,9 @@ def _said(reply: Reply) -> str:
 
 
 def _usage(data: Any) -> Usage | None:
+    """Return the usage; None where the server says none, or one that cannot be."""
     try:
-        return Usage(prompt_tokens=int(data["prompt_tokens"]), completion_tokens=int(data["completion_tokens"]))
-    except (LookupError, TypeError, ValueError):
+        usage = Usage(prompt_tokens=data["prompt_tokens"], completion_tokens=data["completion_tokens"])
+    except (LookupError, TypeError):
         return None
+    return usage if is_possible(usage) else None
