@@ -11,7 +11,7 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "text"
 
 
-@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer"])
+@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer", "engine"])
 def test_every_example_of_a_page_runs(page: str) -> None:
     # A fence ends an output that is right above it.
     text = re.sub(r"^```.*$", "", (PAGES / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -82,7 +82,7 @@ def test_a_momentum_that_counts_nothing(momentum) -> None:
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, 1j])
 def test_a_score_that_is_no_number(score) -> None:
-    with pytest.raises((TypeError, ValueError), match="a scorer returns a finite number and a text"):
+    with pytest.raises((TypeError, ValueError), match="a scorer returns a number and a text"):
         evaluate(lambda p, t: (score, "why"), Variable("x"), "y")
 
 

@@ -3,6 +3,7 @@
 from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
 from gradspec.text._context import FunctionNode
 from gradspec.text._function import Function
+from gradspec.text._gather import gather
 from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from gradspec.text._hooks import HookHandle
 from gradspec.text._later import Later, later
@@ -29,6 +30,7 @@ __all__ = [
     "backward_async",
     "concurrency",
     "enable_grad",
+    "gather",
     "get_gradient_edge",
     "grad",
     "is_grad_enabled",

@@ -12,12 +12,13 @@ from gradspec.text._grad_mode import ENABLED
 from gradspec.text._hooks import replace_each
 from gradspec.text._later import Later, resolve
 from gradspec.text._merge import zero
-from gradspec.text._node import Edge, Node, next_rank
+from gradspec.text._node import MADE, Edge, Node, next_rank
 from gradspec.text._saved import FREED, pack, unpack
 from gradspec.text._variable import Variable
 
 if TYPE_CHECKING:
     from gradspec.text._function import Function
+    from gradspec.text._pending import Pending
 
 
 class Wanted(Protocol):
@@ -53,6 +54,8 @@ class FunctionNode(Node):
     _to_save: tuple[Any, ...] = ()
     _saved: tuple[Any, ...] | None = None
     _freed = False
+    #: What forward has not computed yet; a pass waits for it before it makes its first call.
+    _pending: Pending | None = None
     #: Whether there was anything to free.
     _lost = False
     _materialize = False
@@ -61,6 +64,9 @@ class FunctionNode(Node):
 
     def __init__(self) -> None:
         self._rank = next_rank()
+        made = MADE.get()
+        if made is not None:
+            made.append(self)
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -261,6 +267,8 @@ class FunctionNode(Node):
 
     def _check(self) -> None:
         """Raise now what backward would meet when it reads what was saved: before any call is paid for."""
+        if self._pending is not None:
+            self._pending.result()
         if self._lost:
             raise RuntimeError(FREED)
         if self._saved is not None:

@@ -199,6 +199,11 @@ def _uses(roots: Sequence[Edge]) -> dict[Node, int]:
     return uses
 
 
+def reachable(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that a gradient of some nodes could reach, these included."""
+    return [*_uses([(node, 0) for node in nodes])]
+
+
 def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
     """Return the nodes whose backward must run to reach a wanted edge; a node comes after all that it leads to."""
     runs: set[Node] = set()

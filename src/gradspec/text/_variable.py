@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -12,6 +12,7 @@ from gradspec.text._merge import Data, Kind, Part, add, distinct, kind, render
 
 if TYPE_CHECKING:
     from gradspec.text._node import AccumulateGrad, Node
+    from gradspec.text._pending import Pending
 
 
 class Variable:
@@ -52,6 +53,8 @@ class Variable:
     #: Of a merged gradient: what it is made of. Its data is None until somebody reads it.
     _sources: tuple[Variable, ...] = ()
     _kind: Kind | None = None
+    #: Of an answer that is on its way: what to wait for.
+    _pending: Pending | None = None
     #: Of a gradient: the node that wrote it, by name, and the roles of that node's outputs.
     _origin: tuple[str, tuple[str, ...]] | None = None
     _data: Data | None
@@ -70,18 +73,25 @@ class Variable:
         variable._grad_fn, variable._output_nr = node, output_nr
         return variable
 
+    @classmethod
+    def _later(cls, pending: Pending, role: str) -> Variable:
+        """Return a Variable whose data is on its way."""
+        variable = cls("", role)
+        variable._data, variable._kind, variable._pending = None, pending.kind, pending
+        return variable
+
     @property
     def data(self) -> Data:
-        """The text, the number, or the list; to assign it moves `version`."""
+        """The text, the number, or the list; to assign it moves `version`. Data on its way is waited for."""
         if self._data is None:
-            self._data = render(self)
+            self._data = render(self) if self._pending is None else self._pending.result()
         return self._data
 
     @data.setter
     def data(self, data: Data | Sequence[Any]) -> None:
         self._data = _checked(data)
         self._version += 1
-        self._sources = ()
+        self._sources, self._pending, self._kind = (), None, None
         if self._grad_fn is not None:
             self._grad_fn._output_changed(self._output_nr)
 
@@ -228,6 +238,12 @@ class Variable:
     def detach(self) -> Variable:
         """Return a leaf of the same data and role that no gradient reaches; to assign its data leaves this as it is."""
         return Variable(self.data, self.role)
+
+    def __await__(self) -> Generator[Any, None, Variable]:
+        """Wait for data that is on its way without holding the event loop up; return the Variable."""
+        if self._pending is not None:
+            yield from self._pending.aresult().__await__()
+        return self
 
     def __add__(self, other: Variable | str | float) -> Variable:
         from gradspec.text._add import add as add_op

@@ -119,7 +119,9 @@ def most_tokens(request: Request) -> int:
     options = request.options
     if "extra_body" in options:
         raise ValueError("a limit on tokens cannot see into extra_body; pass its entries as options")
-    given = [options[name] for name in ("max_completion_tokens", "max_tokens") if options.get(name) is not None]
+    given: list[int] = [
+        options[name] for name in ("max_completion_tokens", "max_tokens") if options.get(name) is not None
+    ]
     if not given or not all(_is_int(limit) and limit >= 0 for limit in given):
         raise ValueError("a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply")
     said = sum(len(m.content.encode("utf-8", "surrogatepass")) + MESSAGE_TOKENS for m in request.messages)
