@@ -2,7 +2,7 @@
 
     python tests/text/lm/floor.py [ROUNDS]
 
-Prints the medians of both, interleaved, and their quotient. The server is a process of its own and sleeps 100 ms a call.
+Prints the medians of both, interleaved, and their quotient. The server is a process of its own; a call takes it 100 ms.
 """
 
 from __future__ import annotations

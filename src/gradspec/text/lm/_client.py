@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
 from gradspec.text.lm._deadline import deadline
@@ -67,6 +68,9 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._model!r}, cache={self._cache!r}, budget={self._budget!r}, retry={self._retry!r})"
 
+    #: A client counts its replies itself: one for each attempt at a schema.
+    counts = True
+
     @property
     def identity(self) -> Mapping[str, Any]:
         """The plain data by which a cache knows the model."""
@@ -94,7 +98,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         def ask(request: Request) -> Completion:
-            with deadline(until):
+            with deadline(until), _meter.paused():
                 return complete(self._model, request.messages, **_arguments(request))
 
         return drive(self._checked(request, until), ask)
@@ -106,7 +110,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         async def ask(request: Request) -> Completion:
-            with deadline(until):
+            with deadline(until), _meter.paused():
                 return await acomplete(self._model, request.messages, **_arguments(request))
 
         return await adrive(self._checked(request, until), ask)
@@ -131,6 +135,7 @@ class Client:
         """Ask until the reply satisfies the schema."""
         for attempt in range(1, self._schema_attempts + 1):
             completion = yield from self._kept(request, until)
+            _meter.count(self, completion.usage)
             if request.schema is None:
                 return completion
             value, problems = parse(completion.text, request.schema)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gradspec.text.lm import _bridge
+from gradspec.text.lm import _bridge, _meter
 
 #: The roles that a message may have.
 ROLES = ("system", "developer", "user", "assistant")
@@ -106,7 +106,7 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
     reply = model(as_messages(messages), **options)
     if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
         reply = _bridge.wait_for(reply)
-    return as_completion(reply)
+    return _counted(model, as_completion(reply))
 
 
 async def acomplete(model: Model, messages: Messages, **options: Any) -> Completion:
@@ -123,12 +123,18 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
     said = as_messages(messages)
     acall = getattr(model, "acall", None)
     if acall is not None:
-        return as_completion(await _bridge.in_time(acall(said, **options)))
+        return _counted(model, as_completion(await _bridge.in_time(acall(said, **options))))
     if is_async(model):
         reply = model(said, **options)
     else:
         reply = await _bridge.in_time(_bridge.in_thread(lambda: model(said, **options)))
-    return as_completion(await _bridge.in_time(reply) if inspect.isawaitable(reply) else reply)
+    return _counted(model, as_completion(await _bridge.in_time(reply) if inspect.isawaitable(reply) else reply))
+
+
+def _counted(model: object, completion: Completion) -> Completion:
+    if not getattr(model, "counts", False):
+        _meter.count(model, completion.usage)
+    return completion
 
 
 def is_async(model: Model) -> bool:
