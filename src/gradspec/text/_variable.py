@@ -55,6 +55,8 @@ class Variable:
     _kind: Kind | None = None
     #: Of an answer that is on its way: what to wait for.
     _pending: Pending | None = None
+    #: Of an answer that has JSON data: the data, once it is there.
+    _values: list[Any] | None = None
     #: Of a gradient: the node that wrote it, by name, and the roles of that node's outputs.
     _origin: tuple[str, tuple[str, ...]] | None = None
     _data: Data | None
@@ -91,9 +93,19 @@ class Variable:
     def data(self, data: Data | Sequence[Any]) -> None:
         self._data = _checked(data)
         self._version += 1
-        self._sources, self._pending, self._kind = (), None, None
+        self._sources, self._pending, self._kind, self._values = (), None, None, None
         if self._grad_fn is not None:
             self._grad_fn._output_changed(self._output_nr)
+
+    @property
+    def value(self) -> Any:
+        """The answer as JSON data, where `chat` was given a schema, and else None; for a list, a list of them.
+
+        It is waited for like `data`, and gone when `data` is assigned.
+        """
+        if not self._values and self._pending is not None:
+            self._pending.result()
+        return self._values[0] if self._values else None
 
     @property
     def version(self) -> int:

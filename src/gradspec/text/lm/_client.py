@@ -10,8 +10,9 @@ from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
 from gradspec.text.lm._deadline import deadline
-from gradspec.text.lm._errors import SchemaError, StatusError
+from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Message, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
 from gradspec.text.lm._schema import parse
@@ -30,6 +31,7 @@ class Client:
         cache: Where replies are kept; None, the default, keeps nothing.
         budget: The limit on calls and tokens; several clients may share one.
         retry: How failed calls are repeated.
+        rate: How many requests and tokens a minute; several clients may share one limit.
         schema_attempts: How often a reply of the wrong schema is asked for, the first included. The model is told what
             was wrong, so each attempt is a request of its own.
         options: Options of every call, such as `{"temperature": 0}`; those of a call take precedence.
@@ -49,6 +51,7 @@ class Client:
         cache: Cache | None = None,
         budget: Budget | None = None,
         retry: Retry | None = None,
+        rate: RateLimit | None = None,
         schema_attempts: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -62,6 +65,7 @@ class Client:
         self._cache = cache
         self._budget = budget or Budget()
         self._retry = retry or Retry()
+        self._rate = rate
         self._schema_attempts = schema_attempts
         self._options = dict(options or {})
 
@@ -161,6 +165,7 @@ class Client:
         started, attempt = time.monotonic(), 0
         while True:
             attempt += 1
+            yield from self._placed(request, until)
             reservation = self._budget.reserve(request)
             try:
                 completion: Completion = yield Ask(request=request)
@@ -176,6 +181,13 @@ class Client:
             else:
                 self._budget.settle(reservation, completion.usage)
                 return completion
+            yield Sleep(seconds=delay)
+
+    def _placed(self, request: Request, until: float | None) -> Steps[None]:
+        """Wait for a place under the rate limit."""
+        while self._rate is not None and (delay := self._rate.take(request)) > 0:
+            if until is not None and time.monotonic() + delay >= until:
+                raise ModelTimeoutError(f"{self._rate} has no place for the call before its deadline")
             yield Sleep(seconds=delay)
 
 

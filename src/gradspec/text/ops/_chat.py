@@ -11,7 +11,9 @@ from gradspec.text._function import Function
 from gradspec.text._later import Later, later
 from gradspec.text._pending import Pending
 from gradspec.text._variable import Variable
-from gradspec.text.lm import Completion, Message, Model, complete
+from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
+from gradspec.text.lm._schema import parse
+from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import filled
 
@@ -43,8 +45,13 @@ class ChatCompletion(Function):
             ctx.conversations = _conversations(roles, texts, length)
             return [partial(complete, model, said, **options) for said in ctx.conversations]
 
+        # Filled when the answer is there; the answer holds it, and not the node.
+        values: list[Any] = []
+
         def answered(done: list[Completion]) -> Any:
             ctx.answers = [completion.text for completion in done]
+            found = [_value(completion, options.get("schema")) for completion in done]
+            values.append(found[0] if length is None else found)
             return ctx.answers[0] if length is None else [*ctx.answers]
 
         contents = [message["content"] for message in messages]
@@ -54,7 +61,10 @@ class ChatCompletion(Function):
         ctx.save_for_backward(*[piece for piece in pieces if isinstance(piece, Variable)])
         answer = computed([text for line in texts for text in line], calls, answered, (str, length))
         ctx._pending = answer if isinstance(answer, Pending) else None
-        return variable_of(answer, role)
+        variable = variable_of(answer, role)
+        if options.get("schema") is not None:
+            variable._values = values
+        return variable
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Any, ...]:
@@ -75,6 +85,7 @@ def chat(
     role: str = "answer",
     backward_model: Model | None = None,
     prompts: Prompts = PROMPTS,
+    schema: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Variable:
     """Return what a model answers to messages, as a Variable whose feedback reaches the Variables in them.
@@ -90,10 +101,12 @@ def chat(
         role: The role of the answer.
         backward_model: The model that is asked for feedback; None is `model`.
         prompts: What it is told.
+        schema: The JSON schema that the reply must satisfy; its data is the answer's `value`.
         **options: Handed to the model in forward.
 
     Raises:
-        ValueError: Variables hold lists of different lengths.
+        ValueError: Variables hold lists of different lengths, or the schema cannot be checked.
+        SchemaError: The reply does not satisfy the schema.
 
     Example:
         >>> from gradspec.text import Variable
@@ -108,9 +121,26 @@ def chat(
     """
     if isinstance(messages, str | Variable):
         messages = [{"role": "user", "content": messages}]
-    given = [_message(message) for message in messages]
-    result: Variable = ChatCompletion.apply(model, given, options, role, backward_model or model, prompts)
+    if schema is not None:
+        check_schema(schema)
+        options["schema"] = schema
+    said = [_message(message) for message in messages]
+    result: Variable = ChatCompletion.apply(model, said, options, role, backward_model or model, prompts)
     return result
+
+
+def _value(completion: Completion, schema: Any) -> Any:
+    """Return the data of a reply; a `Client` has read it, and asked again where it did not fit."""
+    if schema is None or completion.value is not None:
+        return completion.value
+    value, problems = parse(completion.text, schema)
+    if problems:
+        raise SchemaError(
+            f"the reply does not satisfy the schema: {'; '.join(problems[:5])}. A Client around the model asks again.",
+            text=completion.text,
+            problems=tuple(problems),
+        )
+    return value
 
 
 def _message(message: Any) -> dict[str, Any]:
