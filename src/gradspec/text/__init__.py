@@ -2,6 +2,17 @@
 
 from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
 from gradspec.text._context import FunctionNode
+from gradspec.text._events import (
+    BackwardStep,
+    CacheHit,
+    Called,
+    Committed,
+    Event,
+    JsonLines,
+    Retried,
+    to_logger,
+    watch,
+)
 from gradspec.text._function import Function
 from gradspec.text._gather import gather
 from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -17,14 +28,21 @@ from gradspec.text.ops import TEXTS
 
 __all__ = [
     "TEXTS",
+    "BackwardStep",
+    "CacheHit",
+    "Called",
+    "Committed",
     "Data",
+    "Event",
     "Function",
     "FunctionNode",
     "GradientEdge",
     "HookHandle",
+    "JsonLines",
     "Later",
     "Node",
     "Part",
+    "Retried",
     "Variable",
     "backward",
     "backward_async",
@@ -40,5 +58,7 @@ __all__ = [
     "no_grad",
     "progress",
     "set_grad_enabled",
+    "to_logger",
     "tree",
+    "watch",
 ]

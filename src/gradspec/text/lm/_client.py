@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from gradspec.text._events import CacheHit, Retried, emit, watched
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
@@ -140,6 +141,8 @@ class Client:
         for attempt in range(1, self._schema_attempts + 1):
             completion = yield from self._kept(request, until)
             _meter.count(self, completion.usage)
+            if completion.cached and watched():
+                emit(CacheHit(model=_meter.name_of(self)))
             if request.schema is None:
                 return completion
             value, problems = parse(completion.text, request.schema)
@@ -178,6 +181,9 @@ class Client:
                         took = time.monotonic() - started
                         error.add_note(f"given up after {attempt} calls in {took:.1f} s ({self._retry})")
                     raise
+                if watched():
+                    name, kind = _meter.name_of(self), type(error).__name__
+                    emit(Retried(model=name, attempt=attempt, delay=delay, error=kind))
             else:
                 self._budget.settle(reservation, completion.usage)
                 return completion

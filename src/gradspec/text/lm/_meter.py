@@ -24,12 +24,17 @@ class Meter:
 
     def count(self, model: object, usage: Any) -> None:
         """Count one reply."""
-        identity = getattr(model, "identity", None) or {}
-        name = str(identity.get("model") or identity.get("name") or "model")
+        name = name_of(model)
         said, replied = (usage.prompt_tokens, usage.completion_tokens) if usage is not None else (0, 0)
         with self._lock:
             row = self.counts.setdefault(name, [0, 0, 0])
             row[:] = [row[0] + 1, row[1] + said, row[2] + replied]
+
+
+def name_of(model: object) -> str:
+    """Return the name by which a model is counted."""
+    identity = getattr(model, "identity", None) or {}
+    return str(identity.get("model") or identity.get("name") or "model")
 
 
 @contextmanager
