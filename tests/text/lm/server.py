@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "drip_head":
                 self.drip(b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 10_000)
             case "drip_status":
-                self.drip(b"HTTP/1.1 200 OK\r\n")
+                self.drip(b"HTTP/1.1 200 " + b"O" * 10_000)
             case "drip_informed":  # each answer that is not the last one is whole
                 self.drip(*[b"HTTP/1.1 102 Processing\r\n\r\n"] * 10_000)
             case "drip_chunks":

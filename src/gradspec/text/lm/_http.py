@@ -70,7 +70,7 @@ class Reply:
             if not self._read_head():
                 if data:
                     return False
-                what = "; it did not speak in HTTP" if self._rest else ""
+                what = "; its headers were cut" if self._rest else ""
                 raise ModelConnectionError(BROKE_OFF + what)
         whole = self._read_chunks() if self._chunked else self._read_body()
         if self._too_long():
