@@ -8,9 +8,7 @@ from gradspec.text._events import (
     Called,
     Committed,
     Event,
-    JsonLines,
     Retried,
-    to_logger,
     watch,
 )
 from gradspec.text._function import Function
@@ -23,6 +21,7 @@ from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
 from gradspec.text._picture import mermaid, tree
 from gradspec.text._progress import progress
+from gradspec.text._sinks import JsonLines, to_logger
 from gradspec.text._variable import Variable
 from gradspec.text.ops import TEXTS
 

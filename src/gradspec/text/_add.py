@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradspec.text._deferred import derived, given, now, variable_of
+from gradspec.text._deferred import derived, given, now, variable_of, waits
 from gradspec.text._function import Function
 from gradspec.text._merge import Kind
-from gradspec.text._pending import Pending
 from gradspec.text._variable import Variable, kind_of
 
 
@@ -27,8 +26,8 @@ class Add(Function):
         """Return `x + y`."""
         roles = dict.fromkeys(value.role for value in (x, y) if isinstance(value, Variable) and value.role)
         role = " and ".join(roles)
-        sides = [given(x), given(y)]
-        if any(isinstance(side, Pending) for side in sides) and kind_of_side(x) == kind_of_side(y) == (str, None):
+        if (waits(x) or waits(y)) and kind_of_side(x) == kind_of_side(y) == (str, None):
+            sides = [given(x), given(y)]
             return variable_of(derived(sides, lambda: now(sides[0]) + now(sides[1]), (str, None)), role)
         left: Any = x.data if isinstance(x, Variable) else x
         right: Any = y.data if isinstance(y, Variable) else y

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradspec.text._merge import Kind
-from gradspec.text._overlap import overlap, scheduler
+from gradspec.text._overlap import block, overlap, scheduler
 from gradspec.text._pending import Pending
 from gradspec.text._variable import Variable, kind_of
 
@@ -18,9 +18,14 @@ def given(value: Any) -> Any:
     """
     if not isinstance(value, Variable):
         return value
-    if value._data is None and value._pending is not None:
+    if waits(value):
         return value._pending
     return list(value.data) if isinstance(value.data, list) else value.data
+
+
+def waits(value: Any) -> bool:
+    """Return whether the data of an argument is on its way."""
+    return isinstance(value, Variable) and value._data is None and value._pending is not None
 
 
 def now(value: Any) -> Any:
@@ -38,6 +43,8 @@ def computed(
     calls: Callable[[], Sequence[Callable[[], Any]]],
     combine: Callable[[list[Any]], Any],
     kind: Kind,
+    *,
+    asks: bool = True,
 ) -> Any:
     """Return what `combine` makes of the results of calls, or a Pending of it where calls overlap.
 
@@ -46,20 +53,23 @@ def computed(
         calls: Returns the calls, which may overlap.
         combine: Makes the value of their results.
         kind: The kind of the value.
+        asks: Whether the calls wait for a model. Others are made at once on an event loop: a function of the user's may
+            not like another thread.
     """
-    current = scheduler()
+    needs = [value for value in inputs if isinstance(value, Pending)]
+    current = scheduler() if asks or needs else block()
     if current is None:
         return combine(overlap(calls()))
-    return current.start(kind, [value for value in inputs if isinstance(value, Pending)], calls, combine)
+    return current.start(kind, needs, calls, combine)
 
 
 def derived(inputs: Sequence[Any], compute: Callable[[], Any], kind: Kind) -> Any:
     """Return what is computed of inputs without a call: at once, unless one of them is still on its way."""
-    current = scheduler()
-    waits = [value for value in inputs if isinstance(value, Pending)]
-    if current is None or not waits:
+    needs = [value for value in inputs if isinstance(value, Pending)]
+    current = scheduler() if needs else None
+    if current is None:
         return compute()
-    return current.start(kind, waits, tuple, lambda _: compute())
+    return current.start(kind, needs, tuple, lambda _: compute())
 
 
 def variable_of(value: Any, role: str) -> Variable:

@@ -85,7 +85,9 @@ class Pass:
             _, node = heappop(self._ready)
             arrived = self._arrived.pop(node, None)
             if arrived is None:
-                self._send(node._edges, repeat(None), node._rank)  # nothing was said of it, so nothing below it is asked
+                self._send(
+                    node._edges, repeat(None), node._rank
+                )  # nothing was said of it, so nothing below it is asked
                 continue
             gradients = self._merged(node, arrived, node._outputs)
             if node in self._runs:

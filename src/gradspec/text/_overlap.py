@@ -10,7 +10,8 @@ from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from gradspec.text._pending import _RUNNING, Scheduler
+from gradspec.text._pending import RUNNING
+from gradspec.text._scheduler import Scheduler
 
 T = TypeVar("T")
 
@@ -78,18 +79,23 @@ def using(scheduler: Scheduler) -> Iterator[None]:
 
 def slots() -> AbstractAsyncContextManager[Any]:
     """Return what a call on an event loop waits for inside: a place among those of the block, if there is a limit."""
-    block = _SCHEDULER.get()
-    if block is None or block.limit == 1:
+    found = block()
+    if found is None or found.limit == 1:
         return nullcontext()
-    if block.slots is None:
-        block.slots = asyncio.Semaphore(block.limit)
-    return block.slots
+    if found.slots is None:
+        found.slots = asyncio.Semaphore(found.limit)
+    return found.slots
+
+
+def block() -> Scheduler | None:
+    """Return what runs the calls of the `concurrency` block, if there is one."""
+    return _SCHEDULER.get()
 
 
 def scheduler() -> Scheduler | None:
     """Return what runs calls while the program goes on: that of the block, or of the event loop that runs here."""
     found = _SCHEDULER.get()
-    if found is not None or _RUNNING.get() is not None:
+    if found is not None or RUNNING.get() is not None:
         return found
     try:
         loop = asyncio.get_running_loop()

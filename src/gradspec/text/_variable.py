@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -251,10 +251,10 @@ class Variable:
         """Return a leaf of the same data and role that no gradient reaches; to assign its data leaves this as it is."""
         return Variable(self.data, self.role)
 
-    def __await__(self) -> Generator[Any, None, Variable]:
+    async def ready(self) -> Variable:
         """Wait for data that is on its way without holding the event loop up; return the Variable."""
         if self._pending is not None:
-            yield from self._pending.aresult().__await__()
+            await self._pending.aresult()
         return self
 
     def __add__(self, other: Variable | str | float) -> Variable:

@@ -59,6 +59,7 @@ class Server:
         self.stopped = threading.Event()
         #: Where the fault `redirect` points to, and the bytes that `huge_error` could send.
         self.elsewhere = ""
+        self.longest = 2**30
         self.sent = 0
         #: The clients' ports: one for each connection that brought a request.
         self.ports: set[int] = set()
@@ -141,6 +142,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         server = self.server.owner
+        if int(self.headers["Content-Length"]) > server.longest:
+            self.send(413, error(413), headers={"Connection": "close"})
+            self.close_connection = True
+            return
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:
             server.requests.append(body)

@@ -65,14 +65,19 @@ def told(parameters):
     return [p.grad and p.grad.data for p in parameters]
 
 
-def leftover():
-    """Return the threads of passes that have not ended a moment after them."""
+def ours():
+    """Return the threads that passes and blocks have made."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("gradspec.text_")}
+
+
+def leftover(before):
+    """Return the threads that have come since and have not ended after a while."""
     ends = time.monotonic() + 5
-    while found := [t.name for t in threading.enumerate() if t.name.startswith("gradspec.text")]:
+    while found := ours() - before:
         if time.monotonic() > ends:
             return found
         time.sleep(0.01)
-    return []
+    return set()
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +97,7 @@ def test_a_fault_in_one_call_of_a_pass(kind, wanted, tmp_path):
         budget = Budget(calls=1000, kept=cache)
         model, client = model_of(server, cache=cache, budget=budget, retry=ONCE)
         parameters, loss = chats.branches(client)
-        paid = len(server.paid)
+        paid, before = len(server.paid), ours()
         server.faults = [None, None, None, fault]  # of the first four calls on the way back, the last
         seen: list = []
         with pytest.raises(ModelError) as caught, watch(seen.append):
@@ -113,7 +118,7 @@ def test_a_fault_in_one_call_of_a_pass(kind, wanted, tmp_path):
         assert len(server.paid) - paid == 17
         assert budget.calls == len(server.requests)
         assert model._sockets.open <= 16
-        assert leftover() == []
+        assert leftover(before) == set()
         kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
         assert KEY.encode() not in kept
 

@@ -156,3 +156,24 @@ def test_a_connection_is_used_again_and_one_that_the_server_closed_is_not():
         model("c")
         model("d")
         assert len(server.ports) == 2
+
+
+@both_worlds
+def test_a_request_that_is_too_long_for_the_server_is_an_error_or_a_broken_connection(call):
+    with Server() as server:
+        server.longest = 1000
+        with pytest.raises(ModelError, match=r"status 413|broke off"):  # it does not wait for the rest
+            call(model_of(server, timeout=5), "x" * 20_000_000)
+
+
+def test_connections_that_were_idle_for_long_are_closed(monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with Server(delay=0.05) as server:
+        model = model_of(server)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(model, map(str, range(8))))
+        assert model._sockets.open > 1
+        monkeypatch.setattr("gradspec.text.lm._sockets.IDLE", -1.0)
+        model("again")
+        assert model._sockets.open <= 1

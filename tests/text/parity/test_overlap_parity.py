@@ -119,7 +119,7 @@ def woven(seed: int, model: Model) -> tuple[Any, ...]:
     async def one(values: list[Variable], seed: int) -> list[Variable]:
         for made in plan(seed):
             value = step(values, made, achat, model)
-            value = await value if made[0] in ("chat", "batch") else value
+            value = await value if asyncio.iscoroutine(value) else value
             values.append(single(value) if made[0] == "batch" else value)
         return values
 

@@ -53,8 +53,13 @@ class Sockets:
         if not reply.reusable:
             connection.close()
             return reply
+        now, old = time.monotonic(), []
         with self._lock:
-            self._idle.append((connection, time.monotonic()))
+            self._idle.append((connection, now))
+            while len(self._idle) > 1 and now - self._idle[0][1] > IDLE:
+                old.append(self._idle.popleft()[0])
+        for connection in old:
+            connection.close()
         return reply
 
     def _waiting(self) -> socket.socket | None:
@@ -91,9 +96,12 @@ class Sockets:
 
 def _exchanged(connection: socket.socket, request: bytes, reply: Reply, until: float) -> None:
     rest = memoryview(request)
-    while rest:
-        connection.settimeout(_left(until))
-        rest = rest[connection.send(rest) :]
+    try:
+        while rest:
+            connection.settimeout(_left(until))
+            rest = rest[connection.send(rest) :]
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it may have answered, and not read everything: a request that is too long for it, say
     whole = False
     while not whole:
         connection.settimeout(_left(until))

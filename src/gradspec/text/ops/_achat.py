@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gradspec.text._overlap import slots, using
-from gradspec.text._pending import Scheduler
+from gradspec.text._scheduler import Scheduler
 from gradspec.text._variable import Variable
 from gradspec.text.lm import acomplete, complete
 from gradspec.text.ops._chat import chat
@@ -39,7 +39,7 @@ async def achat(*args: Any, **options: Any) -> Variable:
     with using(running):
         answer = chat(*args, **options)
     try:
-        return await answer
+        return await answer.ready()
     except asyncio.CancelledError:
         running.cancel()
         raise

@@ -92,7 +92,7 @@ def chat(
 
     With `concurrency(k)`, the calls overlap with each other and with the program: the answer is returned at once, and
     waited for when its data is read. On the way back the calls for all Variables and all places overlap. On a running
-    event loop the answer is returned at once too; `await answer` waits for it without holding the loop up.
+    event loop the answer is returned at once too; `await answer.ready()` waits for it without holding the loop up.
 
     Args:
         model: Any callable that takes messages and options, and returns a text or a `Completion`; or an async one.

@@ -64,7 +64,8 @@ class Evaluate(Function):
             return _reduced(scores, reduction), explanations
 
         ctx.single, ctx.role = length is None, prediction.role
-        both = computed([of_predictions, of_targets], calls, scored, (float, None))
+        asks = bool(getattr(scorer, "asks", False))
+        both = computed([of_predictions, of_targets], calls, scored, (float, None), asks=asks)
         ctx._pending = both if isinstance(both, Pending) else None
         return (
             variable_of(derived([both], lambda: now(both)[0], (float, None)), "score"),

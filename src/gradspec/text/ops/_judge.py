@@ -79,6 +79,7 @@ def judge(
         explanation = min(said, key=lambda vote: abs(vote[0] - middle))[1]
         return (middle - low) / (high - low), explanation
 
+    scorer.asks = True  # type: ignore[attr-defined]  # it waits for a model
     return evaluate(scorer, prediction, target, **options)
 
 
