@@ -11,8 +11,9 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "text"
 
 
-@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer"])
-def test_every_example_of_a_page_runs(page: str) -> None:
+@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer", "engine", "events"])
+def test_every_example_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     # A fence ends an output that is right above it.
     text = re.sub(r"^```.*$", "", (PAGES / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gradspec.text import Variable, concurrency
+from gradspec.text.lm import Client, SchemaError
 from gradspec.text.ops import (
     PROMPTS,
     chat,
@@ -207,3 +208,32 @@ def test_an_async_model() -> None:
     y.backward(Variable("g"), retain_graph=True)
     y.backward(Variable("g"), max_concurrency=4)
     assert (y.data, x.grad.data) == ("re abc", "re A l\nre A l")
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_structured_output_gives_the_value(limit) -> None:
+    replies = {"a": '{"n": 1}', "b": '{"n": 2}'}
+    client = Client(lambda said, **_: replies[said[-1].content])
+    with concurrency(limit):
+        x = leaf("a", "question")
+        one = chat(client, x, schema=SCHEMA)
+        many = chat(lambda said, **_: replies[said[-1].content], Variable(["a", "b"]), schema=SCHEMA)
+        assert (one.value, one.data, one.requires_grad) == ({"n": 1}, '{"n": 1}', True)
+        assert many.value == [{"n": 1}, {"n": 2}]
+    assert chat(lambda said, **_: "1", x).value is None
+    one.data = '{"n": 3}'
+    assert one.value is None
+
+
+def test_a_reply_of_another_schema_is_an_error_and_a_client_asks_again() -> None:
+    answers = ["no", '{"n": 7}']
+    assert chat(Client(lambda said, **_: answers.pop(0)), leaf("a"), schema=SCHEMA).value == {"n": 7}
+    with pytest.raises(SchemaError, match="A Client around the model asks again"):
+        chat(lambda said, **_: "no", leaf("a"), schema=SCHEMA)
+    calls = []
+    with pytest.raises(ValueError, match="leads back to itself"):
+        chat(lambda said, **_: calls.append(1), leaf("a"), schema={"$ref": "#"})
+    assert calls == []

@@ -2,7 +2,17 @@
 
 from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
 from gradspec.text._context import FunctionNode
+from gradspec.text._events import (
+    BackwardStep,
+    CacheHit,
+    Called,
+    Committed,
+    Event,
+    Retried,
+    watch,
+)
 from gradspec.text._function import Function
+from gradspec.text._gather import gather
 from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from gradspec.text._hooks import HookHandle
 from gradspec.text._later import Later, later
@@ -11,24 +21,33 @@ from gradspec.text._node import GradientEdge, Node
 from gradspec.text._overlap import concurrency, max_concurrency
 from gradspec.text._picture import mermaid, tree
 from gradspec.text._progress import progress
+from gradspec.text._sinks import JsonLines, to_logger
 from gradspec.text._variable import Variable
 from gradspec.text.ops import TEXTS
 
 __all__ = [
     "TEXTS",
+    "BackwardStep",
+    "CacheHit",
+    "Called",
+    "Committed",
     "Data",
+    "Event",
     "Function",
     "FunctionNode",
     "GradientEdge",
     "HookHandle",
+    "JsonLines",
     "Later",
     "Node",
     "Part",
+    "Retried",
     "Variable",
     "backward",
     "backward_async",
     "concurrency",
     "enable_grad",
+    "gather",
     "get_gradient_edge",
     "grad",
     "is_grad_enabled",
@@ -38,5 +57,7 @@ __all__ = [
     "no_grad",
     "progress",
     "set_grad_enabled",
+    "to_logger",
     "tree",
+    "watch",
 ]

@@ -105,3 +105,11 @@ def variables_in(value: Any, found: list[Variable]) -> Nested | None:
             if inner is not None:
                 items[place] = inner
     return Nested(items=items, is_dict=is_dict, length=len(value)) if items else None
+
+
+def holds_itself(what: str) -> ValueError:
+    """Return the error for a container in which nobody would come to an end.
+
+    It is what a RecursionError becomes: to look for it beforehand would cost every call.
+    """
+    return ValueError(f"{what} holds itself, or is nested too deeply: a list must end somewhere")

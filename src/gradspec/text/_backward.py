@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from gradspec.text import _engine
-from gradspec.text._engine import Pass
+from gradspec.text._context import FunctionNode
+from gradspec.text._engine import Pass, reachable
 from gradspec.text._merge import zero
 from gradspec.text._node import GradientEdge, Node, accumulator
 from gradspec.text._overlap import checked_limit
-from gradspec.text._variable import Variable
+from gradspec.text._variable import Variable, kind_of
 
 Variables = Variable | Iterable[Variable]
 Gradients = Variable | None | Iterable[Variable | None]
@@ -101,6 +102,8 @@ async def backward_async(
     from gradspec.text import _concurrent
 
     targets = _targets(inputs)
+    variables = _listed(variables, "variables")
+    await _arrived(variables)
     current = _begin(variables, grad_variables, create_graph, targets)
     await _concurrent.run(current, checked_limit(max_concurrency))
     _commit(current, targets, retain_graph)
@@ -194,6 +197,13 @@ def _begin(outputs: Variables, gradients: Gradients, create_graph: bool, targets
     return Pass(seeds, wanted)
 
 
+async def _arrived(variables: Sequence[Variable]) -> None:
+    """Await what the forward of the graph has not computed yet, before a pass would wait for it."""
+    for node in {node for variable in variables if variable._grad_fn for node in reachable([variable._grad_fn])}:
+        if isinstance(node, FunctionNode) and node._pending is not None:
+            await node._pending.aresult()
+
+
 def _run(current: Pass, max_concurrency: int | None) -> None:
     limit = checked_limit(max_concurrency)
     if limit == 1 and not current.is_async:
@@ -262,9 +272,10 @@ def _quoted(value: str | float) -> str:
 
 
 def _implicit(root: Variable) -> Variable:
-    if isinstance(root.data, list):
+    element, length = kind_of(root)
+    if length is not None:
         raise RuntimeError("grad can be implicitly created only for scalar outputs; give a gradient for the list")
-    return Variable("" if isinstance(root.data, str) else 1, role="seed")
+    return Variable("" if element is str else 1, role="seed")
 
 
 def _listed(variables: Variables, name: str) -> list[Variable]:

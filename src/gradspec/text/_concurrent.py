@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar, cast
 
+from gradspec.text._arguments import holds_itself
 from gradspec.text._context import FunctionNode
 from gradspec.text._engine import Pass
 from gradspec.text._later import Later
@@ -35,7 +36,7 @@ async def run(current: Pass, limit: int) -> None:
                         calls.start(node, given, Later(function.backward, (node, *node._filled(given))))
                         continue
                     returned = function.backward(node, *node._filled(given))
-                    if _calls_later(returned):
+                    if _later_in(returned, node):
                         calls.start(node, given, returned)
                     else:
                         current.deliver(node, node._after(returned, given))
@@ -93,8 +94,13 @@ class Calls:
     def _task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # the pass raises the first error; asyncio would print each other one as never retrieved
 
     async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         async with self._free:
@@ -105,15 +111,18 @@ class Calls:
             result = await run(self._threads, lambda: context.run(no_stop, call, *args, **kwargs))
             return await result if inspect.isawaitable(result) else result
 
-    async def _resolved(self, value: Any) -> Any:
+    async def _resolved(self, value: Any, above: tuple[int, ...] = ()) -> Any:
         """Make the calls in what a backward returned, all at once, and put their results in their places."""
         if isinstance(value, Later):
             args = await self._resolved(value.args)
             return await self._resolved(await self._call(value.call, *args, **value.kwargs))
+        if id(value) in above:
+            raise holds_itself("what a backward returned")
         if not _calls_later(value):
             return value
         items = value.values() if isinstance(value, dict) else value
-        results = await asyncio.gather(*[self._task(self._resolved(item)) for item in items])
+        inside = (*above, id(value))
+        results = await asyncio.gather(*[self._task(self._resolved(item, inside)) for item in items])
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
@@ -160,6 +169,13 @@ def _in_thread(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
                 if task is not None and not done.done():
                     loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+def _later_in(returned: Any, node: FunctionNode) -> bool:
+    try:
+        return _calls_later(returned)
+    except RecursionError:
+        raise holds_itself(f"what {node._function.__name__} returned") from None
 
 
 def _calls_later(value: Any) -> bool:

@@ -7,17 +7,18 @@ from contextvars import ContextVar
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from gradspec.text._arguments import CONTAINERS, Nested, edge_of, variables_in
+from gradspec.text._arguments import CONTAINERS, Nested, edge_of, holds_itself, variables_in
 from gradspec.text._grad_mode import ENABLED
 from gradspec.text._hooks import replace_each
 from gradspec.text._later import Later, resolve
 from gradspec.text._merge import zero
-from gradspec.text._node import Edge, Node, next_rank
+from gradspec.text._node import MADE, Edge, Node, next_rank
 from gradspec.text._saved import FREED, pack, unpack
 from gradspec.text._variable import Variable
 
 if TYPE_CHECKING:
     from gradspec.text._function import Function
+    from gradspec.text._pending import Pending
 
 
 class Wanted(Protocol):
@@ -53,6 +54,8 @@ class FunctionNode(Node):
     _to_save: tuple[Any, ...] = ()
     _saved: tuple[Any, ...] | None = None
     _freed = False
+    #: What forward has not computed yet; a pass waits for it before it makes its first call.
+    _pending: Pending | None = None
     #: Whether there was anything to free.
     _lost = False
     _materialize = False
@@ -61,6 +64,9 @@ class FunctionNode(Node):
 
     def __init__(self) -> None:
         self._rank = next_rank()
+        made = MADE.get()
+        if made is not None:
+            made.append(self)
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -121,7 +127,7 @@ class FunctionNode(Node):
                 needs.append(value._requires_grad)
             elif isinstance(value, CONTAINERS):
                 first = len(variables)
-                slots.append(variables_in(value, variables))
+                slots.append(self._looked_into(value, variables))
                 needs.append(any(variable._requires_grad for variable in variables[first:]))
             else:
                 slots.append(None)
@@ -130,6 +136,12 @@ class FunctionNode(Node):
         if True in needs and ENABLED.get():
             self._edges = tuple([edge_of(variable) for variable in variables])
         return variables
+
+    def _looked_into(self, value: Any, variables: list[Variable]) -> Nested | None:
+        try:
+            return variables_in(value, variables)
+        except RecursionError:
+            raise holds_itself(f"an argument of {self._function.__name__}") from None
 
     def _finish(self, output: Any, inputs: list[Variable]) -> Any:
         """Return what forward returned, its Variables put into the graph, and keep what backward will need."""
@@ -146,20 +158,33 @@ class FunctionNode(Node):
             tuple([value.role for value in outputs if isinstance(value, Variable)]),
         )
         if self._to_save:
-            self._saved, self._to_save = tuple([pack(value, self) for value in self._to_save]), ()
+            try:
+                self._saved, self._to_save = tuple([pack(value, self) for value in self._to_save]), ()
+            except RecursionError:
+                raise holds_itself(f"what {self._function.__name__} saved for backward") from None
         if self._materialize:
             self._zeros = tuple([zero(value.data) if isinstance(value, Variable) else None for value in outputs])
         return tuple(outputs) if is_tuple else outputs[0]
 
     def _output(self, value: Any, place: int, inputs: list[Variable]) -> Any:
         if not isinstance(value, Variable):
-            _no_variable_inside(value)
+            if isinstance(value, list | dict) and self._returned(value):
+                raise TypeError(
+                    f"forward returned a {type(value).__name__} that holds Variables, which no gradient would reach; "
+                    "return them in a tuple"
+                )
             return value
         in_a_graph = value._grad_fn is not self and (value._grad_fn is not None or value._accumulator is not None)
         if in_a_graph or any(value is variable for variable in inputs):
             return Variable._tracked(value.data, value.role, self, place)
         value._grad_fn, value._output_nr, value._requires_grad = self, place, True
         return value
+
+    def _returned(self, value: Any) -> Nested | None:
+        try:
+            return variables_in(value, [])
+        except RecursionError:
+            raise holds_itself(f"what {self._function.__name__} returned") from None
 
     def _before(self, gradients: list[Variable | None]) -> tuple[Variable | None, ...]:
         """Return the gradients of the outputs as the hooks left them."""
@@ -242,6 +267,8 @@ class FunctionNode(Node):
 
     def _check(self) -> None:
         """Raise now what backward would meet when it reads what was saved: before any call is paid for."""
+        if self._pending is not None:
+            self._pending.result()
         if self._lost:
             raise RuntimeError(FREED)
         if self._saved is not None:
@@ -274,11 +301,3 @@ def _untracked(value: Any, inputs: list[Variable]) -> Any:
             return value.detach()
         value._requires_grad = False
     return value
-
-
-def _no_variable_inside(value: Any) -> None:
-    if isinstance(value, list | dict) and variables_in(value, []):
-        raise TypeError(
-            f"forward returned a {type(value).__name__} that holds Variables, which no gradient would reach; return "
-            "them in a tuple"
-        )

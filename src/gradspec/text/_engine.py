@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Any
 
 from gradspec.text._context import NARROWED, FunctionNode
+from gradspec.text._events import BackwardStep, Committed, emit, watched
 from gradspec.text._grad_mode import ENABLED
 from gradspec.text._hooks import Hooks
 from gradspec.text._node import AccumulateGrad, Edge, Node
@@ -59,6 +60,7 @@ class Pass:
         if wanted is not None:
             self._runs = _leading_to(wanted, self._waiting)
             self._narrow(wanted)
+        self._watched = watched()
         #: Whether a backward among them has to be awaited.
         self.is_async = False
         for node in self._runs:
@@ -83,7 +85,9 @@ class Pass:
             _, node = heappop(self._ready)
             arrived = self._arrived.pop(node, None)
             if arrived is None:
-                self.deliver(node, repeat(None))  # nothing was said of it, so nothing below it is asked
+                self._send(
+                    node._edges, repeat(None), node._rank
+                )  # nothing was said of it, so nothing below it is asked
                 continue
             gradients = self._merged(node, arrived, node._outputs)
             if node in self._runs:
@@ -91,6 +95,8 @@ class Pass:
 
     def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
         """Send what a node's backward returned along its edges."""
+        if self._watched and node in self._runs:
+            emit(BackwardStep(node=node.name(), roles=node._origin[1]))
         self._send(node._edges, gradients, node._rank)
 
     def commit(self, *, retain_graph: bool) -> None:
@@ -108,6 +114,8 @@ class Pass:
                 for variable, grad in before:
                     variable._grad = grad
                 raise
+        if self._watched:
+            emit(Committed(gradients=len(self._grads)))
         if not retain_graph:
             for node in self._runs:
                 if isinstance(node, FunctionNode):
@@ -197,6 +205,11 @@ def _uses(roots: Sequence[Edge]) -> dict[Node, int]:
                 uses[node] = 1
                 edges.append(node._edges)
     return uses
+
+
+def reachable(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that a gradient of some nodes could reach, these included."""
+    return [*_uses([(node, 0) for node in nodes])]
 
 
 def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 Edge: TypeAlias = "tuple[Node | None, int]"
 
 _RANKS = count(0, -1)
+#: The nodes that one of several programs makes that run side by side; None where there is one.
+MADE: ContextVar[list[Node] | None] = ContextVar("gradspec.text.made", default=None)
 
 
 class GradientEdge(NamedTuple):

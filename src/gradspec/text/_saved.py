@@ -24,7 +24,8 @@ class SavedInput(NamedTuple):
 
     variable: Variable
     version: int
-    #: A copy of list data: to write into the list that `.data` gives moves no version.
+    #: A copy of list data: to write into the list that `.data` gives moves no version. None for a list on its way,
+    #: and for what is no list.
     items: list[Any] | None
 
     def unpack(self, node: FunctionNode) -> Variable:
@@ -52,6 +53,8 @@ class SavedOutput(NamedTuple):
 def pack(value: Any, node: FunctionNode) -> Any:
     """Return what a node keeps of a value, containers rebuilt so that Variables inside them are kept likewise."""
     if isinstance(value, Variable):
+        if value._pending is not None and value._data is None and value._grad_fn is not node:
+            return SavedInput(value, value._version, None)
         data = value.data
         if value._grad_fn is node:
             return SavedOutput(value._output_nr, list(data) if isinstance(data, list) else data, value.role)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from gradspec.text._merge import Data, Kind, Part, add, distinct, kind, render
 
 if TYPE_CHECKING:
     from gradspec.text._node import AccumulateGrad, Node
+    from gradspec.text._pending import Pending
 
 
 class Variable:
@@ -52,6 +53,10 @@ class Variable:
     #: Of a merged gradient: what it is made of. Its data is None until somebody reads it.
     _sources: tuple[Variable, ...] = ()
     _kind: Kind | None = None
+    #: Of an answer that is on its way: what to wait for.
+    _pending: Pending | None = None
+    #: Of an answer that has JSON data: the data, once it is there.
+    _values: list[Any] | None = None
     #: Of a gradient: the node that wrote it, by name, and the roles of that node's outputs.
     _origin: tuple[str, tuple[str, ...]] | None = None
     _data: Data | None
@@ -70,20 +75,37 @@ class Variable:
         variable._grad_fn, variable._output_nr = node, output_nr
         return variable
 
+    @classmethod
+    def _later(cls, pending: Pending, role: str) -> Variable:
+        """Return a Variable whose data is on its way."""
+        variable = cls("", role)
+        variable._data, variable._kind, variable._pending = None, pending.kind, pending
+        return variable
+
     @property
     def data(self) -> Data:
-        """The text, the number, or the list; to assign it moves `version`."""
+        """The text, the number, or the list; to assign it moves `version`. Data on its way is waited for."""
         if self._data is None:
-            self._data = render(self)
+            self._data = render(self) if self._pending is None else self._pending.result()
         return self._data
 
     @data.setter
     def data(self, data: Data | Sequence[Any]) -> None:
         self._data = _checked(data)
         self._version += 1
-        self._sources = ()
+        self._sources, self._pending, self._kind, self._values = (), None, None, None
         if self._grad_fn is not None:
             self._grad_fn._output_changed(self._output_nr)
+
+    @property
+    def value(self) -> Any:
+        """The answer as JSON data, where `chat` was given a schema, and else None; for a list, a list of them.
+
+        It is waited for like `data`, and gone when `data` is assigned.
+        """
+        if not self._values and self._pending is not None:
+            self._pending.result()
+        return self._values[0] if self._values else None
 
     @property
     def version(self) -> int:
@@ -228,6 +250,12 @@ class Variable:
     def detach(self) -> Variable:
         """Return a leaf of the same data and role that no gradient reaches; to assign its data leaves this as it is."""
         return Variable(self.data, self.role)
+
+    async def ready(self) -> Variable:
+        """Wait for data that is on its way without holding the event loop up; return the Variable."""
+        if self._pending is not None:
+            await self._pending.aresult()
+        return self
 
     def __add__(self, other: Variable | str | float) -> Variable:
         from gradspec.text._add import add as add_op

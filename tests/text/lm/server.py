@@ -13,7 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import select
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -21,8 +23,10 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: A fault: `reset`, `hang`, `truncated`, `malformed`, `not_json`, `drip`, a status, or (status, {header: value}).
-Fault = str | int | tuple[int, dict[str, str]]
+#: A fault: a name that `answer` knows, a status, (status, {header: value}), or (status, body).
+Fault = str | int | tuple[int, dict[str, str]] | tuple[int, bytes]
+#: What the fault `huge_error` would send, if it were read.
+HUGE = 64 * 2**20
 
 
 def digest(body: dict) -> str:
@@ -40,7 +44,9 @@ class Server:
         reply: Callable[[dict], str] = digest,
         faults: list[Fault] | None = None,
         usage: bool = True,
+        certificate: tuple[str, str] | None = None,
     ) -> None:
+        self.certificate = certificate
         self.delay = delay
         self.reply = reply
         self.faults = list(faults or [])
@@ -51,10 +57,21 @@ class Server:
         self.in_flight = self.peak = 0
         self.lock = threading.Lock()
         self.stopped = threading.Event()
+        #: Where the fault `redirect` points to, and the bytes that `huge_error` could send.
+        self.elsewhere = ""
+        self.longest = 2**30
+        self.sent = 0
+        #: The clients' ports: one for each connection that brought a request.
+        self.ports: set[int] = set()
+        self.targets: list[str] = []
 
     def __enter__(self) -> Server:
         self.http = _Http(("127.0.0.1", 0), _Handler)
         self.http.owner = self
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.certificate)
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self.thread.start()
         return self
@@ -68,7 +85,8 @@ class Server:
     @property
     def url(self) -> str:
         """The address; it stays readable after the end, when nothing listens there."""
-        return f"http://127.0.0.1:{self.http.server_address[1]}/v1"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.http.server_address[1]}/v1"
 
     def next_fault(self) -> Fault | None:
         with self.lock:
@@ -102,11 +120,37 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1  # one write a reply: header and body in two packets cost 40 ms of delayed acknowledgement
 
+    def do_CONNECT(self) -> None:
+        """Be a proxy's tunnel to the port that is asked for, on the loopback."""
+        server = self.server.owner
+        server.targets.append(self.path)
+        server.headers.append({name.lower(): value for name, value in self.headers.items()})
+        if server.next_fault() is not None:
+            self.send(403, b"no")
+            return
+        self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self.wfile.flush()
+        self.close_connection = True
+        with socket.create_connection(("127.0.0.1", int(self.path.rpartition(":")[2]))) as there:
+            ways = {self.connection: there, there: self.connection}
+            while not server.stopped.is_set():
+                for one in select.select([*ways], [], [], 0.05)[0]:
+                    data = one.recv(2**16)
+                    if not data:
+                        return
+                    ways[one].sendall(data)
+
     def do_POST(self) -> None:
         server = self.server.owner
+        if int(self.headers["Content-Length"]) > server.longest:
+            self.send(413, error(413), headers={"Connection": "close"})
+            self.close_connection = True
+            return
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:
             server.requests.append(body)
+            server.ports.add(self.client_address[1])
+            server.targets.append(self.path)
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
             server.in_flight += 1
             server.peak = max(server.peak, server.in_flight)
@@ -144,16 +188,75 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send(200, b"<html>Welcome to the captive portal</html>", kind="text/html")
             case "drip":
                 self.send(200, b"", length=10_000)
-                for _ in range(10_000):
-                    if server.stopped.wait(0.05):
-                        break
-                    self.wfile.write(b" ")
-                    self.wfile.flush()
+                self.drip(b" " * 10_000)
+            case "drip_error":
+                self.send(400, b"", length=10_000)
+                self.drip(b" " * 10_000)
+            case "drip_head":
+                self.drip(b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 10_000)
+            case "drip_status":
+                self.drip(b"HTTP/1.1 200 " + b"O" * 10_000)
+            case "drip_informed":  # each answer that is not the last one is whole
+                self.drip(*[b"HTTP/1.1 102 Processing\r\n\r\n"] * 10_000)
+            case "drip_chunks":
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                self.drip(*[b"1\r\n \r\n"] * 10_000)
+            case "huge_error":
+                self.send(400, b"", length=HUGE)
+                while server.sent < HUGE and not server.stopped.is_set():
+                    self.wfile.write(b"x" * 2**20)
+                    server.sent += 2**20
                 self.close_connection = True
+            case "huge_head":
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X-Much: more and more\r\n" * 100_000 + b"\r\n")
+                self.close_connection = True
+            case "chunked":
+                content = json.dumps(completion(body, server.reply(body), server.usage)).encode()
+                with server.lock:
+                    server.paid.append(body)
+                head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                pieces = [content[i : i + 7] for i in range(0, len(content), 7)]
+                self.wfile.write(
+                    head + b"".join(b"%x;x=y\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\nA: b\r\n\r\n"
+                )
+            case "cut_chunks":
+                self.wfile.write(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"id\r\n')
+                self.close_connection = True
+            case "until_close":
+                content = json.dumps(completion(body, server.reply(body), server.usage)).encode()
+                with server.lock:
+                    server.paid.append(body)
+                self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n" + content)
+                self.close_connection = True
+            case "no_http":
+                self.wfile.write(b"220 mail.example ESMTP\r\n")
+                self.close_connection = True
+            case "gzip":
+                self.send(200, b"\x1f\x8b\x08", headers={"Content-Encoding": "gzip"})
+            case "two_lengths":
+                self.send(200, b"{}", headers={"Content-Length": "7"})
+                self.close_connection = True
+            case "shut":
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+            case "redirect":
+                self.send(307, b"", headers={"Location": server.elsewhere})
             case int(status):
                 self.send(status, error(status))
+            case (status, bytes(content)):
+                self.send(status, content)
             case (status, headers):
                 self.send(status, error(status), headers=headers)
+
+    def drip(self, *pieces: bytes) -> None:
+        """Send a byte, or a piece, every 0.05 s, so that no wait for a single one is long."""
+        server = self.server.owner
+        for piece in pieces if len(pieces) > 1 else [pieces[0][i : i + 1] for i in range(len(pieces[0]))]:
+            if server.stopped.wait(0.05):
+                break
+            self.wfile.write(piece)
+            self.wfile.flush()
+        self.close_connection = True
 
     def send(self, status, content, *, length=None, kind="application/json", headers=None) -> None:
         self.send_response(status)

@@ -290,3 +290,165 @@ def test_an_async_model_that_hangs_is_stopped_at_the_deadline():
         with pytest.raises(ModelError, match="did not answer before the deadline"):
             call("hi")
         assert stopped.wait(5)
+
+
+def used(usage, **options):
+    """Return the budget after one call of which the server says such a usage."""
+    budget = Budget(tokens=10_000)
+    Client(lambda messages, **_: Completion(text="ok", usage=usage), budget=budget)(
+        "hi", **{"max_tokens": 10, **options}
+    )
+    return budget
+
+
+LIES = [
+    (-5, 1),
+    (5, -1),
+    (-(10**9), 10**9),
+    (float("inf"), 1),
+    (1, float("nan")),
+    (1.5, 1),
+    (True, 1),
+    ("3", 1),
+    (None, 1),
+]
+
+
+@pytest.mark.parametrize(("prompt", "completion"), LIES)
+def test_a_usage_that_cannot_be_counts_as_the_most_that_the_call_could_cost(prompt, completion):
+    assert used(Usage(prompt_tokens=prompt, completion_tokens=completion)).tokens == used(None).tokens > 0
+
+
+@pytest.mark.parametrize("said", ["-5", "Infinity", "NaN", "1e999", '"5"', "true", "1.5", "null", "[]"])
+def test_a_server_that_lies_about_its_usage(said, monkeypatch):
+    import json
+
+    made = {"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": "LIE", "completion_tokens": 1}}
+    text = json.dumps(made).replace('"LIE"', said)
+    monkeypatch.setattr("json.dumps", lambda *a, _dumps=json.dumps, **k: text if a[0] is made else _dumps(*a, **k))
+    monkeypatch.setattr("text.lm.server.completion", lambda *_: made)
+    with Server() as server:
+        found = OpenAIModel("echo", base_url=server.url)("hi")
+    assert (found.text, found.usage) == ("ok", None)
+
+
+def test_a_usage_above_the_reservation_is_counted_and_ends_the_budget():
+    budget = Budget(tokens=1000)
+    model, calls = of_cost(5000)
+    client = Client(model, budget=budget, options={"max_tokens": 10})
+    client("hi")
+    assert budget.tokens == 5000
+    with pytest.raises(BudgetError, match="none of 1000 are left"):
+        client("ho")
+    assert len(calls) == 1
+
+
+MOST = {"max_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    ("options", "replies"),
+    [
+        (MOST, 100),
+        ({"max_completion_tokens": 100}, 100),
+        ({"max_tokens": 10, "max_completion_tokens": 100}, 100),  # a server may read either
+        ({"max_tokens": 100, "max_completion_tokens": 10}, 100),
+        (MOST | {"n": 3}, 300),
+        (MOST | {"best_of": 4}, 400),
+        (MOST | {"n": 3, "best_of": 4}, 400),
+        (MOST | {"n": None}, 100),
+    ],
+)
+def test_what_a_reply_may_cost(options, replies):
+    from gradspec.text.lm._request import canonical
+
+    request = Request(identity={}, messages=(Message(role="user", content="hi"),), options=options)
+    assert most_tokens(request) == 64 + 2 + 16 + len(canonical([options, None])) + replies
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_tokens": 10, "max_completion_tokens": "many"},
+        {"max_tokens": -1},
+        {"max_tokens": True},
+        MOST | {"n": 0},
+        MOST | {"best_of": 1.5},
+        MOST | {"n": "2"},
+        MOST | {"extra_body": {"max_tokens": 10**6}},
+    ],
+)
+def test_an_option_that_leaves_the_cost_open_is_refused_before_the_call(options):
+    model, calls = of_cost(1)
+    with pytest.raises(ValueError, match="limit on tokens"):
+        Client(model, budget=Budget(tokens=10**6))("hi", **options)
+    assert calls == []
+
+
+@pytest.mark.parametrize("limit", [float("nan"), 1.5, "9", True])
+def test_a_limit_that_is_no_number_is_refused(limit):
+    with pytest.raises(ValueError, match="a limit on tokens is a whole number"):
+        Budget(tokens=limit)
+
+
+def test_what_was_spent_survives_a_restart_with_the_cache(tmp_path):
+    path = tmp_path / "replies.sqlite3"
+    model, calls = of_cost(40)
+
+    def client_of_a_new_process():
+        cache = Cache(path)
+        return Client(model, name="m", cache=cache, budget=Budget(calls=3, kept=cache), options={"max_tokens": 20})
+
+    first = client_of_a_new_process()
+    first("a")
+    first("b")
+    second = client_of_a_new_process()
+    assert (second.budget.calls, second.budget.tokens) == (2, 80)
+    second("a")  # kept, and costs nothing
+    second("c")
+    with pytest.raises(BudgetError, match="3 of 3 calls are made"):
+        client_of_a_new_process()("d")
+    assert len(calls) == 3
+
+
+def test_a_process_that_is_killed_in_a_call_has_spent_it(tmp_path):
+    import subprocess
+    import sys
+
+    path = tmp_path / "replies.sqlite3"
+    program = f"""
+import os, signal
+from gradspec.text.lm import Budget, Cache, Client
+cache = Cache({str(path)!r})
+def model(messages, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+Client(model, name="m", cache=cache, budget=Budget(tokens=999, kept=cache))("hi", max_tokens=100)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == -9
+    budget = Budget(tokens=999, kept=Cache(path))
+    assert budget.calls == 1
+    assert 100 < budget.tokens < 250
+
+
+def test_processes_and_threads_share_what_is_kept(tmp_path):
+    cache = Cache(tmp_path / "replies.sqlite3")
+    model, calls = of_cost(1, delay=0.001)
+    clients = [Client(model, name="m", budget=Budget(calls=25, kept=Cache(cache.path))) for _ in range(4)]
+    refused = []
+
+    def ask(i):
+        try:
+            clients[i % 4](f"{i}")
+        except BudgetError:
+            refused.append(i)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(60)))
+    assert (len(calls), len(refused), Budget(kept=cache).calls) == (25, 35, 25)
+
+
+def test_budgets_of_other_names_are_apart(tmp_path):
+    cache = Cache(tmp_path / "replies.sqlite3")
+    model, _ = of_cost(7)
+    Client(model, budget=Budget(kept=cache, name="january"))("hi")
+    assert (Budget(kept=cache, name="january").tokens, Budget(kept=cache).tokens) == (7, 0)

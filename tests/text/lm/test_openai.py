@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import threading
 import time
 
@@ -85,7 +84,7 @@ FAULTS = {
     "truncated": (ModelConnectionError, "broke off"),
     "malformed": (ReplyError, 'no chat completion .JSONDecodeError.; it begins with \'{"id"'),
     "not_json": (ReplyError, "it begins with '<html>"),
-    "drip": (ModelTimeoutError, "not whole in time"),
+    "drip": (ModelTimeoutError, r"did not answer within 0\.3 s"),
     400: (StatusError, "answered with status 400: scripted 400"),
     401: (StatusError, "401"),
     404: (StatusError, "404"),
@@ -127,7 +126,7 @@ def test_only_a_passing_fault_is_retried_and_a_reply_is_paid_once(fault, call):
 
 @both_worlds
 def test_a_refused_connection_is_retried_and_then_named(call):
-    with pytest.raises(ModelConnectionError, match=r"refused|connect") as caught:
+    with pytest.raises(ModelConnectionError, match="cannot be reached") as caught:
         call(Client(OpenAIModel("echo", base_url=refused_url()), retry=FAST), "hi")
     assert "given up after 3 calls" in caught.value.__notes__[0]
     assert isinstance(caught.value, ConnectionError)
@@ -222,7 +221,7 @@ def test_one_model_serves_several_event_loops_and_closes_its_connections():
         model = model_of(server)
         texts = {asynchronously(model, "hi").text for _ in range(3)}  # an unclosed socket is a warning, hence an error
         assert len(texts) == 1
-        assert not model._clients
+        assert model._streams.loops == 0
 
 
 def test_the_calls_of_one_loop_are_in_flight_together():
@@ -256,18 +255,11 @@ def test_wrong_settings_are_named(settings, says, monkeypatch):
         OpenAIModel("echo", **settings)
 
 
-def test_a_missing_package_is_said_in_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ImportError) as caught:
-        OpenAIModel("echo", base_url="http://localhost:1/v1")
-    assert str(caught.value) == "OpenAIModel needs the openai package: pip install 'openai>=3'"
-
-
 def test_a_model_that_nobody_has_any_more_closes_its_connections():
     with Server() as server:
         model = OpenAIModel("echo", base_url=server.url)
         model("hello")
-        client = model._client
-        assert not client.is_closed()
+        sockets = model._sockets
+        assert sockets.open == 1
         del model
-        assert client.is_closed()
+        assert sockets.open == 0

@@ -1,9 +1,12 @@
 """The JSON schema of a reply: each keyword, and what is not checked is refused."""
 
+import re
+
 import pytest
 
 from gradspec.text.lm import Client, SchemaError
-from gradspec.text.lm._schema import KEYWORDS, check_schema, parse
+from gradspec.text.lm._schema import KEYWORDS, parse
+from gradspec.text.lm._schema_check import ARGUMENTS, check_schema
 
 #: keyword: (schema, values that satisfy it, values that do not), as JSON.
 TABLE = {
@@ -54,6 +57,7 @@ def test_a_keyword(schema, right, wrong):
 
 def test_every_keyword_is_in_the_table():
     assert set(KEYWORDS) <= set(TABLE)
+    assert set(ARGUMENTS) == {*KEYWORDS, "$defs", "$ref", "additionalProperties"}
 
 
 def test_a_problem_says_where_and_what():
@@ -82,7 +86,7 @@ def test_a_fence_is_taken_off(text):
         ({"anyOf": [{"if": {}}]}, "'if'"),
         ({"$defs": {"a": {"dependentRequired": {}}}}, "'dependentRequired'"),
         ({"additionalProperties": {"minProperties": 1}}, "'minProperties'"),
-        ({"type": "int"}, "the type 'int'"),
+        ({"type": "int"}, "'int' for 'type'"),
         ({"$ref": "https://example.org/a.json"}, "only references within it"),
         ({"items": 3}, "a JSON schema is a mapping, not a int"),
     ],
@@ -105,3 +109,91 @@ def test_a_reply_cut_at_its_limit_says_so():
 def test_without_a_schema_any_text_will_do():
     found = Client(lambda m: "certainly!")("hi")
     assert (found.text, found.value) == ("certainly!", None)
+
+
+LOOPS = [
+    {"$ref": "#"},
+    {"allOf": [{"$ref": "#"}]},
+    {"anyOf": [{"type": "null"}, {"not": {"$ref": "#"}}]},
+    {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"oneOf": [{"$ref": "#/$defs/a"}]}}, "items": {"$ref": "#/$defs/a"}},
+]
+
+
+@pytest.mark.parametrize("schema", LOOPS)
+def test_a_reference_that_leads_back_to_itself_is_refused_before_a_call(schema):
+    with pytest.raises(ValueError, match="leads back to itself"):
+        check_schema(schema)
+
+
+def test_a_recursive_schema_that_takes_a_step_into_the_value_is_no_loop():
+    tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"anyOf": [{"$ref": "#"}, False]}}}
+    check_schema(tree)
+    assert parse('{"left": {"left": {}}, "right": {}}', tree)[1] == []
+    assert parse('{"left": {"left": 3}}', tree)[1] == ["$.left.left is 3, not of type object"]
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/a", "#/items/0", "#/title/x"])
+def test_a_reference_that_leads_nowhere_is_refused_before_a_call(reference):
+    with pytest.raises(ValueError, match="leads nowhere"):
+        check_schema({"$ref": reference, "title": "t", "items": {}})
+
+
+def test_a_schema_that_holds_itself_is_named():
+    schema = {}
+    schema["items"] = schema
+    with pytest.raises(ValueError, match="holds itself, or is nested too deeply"):
+        check_schema(schema)
+
+
+@pytest.mark.parametrize("depth", [600, 900, 5000, 100_000])
+def test_a_deep_reply_is_checked_or_named(depth):
+    tree = {"type": "array", "items": {"allOf": [{"$ref": "#"}]}, "uniqueItems": True}
+    check_schema(tree)
+    value, problems = parse("[" * depth + "]" * depth, tree)
+    assert value is None
+    assert len(problems) == 1
+    assert "deep" in problems[0] or "recursion" in problems[0]
+
+
+def test_unique_items_take_no_quadratic_time():
+    import json
+    import time
+
+    schema = {"uniqueItems": True}
+    start = time.perf_counter()
+    assert parse(json.dumps([{"a": [i, str(i)]} for i in range(20_000)]), schema)[1] == []
+    assert time.perf_counter() - start < 5  # 40 s before, where each was compared with each
+
+
+@pytest.mark.parametrize("repeats", ['[{"a": 1, "b": [2]}, {"b": [2.0], "a": 1.0}]', '["a", "a"]', "[null, null]"])
+def test_what_is_equal_in_json_is_no_two_items(repeats):
+    assert parse(repeats, {"uniqueItems": True})[1] != []
+
+
+@pytest.mark.parametrize("distinct", ["[1, true]", "[0, false]", '[1, "1"]', "[[], {}]", "[[1], [true]]", "[null, 0]"])
+def test_what_is_not_equal_in_json_is_two_items(distinct):
+    assert parse(distinct, {"uniqueItems": True})[1] == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"minimum": "3"},
+        {"multipleOf": 0},
+        {"maxLength": -1},
+        {"minItems": 1.5},
+        {"pattern": "("},
+        {"required": "name"},
+        {"enum": 3},
+        {"anyOf": []},
+        {"anyOf": {}},
+        {"properties": []},
+        {"uniqueItems": 1},
+        {"type": []},
+        {"$ref": 3},
+        {"exclusiveMaximum": float("nan")},
+    ],
+)
+def test_a_keyword_with_a_nonsensical_argument_is_refused_before_a_call(schema):
+    with pytest.raises(ValueError, match=f"JSON schema.*{re.escape(next(iter(schema)))}"):
+        check_schema(schema)

@@ -27,6 +27,7 @@ from gradspec.text.lm._model import (
     is_async,
 )
 from gradspec.text.lm._openai import OpenAIModel
+from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._retry import Retry
 from gradspec.text.lm._rules import RuleModel
 
@@ -45,6 +46,7 @@ __all__ = [
     "ModelError",
     "ModelTimeoutError",
     "OpenAIModel",
+    "RateLimit",
     "ReplyError",
     "Retry",
     "RuleModel",

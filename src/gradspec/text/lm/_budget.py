@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from gradspec.text.lm._account import Memory
 from gradspec.text.lm._errors import BudgetError
 from gradspec.text.lm._model import Usage
 from gradspec.text.lm._request import Request, canonical
+
+if TYPE_CHECKING:
+    from gradspec.text.lm._cache import Cache
 
 #: Tokens that a chat template may add to a request, and to each of its messages.
 TEMPLATE_TOKENS = 64
@@ -27,14 +32,19 @@ class Budget:
     A call reserves itself, and the most tokens that it can cost, before it is made; if they are not left, it is not
     made and `BudgetError` is raised. When the reply is there, its true usage takes the place of the reservation. Each
     attempt counts as a call. A call that failed without a reply keeps its tokens reserved, since it may have been paid;
-    one that the server refused with an error status gives them back.
+    one that the server refused with an error status gives them back. A usage that cannot be, a negative or infinite
+    one, counts as none: the reservation is spent.
 
     No token is shorter than a byte, so a request costs at most its UTF-8 bytes and what the chat template adds; the
-    reply costs at most `max_tokens` or `max_completion_tokens`, one of which a limit on tokens therefore needs.
+    reply costs at most `max_tokens` or `max_completion_tokens`, the larger if both are given, one of which a limit on
+    tokens therefore needs; and `n` or `best_of` times as much.
 
     Args:
         calls: Calls at most; None for no limit.
         tokens: Tokens at most, of requests and replies; None for no limit.
+        kept: A cache in whose file the spending is kept. A later run goes on from there, and so do others at the same
+            time: the limits hold for all of them together. Without one, a budget begins at 0.
+        name: Which of several budgets in one file this is.
 
     Examples:
         >>> from gradspec.text.lm import Client, RuleModel
@@ -50,13 +60,16 @@ class Budget:
         (1, 7)
     """
 
-    def __init__(self, *, calls: int | None = None, tokens: int | None = None) -> None:
-        for name, limit in (("calls", calls), ("tokens", tokens)):
+    def __init__(
+        self, *, calls: int | None = None, tokens: int | None = None, kept: Cache | None = None, name: str = "default"
+    ) -> None:
+        for what, limit in (("calls", calls), ("tokens", tokens)):
+            if limit is not None and not _is_int(limit):
+                raise ValueError(f"a limit on {what} is a whole number, not {limit!r}")
             if limit is not None and limit < 0:
-                raise ValueError(f"a limit on {name} is at least 0, not {limit}")
+                raise ValueError(f"a limit on {what} is at least 0, not {limit}")
         self._limits = (calls, tokens)
-        self._lock = threading.Lock()
-        self._calls = self._spent = self._reserved = 0
+        self._account = Memory() if kept is None else kept.account(name)
 
     def __repr__(self) -> str:
         calls, tokens = self._limits
@@ -65,42 +78,65 @@ class Budget:
     @property
     def calls(self) -> int:
         """The calls made."""
-        return self._calls
+        return self._account.read()[0]
 
     @property
     def tokens(self) -> int:
         """The tokens spent or reserved."""
-        return self._spent + self._reserved
+        return self._account.read()[1]
 
     def reserve(self, request: Request) -> Reservation:
         """Take one call and the most that it can cost, or raise `BudgetError` and take nothing."""
-        calls, tokens = self._limits
-        most = 0 if tokens is None else most_tokens(request)
-        with self._lock:
-            if calls is not None and self._calls >= calls:
-                raise BudgetError(f"{self._calls} of {calls} calls are made; raise Budget(calls=...) to go on")
-            if tokens is not None and self.tokens + most > tokens:
+        most = 0 if self._limits[1] is None else most_tokens(request)
+
+        def allowed(made: int, spent: int) -> None:
+            calls, tokens = self._limits
+            if calls is not None and made >= calls:
+                raise BudgetError(f"{made} of {calls} calls are made; raise Budget(calls=...) to go on")
+            if tokens is not None and spent + most > tokens:
+                left = f"{tokens - spent}" if spent < tokens else "none"
                 raise BudgetError(
-                    f"the next call may cost {most} tokens, and {tokens - self.tokens} of {tokens} are left; "
+                    f"the next call may cost {most} tokens, and {left} of {tokens} are left; "
                     "lower max_tokens, shorten the messages or raise Budget(tokens=...)"
                 )
-            self._calls += 1
-            self._reserved += most
+
+        self._account.add(1, most, allowed)
         return Reservation(tokens=most)
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
-        with self._lock:
-            self._reserved -= reservation.tokens
-            self._spent += reservation.tokens if usage is None else usage.total
+        if usage is not None and is_possible(usage):
+            self._account.add(0, usage.total - reservation.tokens)
+
+
+def is_possible(usage: Usage) -> bool:
+    """Return whether a usage is a number of tokens; servers say what they like."""
+    return all(_is_int(tokens) and tokens >= 0 for tokens in (usage.prompt_tokens, usage.completion_tokens))
 
 
 def most_tokens(request: Request) -> int:
     """Return an upper bound of the tokens that a request and its reply cost."""
-    limits = [request.options.get(name) for name in ("max_completion_tokens", "max_tokens")]
-    limit = next((n for n in limits if n is not None), None)
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+    options = request.options
+    if "extra_body" in options:
+        raise ValueError("a limit on tokens cannot see into extra_body; pass its entries as options")
+    given: list[int] = [
+        options[name] for name in ("max_completion_tokens", "max_tokens") if options.get(name) is not None
+    ]
+    if not given or not all(_is_int(limit) and limit >= 0 for limit in given):
         raise ValueError("a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply")
     said = sum(len(m.content.encode("utf-8", "surrogatepass")) + MESSAGE_TOKENS for m in request.messages)
     beside = len(canonical([request.options, request.schema]))
-    return TEMPLATE_TOKENS + said + beside + limit
+    return TEMPLATE_TOKENS + said + beside + max(given) * _replies(options)
+
+
+def _replies(options: Mapping[str, Any]) -> int:
+    """Return how many replies the server writes, those that it does not send too."""
+    counts = [options[name] for name in ("n", "best_of") if options.get(name) is not None]
+    if not all(_is_int(count) and count >= 1 for count in counts):
+        raise ValueError("a limit on tokens needs n and best_of to be whole numbers above 0")
+    replies: int = max(counts, default=1)
+    return replies
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

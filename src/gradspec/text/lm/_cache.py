@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from gradspec.text.lm._account import Kept
 from gradspec.text.lm._errors import CacheMissError, ModelTimeoutError
 from gradspec.text.lm._flights import Flights
 from gradspec.text.lm._model import Completion, Usage
@@ -87,6 +88,14 @@ class Cache:
         row = (key_of(request), request, _to_json(reply))
         with self._lock:
             connection.execute("INSERT OR REPLACE INTO replies (key, request, reply) VALUES (?, ?, ?)", row)
+
+    def account(self, name: str) -> Kept:
+        """Return the account of that name in the file, for a `Budget`."""
+
+        def opened() -> tuple[sqlite3.Connection, threading.Lock]:
+            return self._here()[0], self._lock
+
+        return Kept(name, opened)
 
     def through(self, request: Request, pay: Steps[Completion], until: float | None) -> Steps[Completion]:
         """Return the reply kept, or the one that another is getting, or run `pay` for it and keep that."""
@@ -194,6 +203,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for a writer
     connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives the process, at no fsync a reply
     connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, request TEXT, reply TEXT) STRICT")
+    connection.execute("CREATE TABLE IF NOT EXISTS spent (name TEXT PRIMARY KEY, calls INTEGER, tokens INTEGER) STRICT")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 

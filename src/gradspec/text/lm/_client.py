@@ -6,14 +6,18 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from gradspec.text._events import CacheHit, Retried, emit, watched
+from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
 from gradspec.text.lm._deadline import deadline
-from gradspec.text.lm._errors import SchemaError, StatusError
+from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Message, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
-from gradspec.text.lm._schema import check_schema, parse
+from gradspec.text.lm._schema import parse
+from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.lm._steps import Ask, Sleep, Steps, adrive, drive
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
@@ -28,6 +32,7 @@ class Client:
         cache: Where replies are kept; None, the default, keeps nothing.
         budget: The limit on calls and tokens; several clients may share one.
         retry: How failed calls are repeated.
+        rate: How many requests and tokens a minute; several clients may share one limit.
         schema_attempts: How often a reply of the wrong schema is asked for, the first included. The model is told what
             was wrong, so each attempt is a request of its own.
         options: Options of every call, such as `{"temperature": 0}`; those of a call take precedence.
@@ -47,6 +52,7 @@ class Client:
         cache: Cache | None = None,
         budget: Budget | None = None,
         retry: Retry | None = None,
+        rate: RateLimit | None = None,
         schema_attempts: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -60,16 +66,25 @@ class Client:
         self._cache = cache
         self._budget = budget or Budget()
         self._retry = retry or Retry()
+        self._rate = rate
         self._schema_attempts = schema_attempts
         self._options = dict(options or {})
 
     def __repr__(self) -> str:
         return f"Client({self._model!r}, cache={self._cache!r}, budget={self._budget!r}, retry={self._retry!r})"
 
+    #: A client counts its replies itself: one for each attempt at a schema.
+    counts = True
+
     @property
     def identity(self) -> Mapping[str, Any]:
         """The plain data by which a cache knows the model."""
         return self._identity
+
+    @property
+    def budget(self) -> Budget:
+        """What was spent, and what may be."""
+        return self._budget
 
     def __call__(
         self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
@@ -88,7 +103,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         def ask(request: Request) -> Completion:
-            with deadline(until):
+            with deadline(until), _meter.paused():
                 return complete(self._model, request.messages, **_arguments(request))
 
         return drive(self._checked(request, until), ask)
@@ -100,7 +115,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         async def ask(request: Request) -> Completion:
-            with deadline(until):
+            with deadline(until), _meter.paused():
                 return await acomplete(self._model, request.messages, **_arguments(request))
 
         return await adrive(self._checked(request, until), ask)
@@ -125,6 +140,9 @@ class Client:
         """Ask until the reply satisfies the schema."""
         for attempt in range(1, self._schema_attempts + 1):
             completion = yield from self._kept(request, until)
+            _meter.count(self, completion.usage)
+            if completion.cached and watched():
+                emit(CacheHit(model=_meter.name_of(self)))
             if request.schema is None:
                 return completion
             value, problems = parse(completion.text, request.schema)
@@ -150,6 +168,7 @@ class Client:
         started, attempt = time.monotonic(), 0
         while True:
             attempt += 1
+            yield from self._placed(request, until)
             reservation = self._budget.reserve(request)
             try:
                 completion: Completion = yield Ask(request=request)
@@ -162,9 +181,19 @@ class Client:
                         took = time.monotonic() - started
                         error.add_note(f"given up after {attempt} calls in {took:.1f} s ({self._retry})")
                     raise
+                if watched():
+                    name, kind = _meter.name_of(self), type(error).__name__
+                    emit(Retried(model=name, attempt=attempt, delay=delay, error=kind))
             else:
                 self._budget.settle(reservation, completion.usage)
                 return completion
+            yield Sleep(seconds=delay)
+
+    def _placed(self, request: Request, until: float | None) -> Steps[None]:
+        """Wait for a place under the rate limit."""
+        while self._rate is not None and (delay := self._rate.take(request)) > 0:
+            if until is not None and time.monotonic() + delay >= until:
+                raise ModelTimeoutError(f"{self._rate} has no place for the call before its deadline")
             yield Sleep(seconds=delay)
 
 

@@ -55,7 +55,10 @@ def canonical(data: object) -> str:
         >>> canonical({"b": (1, 2.0), "a": "\xe9"})
         '{"a":"\\u00e9","b":[1,2.0]}'
     """
-    _require_plain(data, "the request")
+    try:
+        _require_plain(data, "the request")
+    except RecursionError:
+        raise ValueError("the request holds itself, or is nested too deeply") from None
     return json.dumps(_as_dicts(data), sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from gradspec.text.lm._schema_check import resolve
+
 Schema = Mapping[str, Any] | bool
 
 TYPES: dict[str, Callable[[Any], bool]] = {
@@ -20,8 +22,6 @@ TYPES: dict[str, Callable[[Any], bool]] = {
     "number": lambda v: _is_number(v),
     "integer": lambda v: _is_number(v) and (isinstance(v, int) or v.is_integer()),
 }
-#: Keywords that say nothing of which values are right.
-NOTES = frozenset({"$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples", "format"})
 
 
 def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
@@ -36,30 +36,10 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
         value = json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         return None, [f"it is not JSON: {error}"]
-    return value, list(_problems(value, schema, "$", schema))
-
-
-def check_schema(schema: object) -> None:
-    """Raise ValueError if a schema uses what this module does not check, so that nothing passes unchecked."""
-    if isinstance(schema, bool):
-        return
-    if not isinstance(schema, Mapping):
-        raise ValueError(f"a JSON schema is a mapping, not a {type(schema).__name__}")
-    for word, argument in schema.items():
-        if word not in KEYWORDS and word not in NOTES and word not in ("additionalProperties", "$ref"):
-            raise ValueError(f"the JSON schema uses {word!r}, which is not supported; known: {sorted(KEYWORDS)}")
-        if word in ("properties", "$defs"):
-            for inner in argument.values():
-                check_schema(inner)
-        elif word in ("anyOf", "allOf", "oneOf"):
-            for inner in argument:
-                check_schema(inner)
-        elif word in ("items", "not", "additionalProperties"):
-            check_schema(argument)
-        elif word == "type" and not set([argument] if isinstance(argument, str) else argument) <= set(TYPES):
-            raise ValueError(f"the JSON schema asks for the type {argument!r}; the types are {sorted(TYPES)}")
-        elif word == "$ref" and not str(argument).startswith("#"):
-            raise ValueError(f"the JSON schema refers to {argument!r}; only references within it (#/...) are followed")
+    try:
+        return value, list(_problems(value, schema, "$", schema))
+    except RecursionError:
+        return None, ["it is nested too deeply to be checked"]
 
 
 def _problems(value: Any, schema: Schema, where: str, root: Schema) -> Iterator[str]:
@@ -68,7 +48,7 @@ def _problems(value: Any, schema: Schema, where: str, root: Schema) -> Iterator[
             yield f"{where} is not allowed"
         return
     if "$ref" in schema:
-        yield from _problems(value, _resolve(schema["$ref"], root), where, root)
+        yield from _problems(value, resolve(schema["$ref"], root), where, root)
     for word, argument in schema.items():
         if word in KEYWORDS:
             yield from KEYWORDS[word](value, argument, where, root)
@@ -148,18 +128,22 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _repeats(values: list[Any], wanted: bool) -> bool:
-    return wanted and any(_same(a, b) for i, a in enumerate(values) for b in values[:i])
+    return wanted and len(set(map(_key, values))) < len(values)
+
+
+def _key(value: Any) -> Any:
+    """Return what is equal for values that are equal in JSON, and can be hashed."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, list):
+        return (list, *map(_key, value))
+    if isinstance(value, dict):
+        return (dict, frozenset((name, _key(inner)) for name, inner in value.items()))
+    return value
 
 
 def _multiple(value: Any, step: Any) -> bool:
     return math.isfinite(value) and Fraction(str(value)) % Fraction(str(step)) == 0  # 0.3 is a multiple of 0.1
-
-
-def _resolve(reference: str, root: Any) -> Schema:
-    found = root
-    for part in reference.removeprefix("#").removeprefix("/").split("/") if reference != "#" else ():
-        found = found[part.replace("~1", "/").replace("~0", "~")]
-    return found  # type: ignore[no-any-return]  # a schema is plain data
 
 
 def _refuse(constant: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
+from gradspec.text.lm._budget import is_possible
 from gradspec.text.lm._errors import ModelConnectionError, ModelError, ModelTimeoutError, ReplyError, StatusError
+from gradspec.text.lm._http import Reply
 from gradspec.text.lm._model import Completion, Message, Usage
+from gradspec.text.lm._secrets import Secrets
 
 #: Options that would change where a request goes, who pays for it, or how its reply is read.
 NOT_OPTIONS = {
@@ -26,56 +28,33 @@ NOT_OPTIONS = {
 }
 
 
-class Secrets:
-    """A key and headers that are sent and never shown."""
-
-    def __init__(self, *, key: str | None, headers: Mapping[str, str]) -> None:
-        self.key = key
-        self.headers = dict(headers)
-
-    def __repr__(self) -> str:
-        return "Secrets(...)"
-
-    def redacted(self, text: str) -> str:
-        """Return a text without the key and the values of the headers."""
-        for secret in sorted(filter(None, (self.key, *self.headers.values())), key=len, reverse=True):
-            text = text.replace(secret, "[secret]")
-        return text
-
-
-def sdk() -> ModuleType:
-    """Return the openai package, or say how to install it."""
-    try:
-        import openai
-    except ImportError as error:
-        raise ImportError("OpenAIModel needs the openai package: pip install 'openai>=3'") from error
-    return openai
-
-
-def arguments(
+def request_body(
     model: str, messages: tuple[Message, ...], schema: Mapping[str, Any] | None, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments of the SDK's `create`; options go into the body as they are, a server's own ones too."""
+) -> bytes:
+    """Return the body of a request; options go into it as they are, a server's own ones too."""
     for name, instead in NOT_OPTIONS.items():
         if name in options:
             raise TypeError(f"{name!r} is no option of a call; {instead}")
-    body = dict(options)
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": m.role, "content": m.content} for m in messages],
+        **options,
+    }
     if schema is not None:
         form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         body.setdefault("response_format", form)
-    # The SDK walks through its own `messages`, to rename keys that these do not have: a quarter of the time of a call.
-    body["messages"] = [{"role": m.role, "content": m.content} for m in messages]
-    return {"model": model, "messages": [], "extra_body": body}
+    return json.dumps(body, allow_nan=False).encode()
 
 
-def completion(reply: bytes) -> Completion:
-    """Return the completion that the body of a reply holds, or raise `ReplyError`."""
+def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
+    """Return the completion that the body of a reply holds, without the key, or raise `ReplyError`."""
     try:
         data = json.loads(reply)
         choice = data["choices"][0]
         text, refusal = choice["message"].get("content"), choice["message"].get("refusal")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        begins = reply[:200].decode("utf-8", "replace")
+        begins = reply.decode("utf-8", "replace")
+        begins = cut(begins if secrets is None else secrets.redacted(begins), 200)
         raise ReplyError(
             f"the reply is no chat completion ({type(error).__name__}); it begins with {begins!r}"
         ) from None
@@ -83,31 +62,38 @@ def completion(reply: bytes) -> Completion:
     if not isinstance(text, str):
         why = f"the model refused: {refusal}" if refusal else f"it ended with finish_reason {reason!r}"
         raise ReplyError(f"the reply has no text; {why}")
+    if secrets is not None:
+        text = secrets.out_of_reply(text)
     return Completion(text=text, usage=_usage(data.get("usage")), finish_reason=reason)
 
 
-def translated(error: Exception, *, where: str, limit: float | None, secrets: Secrets) -> Exception:
-    """Return what an error of the SDK means, as an error of ours without secrets and without the request."""
-    openai = sdk()
-    import httpx2
+def status_error(reply: Reply, *, where: str, secrets: Secrets) -> StatusError:
+    """Return the error that a reply with a status other than 2xx is."""
+    said = cut(secrets.redacted(_said(reply)))
+    if 300 <= reply.status < 400:
+        there = cut(secrets.redacted(reply.headers.get("location", "nowhere")))
+        said = f"a redirect to {there}, which is not followed; if you trust that address, make it the base_url"
+    after = retry_after(reply.headers)
+    asked = "" if after is None else f" It asks to wait {after:g} s."
+    message = f"{where} answered with status {reply.status}: {said}{asked}"
+    return StatusError(message, status=reply.status, retry_after=after)
 
-    if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
+
+def translated(error: Exception, *, where: str, limit: float, secrets: Secrets) -> Exception:
+    """Return what went wrong on the way as an error of ours, without secrets."""
+    if isinstance(error, ModelTimeoutError | TimeoutError):
         return ModelTimeoutError(f"{where} did not answer within {limit:.3g} s; raise timeout if it needs longer")
-    if isinstance(error, openai.APIStatusError):
-        status = error.status_code
-        said = secrets.redacted(_said(error))[:500]
-        after = retry_after(error.response.headers)
-        asked = "" if after is None else f" It asks to wait {after:g} s."
-        return StatusError(f"{where} answered with status {status}: {said}{asked}", status=status, retry_after=after)
-    if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
-        cause = error.__cause__ or error
-        said = secrets.redacted(str(cause) or type(cause).__name__)
-        return ModelConnectionError(f"{where} cannot be reached, or broke off: {said}")
-    if isinstance(error, openai.OpenAIError | httpx2.HTTPError):
-        return ReplyError(f"{where}: {secrets.redacted(str(error))[:500]}")
     if isinstance(error, ModelError):
         return type(error)(f"{where}: {secrets.redacted(str(error))}")
+    if isinstance(error, OSError):
+        said = secrets.redacted(str(error) or type(error).__name__)
+        return ModelConnectionError(f"{where} cannot be reached, or broke off: {said}")
     return error
+
+
+def cut(text: str, limit: int = 500) -> str:
+    """Return the beginning of a text from which the secrets were taken before: half a secret is one too."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -138,14 +124,21 @@ def _until(date: str | None) -> float | None:
     return max(0.0, (then.replace(tzinfo=then.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def _said(error: Any) -> str:
-    body = error.body if isinstance(error.body, Mapping) else {}
-    said = body.get("message")
-    return said if isinstance(said, str) else " ".join(error.response.text.split()) or "nothing"
+def _said(reply: Reply) -> str:
+    text = reply.body.decode("utf-8", "replace")
+    try:
+        body = json.loads(text)
+        said = body.get("error", body)
+        said = said.get("message") if isinstance(said, dict) else said
+    except (ValueError, RecursionError, AttributeError):
+        said = None
+    return said if isinstance(said, str) else " ".join(text.split()) or "nothing"
 
 
 def _usage(data: Any) -> Usage | None:
+    """Return the usage; None where the server says none, or one that cannot be."""
     try:
-        return Usage(prompt_tokens=int(data["prompt_tokens"]), completion_tokens=int(data["completion_tokens"]))
-    except (LookupError, TypeError, ValueError):
+        usage = Usage(prompt_tokens=data["prompt_tokens"], completion_tokens=data["completion_tokens"])
+    except (LookupError, TypeError):
         return None
+    return usage if is_possible(usage) else None

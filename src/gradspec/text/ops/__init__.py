@@ -1,6 +1,7 @@
 """Operations on Variables: put texts together, take them apart, ask a language model, and judge what it says."""
 
 from gradspec.text._add import Add, add
+from gradspec.text.ops._achat import achat
 from gradspec.text.ops._chat import ChatCompletion, chat
 from gradspec.text.ops._evaluate import Evaluate, evaluate, exact_match
 from gradspec.text.ops._join import Join, join, sum  # noqa: A004 -- it does what the built-in one does
@@ -24,6 +25,7 @@ __all__ = [
     "Join",
     "Prompts",
     "Split",
+    "achat",
     "add",
     "chat",
     "evaluate",

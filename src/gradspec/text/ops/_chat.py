@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gradspec.text._deferred import computed, given, length_of, now, variable_of
 from gradspec.text._function import Function
 from gradspec.text._later import Later, later
-from gradspec.text._overlap import overlap
+from gradspec.text._pending import Pending
 from gradspec.text._variable import Variable
-from gradspec.text.lm import Message, Model, complete
+from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
+from gradspec.text.lm._schema import parse
+from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import filled
 
@@ -33,17 +36,35 @@ class ChatCompletion(Function):
         prompts: Prompts,
     ) -> Variable:
         """Return the answer, or the list of answers."""
-        conversations = _conversations(messages)
-        answers = [done.text for done in overlap([partial(complete, model, said, **options) for said in conversations])]
-        single = not _is_batch(messages)
-        ctx.single, ctx.model, ctx.prompts = single, backward_model, prompts
-        ctx.conversations, ctx.answers = conversations, answers
+        length = _batch_length(messages)
+        roles = [message["role"] for message in messages]
+        texts = [[given(piece) for piece in _pieces(message["content"])] for message in messages]
+        ctx.single, ctx.model, ctx.prompts = length is None, backward_model, prompts
+
+        def calls() -> list[Any]:
+            ctx.conversations = _conversations(roles, texts, length)
+            return [partial(complete, model, said, **options) for said in ctx.conversations]
+
+        # Filled when the answer is there; the answer holds it, and not the node.
+        values: list[Any] = []
+
+        def answered(done: list[Completion]) -> Any:
+            ctx.answers = [completion.text for completion in done]
+            found = [_value(completion, options.get("schema")) for completion in done]
+            values.append(found[0] if length is None else found)
+            return ctx.answers[0] if length is None else [*ctx.answers]
+
         contents = [message["content"] for message in messages]
         # Where the Variables stand is kept beside them: a pass looks at what was saved once more before it begins.
         ctx.places = [_each(content, lambda _: True) for content in contents]
         pieces = [piece for content in contents for piece in _pieces(content)]
         ctx.save_for_backward(*[piece for piece in pieces if isinstance(piece, Variable)])
-        return Variable(answers[0] if single else answers, role=role)
+        answer = computed([text for line in texts for text in line], calls, answered, (str, length))
+        ctx._pending = answer if isinstance(answer, Pending) else None
+        variable = variable_of(answer, role)
+        if options.get("schema") is not None:
+            variable._values = values
+        return variable
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Any, ...]:
@@ -64,12 +85,14 @@ def chat(
     role: str = "answer",
     backward_model: Model | None = None,
     prompts: Prompts = PROMPTS,
+    schema: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Variable:
     """Return what a model answers to messages, as a Variable whose feedback reaches the Variables in them.
 
-    With `concurrency(k)`, the conversations of a batch overlap, and on the way back so do the calls for all Variables
-    and all places.
+    With `concurrency(k)`, the calls overlap with each other and with the program: the answer is returned at once, and
+    waited for when its data is read. On the way back the calls for all Variables and all places overlap. On a running
+    event loop the answer is returned at once too; `await answer.ready()` waits for it without holding the loop up.
 
     Args:
         model: Any callable that takes messages and options, and returns a text or a `Completion`; or an async one.
@@ -78,10 +101,12 @@ def chat(
         role: The role of the answer.
         backward_model: The model that is asked for feedback; None is `model`.
         prompts: What it is told.
+        schema: The JSON schema that the reply must satisfy; its data is the answer's `value`.
         **options: Handed to the model in forward.
 
     Raises:
-        ValueError: Variables hold lists of different lengths.
+        ValueError: Variables hold lists of different lengths, or the schema cannot be checked.
+        SchemaError: The reply does not satisfy the schema.
 
     Example:
         >>> from gradspec.text import Variable
@@ -96,9 +121,26 @@ def chat(
     """
     if isinstance(messages, str | Variable):
         messages = [{"role": "user", "content": messages}]
-    given = [_message(message) for message in messages]
-    result: Variable = ChatCompletion.apply(model, given, options, role, backward_model or model, prompts)
+    if schema is not None:
+        check_schema(schema)
+        options["schema"] = schema
+    said = [_message(message) for message in messages]
+    result: Variable = ChatCompletion.apply(model, said, options, role, backward_model or model, prompts)
     return result
+
+
+def _value(completion: Completion, schema: Any) -> Any:
+    """Return the data of a reply; a `Client` has read it, and asked again where it did not fit."""
+    if schema is None or completion.value is not None:
+        return completion.value
+    value, problems = parse(completion.text, schema)
+    if problems:
+        raise SchemaError(
+            f"the reply does not satisfy the schema: {'; '.join(problems[:5])}. A Client around the model asks again.",
+            text=completion.text,
+            problems=tuple(problems),
+        )
+    return value
 
 
 def _message(message: Any) -> dict[str, Any]:
@@ -113,30 +155,27 @@ def _pieces(content: Any) -> list[Any]:
     return list(content) if isinstance(content, list | tuple) else [content]
 
 
-def _batch_lengths(messages: list[Any]) -> set[int]:
-    values = (piece for message in messages for piece in _pieces(message["content"]))
-    return {len(value.data) for value in values if isinstance(value, Variable) and isinstance(value.data, list)}
-
-
-def _is_batch(messages: list[Any]) -> bool:
-    return bool(_batch_lengths(messages))
-
-
-def _conversations(messages: list[Any]) -> list[list[dict[str, str]]]:
-    lengths = _batch_lengths(messages)
+def _batch_length(messages: list[Any]) -> int | None:
+    """Return how many conversations there are; None for a single one, of which no Variable holds a list."""
+    pieces = [piece for message in messages for piece in _pieces(message["content"])]
+    lengths = {length for length in map(length_of, pieces) if length is not None}
     if len(lengths) > 1:
         raise ValueError(f"the lists in one batch have different lengths: {sorted(lengths)}")
+    return lengths.pop() if lengths else None
+
+
+def _conversations(roles: list[str], texts: list[list[Any]], length: int | None) -> list[list[dict[str, str]]]:
+    there = [[now(text) for text in line] for line in texts]
     return [
         [
-            {"role": message["role"], "content": "".join(_at(piece, place) for piece in _pieces(message["content"]))}
-            for message in messages
+            {"role": role, "content": "".join(_at(text, place) for text in line)}
+            for role, line in zip(roles, there, strict=True)
         ]
-        for place in range(lengths.pop() if lengths else 1)
+        for place in range(1 if length is None else length)
     ]
 
 
-def _at(piece: Any, place: int) -> str:
-    data = piece.data if isinstance(piece, Variable) else piece
+def _at(data: Any, place: int) -> str:
     return str(data[place] if isinstance(data, list) else data)
 
 
@@ -167,7 +206,7 @@ def _ask(ctx: Any, variable: Variable, place: int, feedback: str) -> str:
     conversation = "\n".join(f"{message['role']}: {message['content']}" for message in ctx.conversations[place])
     values = {
         "role": variable.role or "piece",
-        "value": _at(variable, place),
+        "value": _at(variable.data, place),
         "conversation": conversation,
         "output": ctx.answers[place],
         "feedback": feedback,

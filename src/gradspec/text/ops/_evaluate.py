@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any, TypeAlias
 
+from gradspec.text._deferred import computed, derived, given, length_of, now, variable_of
 from gradspec.text._function import Function
-from gradspec.text._overlap import overlap
+from gradspec.text._pending import Pending
 from gradspec.text._variable import Variable
 
 #: From a prediction and a target to a score and an explanation.
@@ -31,19 +33,43 @@ class Evaluate(Function):
         reduction: Callable[[Sequence[float]], float],
     ) -> tuple[Variable, Variable]:
         """Return the score and the explanation."""
-        single = not isinstance(prediction.data, list)
-        predictions: Any = [prediction.data] if single else prediction.data
-        wanted = target.data if isinstance(target, Variable) else target
-        targets = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(predictions)
-        if len(targets) != len(predictions):
-            raise ValueError(f"{len(predictions)} predictions cannot be compared with {len(targets)} targets")
-        found = overlap([partial(_scored, scorer, p, t) for p, t in zip(predictions, targets, strict=True)])
-        scores, explanations = [score for score, _ in found], [text for _, text in found]
-        ctx.single, ctx.role = single, prediction.role
-        ctx.faults = [("" if success(score) else text) for score, text in found]
+        if not isinstance(prediction, Variable):
+            raise TypeError(f"a prediction is a Variable, not {prediction!r}")
+        for name, call in (("scorer", scorer), ("success", success), ("reduction", reduction)):
+            if not callable(call):
+                raise TypeError(f"{name} is not callable: {call!r}")
+        length = length_of(prediction)
+        of_predictions, of_targets = given(prediction), given(target)
+        wanted = 1 if length is None else length
+        targets = length_of(target) if isinstance(target, Variable) else _length(target)
+        if targets is not None and targets != wanted:
+            raise ValueError(f"{wanted} predictions cannot be compared with {targets} targets")
+        if not wanted:
+            raise ValueError("there is no prediction to score; the list is empty")
+
+        def calls() -> list[Any]:
+            predictions, right = now(of_predictions), now(of_targets)
+            pairs = zip(
+                [predictions] if length is None else predictions,
+                [right] * wanted if targets is None else right,
+                strict=True,
+            )
+            return [partial(_scored, scorer, p, t) for p, t in pairs]
+
+        def scored(found: list[tuple[float, str]]) -> tuple[Any, Any]:
+            scores, explanations = [score for score, _ in found], [text for _, text in found]
+            ctx.faults = [("" if success(score) else text) for score, text in found]
+            if length is None:
+                return scores[0], explanations[0]
+            return _reduced(scores, reduction), explanations
+
+        ctx.single, ctx.role = length is None, prediction.role
+        asks = bool(getattr(scorer, "asks", False))
+        both = computed([of_predictions, of_targets], calls, scored, (float, None), asks=asks)
+        ctx._pending = both if isinstance(both, Pending) else None
         return (
-            Variable(scores[0] if single else reduction(scores), role="score"),
-            Variable(explanations[0] if single else explanations, role="explanation"),
+            variable_of(derived([both], lambda: now(both)[0], (float, None)), "score"),
+            variable_of(derived([both], lambda: now(both)[1], (str, length)), "explanation"),
         )
 
     @staticmethod
@@ -75,7 +101,9 @@ def evaluate(
         reduction: From the scores of a list to one.
 
     Raises:
-        ValueError: the list of targets is not as long as that of predictions.
+        TypeError: the scorer does not return a finite number and a text.
+        ValueError: the list of targets is not as long as that of predictions, there are no predictions, or the
+            reduction does not return a finite number.
 
     Example:
         >>> from gradspec.text import Variable
@@ -108,9 +136,24 @@ def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Vari
 
 def _scored(scorer: Scorer, prediction: Any, target: Any) -> tuple[float, str]:
     found = scorer(prediction, target)
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str):
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str) or not _is_number(found[0]):
         raise TypeError(f"a scorer returns a number and a text that explains it, not {found!r}")
     return found
+
+
+def _length(target: Any) -> int | None:
+    return len(target) if isinstance(target, list | tuple) else None
+
+
+def _reduced(scores: Sequence[float], reduction: Callable[[Sequence[float]], float]) -> float:
+    score = reduction(scores)
+    if not _is_number(score):
+        raise ValueError(f"the reduction returned {score!r} for the scores {scores!r}; it must be a finite number")
+    return score
+
+
+def _is_number(score: object) -> bool:
+    return isinstance(score, int | float) and math.isfinite(score)
 
 
 def _matches(prediction: Any, target: Any) -> tuple[float, str]:

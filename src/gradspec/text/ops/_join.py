@@ -6,8 +6,13 @@ import builtins
 from collections.abc import Iterable
 from typing import Any
 
+from gradspec.text._deferred import derived, given, now, variable_of
 from gradspec.text._function import Function
-from gradspec.text._variable import Variable
+from gradspec.text._merge import Kind, kind
+from gradspec.text._variable import Variable, kind_of
+
+TEXT: Kind = (str, None)
+NUMBER: Kind = (float, None)
 
 
 class Join(Function):
@@ -17,19 +22,27 @@ class Join(Function):
     def forward(ctx: Any, variables: list[Any], separator: str = "") -> Variable:
         """Return the texts in one, or the sum of the numbers."""
         ctx.n = len(variables)
-        items: list[Any] = [value.data if isinstance(value, Variable) else value for value in variables]
         roles = dict.fromkeys(value.role for value in variables if isinstance(value, Variable) and value.role)
-        role = " and ".join(roles)
-        if all(isinstance(item, str) for item in items):
-            return Variable(separator.join(items), role=role)
-        if all(isinstance(item, int | float) for item in items):
-            return Variable(builtins.sum(items), role=role)
-        raise TypeError(f"only texts or only numbers can be put together, not {variables!r}")
+        items = [given(value) for value in variables]
+        kinds = {_kind(value) for value in variables}
+        if kinds <= {TEXT}:
+            data = derived(items, lambda: separator.join([now(item) for item in items]), TEXT)
+        elif kinds == {NUMBER}:
+            data = derived(items, lambda: builtins.sum([now(item) for item in items]), NUMBER)
+        else:
+            raise TypeError(f"only texts or only numbers can be put together, not {variables!r}")
+        return variable_of(data, " and ".join(roles))
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[list[Variable], None]:
         """Return the gradient for each."""
         return [grad_out] * ctx.n, None
+
+
+def _kind(value: Any) -> Kind | None:
+    if isinstance(value, Variable):
+        return kind_of(value)
+    return kind(value) if isinstance(value, str | int | float) else None
 
 
 def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:

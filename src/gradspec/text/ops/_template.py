@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from gradspec.text._deferred import derived, given, now, variable_of
 from gradspec.text._function import Function
 from gradspec.text._variable import Variable
 
@@ -17,10 +18,15 @@ class Fill(Function):
     @staticmethod
     def forward(ctx: Any, template: Variable | str, values: dict[str, Any]) -> Variable:
         """Return the template with each `{name}` replaced, all at once: what was put in is not looked into."""
-        text = template.data if isinstance(template, Variable) else template
         role = template.role if isinstance(template, Variable) else ""
         ctx.names = list(values)
-        return Variable(filled(str(text), values), role=role)
+        text, inside = given(template), {name: given(value) for name, value in values.items()}
+        data = derived(
+            [text, *inside.values()],
+            lambda: filled(str(now(text)), {name: now(value) for name, value in inside.items()}),
+            (str, None),
+        )
+        return variable_of(data, role)
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Variable | None, dict[str, Variable] | None]:

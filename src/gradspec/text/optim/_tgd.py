@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -11,10 +10,9 @@ from gradspec.text._overlap import overlap
 from gradspec.text._variable import Variable
 from gradspec.text.lm import Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill
-
-# From the first tag to the last: the text may hold such tags itself.
-NEW = re.compile(r"<new>\n?(.*)</new>", re.DOTALL)
+from gradspec.text.optim._state import check_state, is_count
 
 
 class TextualGradientDescent:
@@ -69,8 +67,8 @@ class TextualGradientDescent:
             raise ValueError("a parameter is given twice; each would be rewritten as often")
         if isinstance(constraints, str):
             raise TypeError(f"constraints is a list of texts; write [{constraints!r}]")
-        if momentum < 0:
-            raise ValueError(f"momentum counts earlier texts: 0 or more, not {momentum}")
+        if not is_count(momentum):
+            raise ValueError(f"momentum counts earlier texts: 0 or more, not {momentum!r}")
         self.model, self.prompts = model, prompts
         self.constraints, self.momentum = tuple(constraints), momentum
         self._past: list[list[tuple[str, str]]] = [[] for _ in self.params]
@@ -109,12 +107,11 @@ class TextualGradientDescent:
         """Take over what `state_dict` returned, the texts of the parameters included.
 
         Raises:
-            ValueError: it is of another version, or for another number of parameters.
+            TypeError: it is no dict.
+            ValueError: it is of another version, for another number of parameters, or makes no sense; nothing has
+                changed then.
         """
-        if state["version"] != 1:
-            raise ValueError(f"the state has version {state['version']}; this optimizer reads version 1")
-        if len(state["params"]) != len(self.params):
-            raise ValueError(f"the state has {len(state['params'])} parameters, the optimizer {len(self.params)}")
+        check_state(state, len(self.params))
         self.momentum, self.constraints = state["momentum"], tuple(state["constraints"])
         self._past = [[(text, feedback) for text, feedback in past] for past in state["past"]]
         for param, text in zip(self.params, state["params"], strict=True):
@@ -136,15 +133,23 @@ class TextualGradientDescent:
         )
         said: list[dict[str, str]] = [{"role": "user", "content": str(prompt.data)}]
         answer = complete(self.model, said).text
-        found = NEW.search(answer)
-        if found is None:
+        text = _new(answer)
+        if text is None:
             repair = str(fill(prompts.repair, answer=answer).data)
             said += [{"role": "assistant", "content": answer}, {"role": "user", "content": repair}]
             answer = complete(self.model, said).text
-            found = NEW.search(answer)
-        if found is None:
+            text = _new(answer)
+        if text is None:
             raise ValueError(f"the model twice wrote no text between <new> and </new>; its last answer: {answer!r}")
-        return found[1].removesuffix("\n")
+        return text
+
+
+def _new(answer: str) -> str | None:
+    """Return the last text between the tags, outside of the model's reasoning; None where there is none, or nothing."""
+    found = contents(answer, "new")
+    if not found or not found[-1].strip():
+        return None
+    return found[-1].removeprefix("\n").removesuffix("\n")
 
 
 def _feedback(param: Variable) -> str:

@@ -1,0 +1,58 @@
+"""What is sent to a server and shown nowhere: its key, the headers, and each form in which a server may repeat them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from urllib.parse import quote
+
+HIDDEN = "[secret]"
+#: The shortest word that is taken out of a reply: a shorter one may be a word of the language, as `ollama` is.
+LONG = 16
+#: The shortest beginning of a secret that is hidden at the end of a text that was cut.
+BEGINNING = 4
+
+
+class Secrets:
+    """A key and headers that are sent and never shown.
+
+    Examples:
+        >>> secrets = Secrets(key="sk-0123456789abcdef", headers={})
+        >>> secrets, secrets.redacted("sk-0123456789abcdef is wrong, sk-0123456")
+        (Secrets(...), '[secret] is wrong, [secret]')
+    """
+
+    def __init__(self, *, key: str | None, headers: Mapping[str, str]) -> None:
+        self.key = key
+        self.headers = dict(headers)
+
+    def __repr__(self) -> str:
+        return "Secrets(...)"
+
+    def redacted(self, text: str) -> str:
+        """Return a text of an error without any of them, nor the beginning of one at the end of the text."""
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
+        for form in self._forms:
+            for length in range(min(len(form) - 1, len(text)), BEGINNING - 1, -1):
+                if text.endswith(form[:length]):
+                    return text[:-length] + HIDDEN
+        return text
+
+    def out_of_reply(self, text: str) -> str:
+        """Return the text of a reply without those that are too long to be there by chance."""
+        for form in self._forms:
+            if len(form) >= LONG:
+                text = text.replace(form, HIDDEN)
+        return text
+
+    @cached_property
+    def _forms(self) -> list[str]:
+        return sorted(set(self._found()), key=len, reverse=True)
+
+    def _found(self) -> Iterator[str]:
+        whole = [secret for secret in (self.key, *self.headers.values()) if secret]
+        words = [word for secret in whole for word in secret.split() if len(word) >= LONG]
+        for secret in (*whole, *words):
+            yield from (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret), quote(secret, safe=""))

@@ -1,0 +1,224 @@
+"""A loop of training for text: minibatches, validation, the best so far, and a checkpoint after each step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from gradspec.text._backward import backward
+from gradspec.text._grad_mode import no_grad
+from gradspec.text._overlap import concurrency as overlapping
+from gradspec.text._variable import Variable
+from gradspec.text.lm._meter import Meter, metered
+from gradspec.text.ops._evaluate import evaluate
+from gradspec.text.optim._checkpoint import fingerprint, load, save
+from gradspec.text.optim._examples import Example, minibatch, split
+from gradspec.text.optim._report import Optimized, Score, step_of
+from gradspec.text.optim._tgd import TextualGradientDescent
+
+#: From a prediction and a target to a score, or to a score and what is to be said of the prediction.
+Metric: TypeAlias = Callable[[Any, Any], Any]
+
+
+def optimize(
+    program: Callable[[Any], Variable],
+    data: Sequence[Example] | Mapping[str, Sequence[Example]],
+    metric: Metric,
+    optimizer: TextualGradientDescent,
+    *,
+    steps: int = 10,
+    batch: int = 4,
+    parts: tuple[float, float, float] = (0.5, 0.25, 0.25),
+    seed: int = 0,
+    patience: int | None = None,
+    success: Callable[[float], bool] = lambda score: score >= 1,
+    concurrency: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+) -> Optimized:
+    """Rewrite the parameters of an optimizer until a program does better on examples that it was not trained on.
+
+    Each step runs the program on a minibatch, carries the feedback back, has the optimizer write new texts, and scores
+    them on the examples that validate. They are kept if the mean is higher than the best so far; else the parameters
+    get the best texts back. At the end the first and the best texts are scored on the examples that test, once.
+
+    Args:
+        program: From an input to its prediction, a Variable that depends on the parameters; any callable.
+        data: Pairs of an input and its target; or three lists of them under `training`, `validation` and `test`.
+        metric: `metric(prediction, target)` returns a score, or a score and side information. The side information,
+            as text, is the feedback on a prediction.
+        optimizer: Who writes new texts, for the parameters that it was made for.
+        steps: At most so many steps.
+        batch: The examples of one step.
+        parts: Which parts of the data train, validate and test.
+        seed: What draws the parts and the minibatches.
+        patience: End after so many steps in a row that were not accepted; None is never.
+        success: Of a score, whether nothing needs to change; such a prediction gets no feedback.
+        concurrency: How many calls may be in flight at once.
+        checkpoint: A file that is written after each step. If it is there, the run goes on from it; with a `Cache`
+            around the models, nothing of the step that was interrupted is paid twice.
+        prices: For each model, by name, the price of a million tokens of messages and of replies.
+
+    Returns:
+        The report; the parameters hold the best texts.
+
+    Raises:
+        ValueError: the checkpoint is of another run, or a setting makes no sense.
+        TypeError: the metric or the program returns something else.
+
+    Example:
+        >>> from gradspec.text import Variable
+        >>> from gradspec.text.optim import TextualGradientDescent, optimize
+        >>> prompt = Variable("Say", role="prompt", requires_grad=True)
+        >>> writer = TextualGradientDescent([prompt], lambda messages: "<new>Say please</new>")
+        >>> def metric(prediction, target):
+        ...     return float("please" in prediction), "It is not polite."
+        >>> found = optimize(lambda word: prompt + " " + word, [("a", "")] * 8, metric, writer, steps=2)
+        >>> prompt.data, found.validation_before.mean, found.validation_after.mean
+        ('Say please', 0.0, 1.0)
+    """
+    _check(steps=steps, batch=batch, patience=patience)
+    examples = split(data, parts, seed)
+    params, file = optimizer.params, None if checkpoint is None else Path(checkpoint)
+    settings = {"batch": batch, "seed": seed, "params": [param.data for param in params]}
+    made_for = fingerprint(settings, [examples.training, examples.validation, examples.test])
+    state = (None if file is None else load(file, made_for)) or {}
+    meter = Meter(state.get("models"))
+    run = _Run(program, metric, success, concurrency)
+
+    def put(texts: Sequence[str]) -> None:
+        for param, text in zip(params, texts, strict=True):
+            param.data = text
+
+    def keep() -> None:
+        if file is not None:
+            save(file, {"fingerprint": made_for, "models": meter.counts, "optimizer": optimizer.state_dict(), **state})
+
+    with metered(meter):
+        if not state:
+            texts = [str(param.data) for param in params]
+            scores = run.scores(examples.validation)
+            state = {"first": texts, "best": texts, "before": scores, "scores": scores, "steps": [], "stale": 0}
+            keep()
+        else:
+            optimizer.load_state_dict(state.pop("optimizer"))
+            for name in ("version", "fingerprint", "models"):
+                state.pop(name)
+            put(state["best"])
+        while (ended := _ended(state, steps, patience)) is None:
+            places = minibatch(len(examples.training), batch, len(state["steps"]), seed)
+            optimizer.zero_grad()
+            training = run.learn([examples.training[place] for place in places])
+            with overlapping(concurrency):
+                optimizer.step()
+            texts = [str(param.data) for param in params]
+            try:
+                new = run.scores(examples.validation) if texts != state["best"] else None
+            except BaseException:
+                put(state["best"])  # no text is left in place that was not found to be better
+                raise
+            accepted = new is not None and fmean(new) > fmean(state["scores"])
+            state["steps"].append(
+                {
+                    "batch": places,
+                    "training": fmean(training),
+                    "validation": None if new is None else fmean(new),
+                    "accepted": accepted,
+                    "outcome": "no new text" if new is None else "accepted" if accepted else "no better; dropped",
+                }
+            )
+            if accepted:
+                state |= {"best": texts, "scores": new, "stale": 0}
+            else:
+                state["stale"] += 1
+                put(state["best"])
+            optimizer.zero_grad()
+            keep()
+        if examples.test and "test" not in state:
+            after = run.scores(examples.test)
+            put(state["first"])
+            before = after if state["first"] == state["best"] else run.scores(examples.test)
+            put(state["best"])
+            state["test"] = [before, after]
+            keep()
+    return _report(state, params, ended, meter, prices or {})
+
+
+class _Run:
+    """The program and the metric, run on examples."""
+
+    def __init__(
+        self, program: Callable[[Any], Variable], metric: Metric, success: Callable[[float], bool], concurrency: int
+    ) -> None:
+        self.program, self.metric, self.success, self.concurrency = program, metric, success, concurrency
+
+    def scores(self, examples: Sequence[Example]) -> list[float]:
+        """Return the score of each example; nothing is tracked."""
+        with no_grad(), overlapping(self.concurrency):
+            return [float(score.data) for score in [self._score(example) for example in examples]]  # type: ignore[arg-type]
+
+    def learn(self, examples: Sequence[Example]) -> list[float]:
+        """Return the score of each example, and leave the feedback in the parameters."""
+        with overlapping(self.concurrency):
+            scores = [self._score(example) for example in examples]
+            for score in scores:
+                if not score.requires_grad:
+                    raise TypeError("the program's prediction does not depend on a parameter of the optimizer")
+            backward(scores)
+        return [float(score.data) for score in scores]  # type: ignore[arg-type]
+
+    def _score(self, example: Example) -> Variable:
+        given, target = example
+        prediction = self.program(given)
+        if not isinstance(prediction, Variable):
+            raise TypeError(f"the program returned {prediction!r}; it must return a Variable")
+        return evaluate(self._judged, prediction, _Whole(target), success=self.success)[0]
+
+    def _judged(self, prediction: Any, target: _Whole) -> tuple[float, str]:
+        found = self.metric(prediction, target.value)
+        if not isinstance(found, tuple):
+            return found, f"The score is {found}. Wanted was {target.value!r}."
+        if len(found) != 2:
+            raise TypeError(f"a metric returns a score, or a score and side information, not {found!r}")
+        return found[0], str(found[1])
+
+
+class _Whole:
+    """A target that is handed on as it is, a list too."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _check(*, steps: int, batch: int, patience: int | None) -> None:
+    for name, value, least in (("steps", steps, 0), ("batch", batch, 1), ("patience", patience, 1)):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise ValueError(f"{name} is a whole number, {least} or more, not {value!r}")
+
+
+def _ended(state: Mapping[str, Any], steps: int, patience: int | None) -> str | None:
+    if patience is not None and state["stale"] >= patience:
+        return f"no better text in {state['stale']} steps"
+    return f"{len(state['steps'])} steps are made" if len(state["steps"]) >= steps else None
+
+
+def _report(
+    state: Mapping[str, Any], params: Sequence[Variable], ended: str, meter: Meter, prices: Mapping[str, Any]
+) -> Optimized:
+    before, after = state.get("test") or (None, None)
+    return Optimized(
+        before=tuple(state["first"]),
+        after=tuple(state["best"]),
+        roles=tuple(param.role for param in params),
+        validation_before=Score.of(state["before"]),
+        validation_after=Score.of(state["scores"]),
+        test_before=None if before is None else Score.of(before),
+        test_after=None if after is None else Score.of(after),
+        steps=tuple(step_of(step) for step in state["steps"]),
+        ended=ended,
+        models={name: (row[0], row[1], row[2]) for name, row in sorted(meter.counts.items())},
+        prices=dict(prices),
+    )

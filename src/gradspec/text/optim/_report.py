@@ -1,0 +1,134 @@
+"""What came of an optimization: scores with intervals, what it asked and what that costs; as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A mean of scores, and where the mean of such examples lies."""
+
+    #: The mean.
+    mean: float
+    #: The 95 % interval of the mean, by the bootstrap with a fixed seed.
+    low: float
+    #: Its upper end.
+    high: float
+    #: How many examples were scored.
+    examples: int
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> Score:
+        """Return the mean of scores with its interval.
+
+        Example:
+            >>> Score.of([1.0, 1.0])
+            Score(mean=1.0, low=1.0, high=1.0, examples=2)
+        """
+        draw = random.Random(0)
+        means = sorted(fmean(draw.choices(scores, k=len(scores))) for _ in range(RESAMPLES))
+        low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+        return cls(mean=fmean(scores), low=low, high=high, examples=len(scores))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f}, {self.examples} examples)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of an optimization."""
+
+    #: The places of the examples of its minibatch, among those that train.
+    batch: tuple[int, ...]
+    #: The mean score of the minibatch before the step.
+    training: float
+    #: The mean score of the new texts on the examples that validate; None where there was no new text.
+    validation: float | None
+    #: Whether the new texts were kept.
+    accepted: bool
+    #: What became of it, in a few words.
+    outcome: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimized:
+    """The report of an optimization.
+
+    Its calls and tokens are those of every reply that it was given, from a cache or not; a run that was killed and
+    resumed reports what one that was not reports.
+    """
+
+    #: The texts of the parameters before.
+    before: tuple[str, ...]
+    #: The best texts, which the parameters hold.
+    after: tuple[str, ...]
+    #: The roles of the parameters.
+    roles: tuple[str, ...]
+    #: The scores of the first texts on the examples that validate.
+    validation_before: Score
+    #: Those of the best texts.
+    validation_after: Score
+    #: The scores of the first texts on the examples that test; None without such examples.
+    test_before: Score | None
+    #: Those of the best texts.
+    test_after: Score | None
+    #: Each step.
+    steps: tuple[Step, ...]
+    #: Why it ended.
+    ended: str
+    #: For each model: replies, tokens of the messages, tokens of the replies.
+    models: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    #: For each model the price of a million tokens, of messages and of replies.
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        """The replies of all models."""
+        return sum(row[0] for row in self.models.values())
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all messages and replies, as the servers counted them."""
+        return sum(row[1] + row[2] for row in self.models.values())
+
+    @property
+    def cost(self) -> float | None:
+        """The money by the price table; None where a model that was asked has no price."""
+        if not self.models or not set(self.models) <= set(self.prices):
+            return None
+        return sum(
+            (row[1] * self.prices[name][0] + row[2] * self.prices[name][1]) / 1e6 for name, row in self.models.items()
+        )
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(asdict(self) | {"calls": self.calls, "tokens": self.tokens, "cost": self.cost}, indent=1)
+
+    def page(self) -> str:
+        """Return the report as an HTML page of its own, with the curve and the diff of each text."""
+        from gradspec.text.optim._page import page
+
+        return page(self)
+
+    def __str__(self) -> str:
+        lines = [f"validation: {self.validation_before} -> {self.validation_after}"]
+        if self.test_before is not None:
+            lines.append(f"test: {self.test_before} -> {self.test_after}")
+        for number, step in enumerate(self.steps, 1):
+            shown = "" if step.validation is None else f", validation {step.validation:.3f}"
+            lines.append(f"step {number}: training {step.training:.3f}{shown}: {step.outcome}")
+        cost = "" if self.cost is None else f", {self.cost:.4f} in money"
+        return "\n".join([*lines, f"ended: {self.ended}", f"{self.calls} calls, {self.tokens} tokens{cost}"])
+
+
+def step_of(data: dict[str, Any]) -> Step:
+    """Return a step that a checkpoint holds."""
+    return Step(**{**data, "batch": tuple(data["batch"])})
