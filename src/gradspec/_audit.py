@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -25,11 +25,8 @@ from gradspec._verify import run_plan
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS, undisturbed
 from gradspec.profile import Profile, load_profile
+from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
-
-if TYPE_CHECKING:
-    from gradspec.report import Report
-
 
 Answer = TypeVar("Answer")
 

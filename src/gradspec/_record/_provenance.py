@@ -55,11 +55,17 @@ def now() -> str:
 
 
 def commit(folder: Path) -> str:
-    """Return the commit of a working tree, "+" behind it if something has changed since; "" outside git."""
+    """Return the commit of a working tree, "+" behind it if something has changed since; "" outside git.
+
+    A JSON file that has changed does not count: a record is not what it was measured of.
+    """
     try:
         answers = [
             subprocess.run(["git", *words], capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
-            for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+            for words in (
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)*.json"),
+            )
         ]
     except (OSError, subprocess.CalledProcessError):
         return ""
