@@ -10,9 +10,10 @@ import pytest
 from drift.code_edits import CODE_EDITS
 from drift.edits import Edit
 from drift.page_edits import PAGE_EDITS
+from drift.record_edits import RECORD_EDITS
 from drift.working_copy import ROOT, WorkingCopy
 
-EDITS = (*CODE_EDITS, *PAGE_EDITS)
+EDITS = (*CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS)
 every = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
 
 
@@ -23,13 +24,21 @@ def test_an_edit_is_caught(edit: Edit, copy: WorkingCopy) -> None:
     with copy.edited(edit):
         done = copy.run(edit.check)
     assert done.returncode == 1, f"rc {done.returncode}: the edit is not caught, or the check crashes:\n{done.output}"
-    assert re.search(edit.says, done.output), f"nothing says {edit.says!r}:\n{done.output}"
+    assert re.search(edit.says, done.output, re.MULTILINE), f"nothing says {edit.says!r}:\n{done.output}"
 
 
 def test_there_are_at_least_thirty_kinds() -> None:
     kinds = Counter(edit.kind for edit in EDITS)
     assert [kind for kind, count in kinds.items() if count > 1] == []
     assert len(kinds) >= 30
+
+
+@pytest.mark.parametrize("edit", RECORD_EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
+def test_a_second_look_finds_it_too(edit: Edit, copy: WorkingCopy) -> None:
+    with copy.edited(edit):
+        done = [copy.run(edit.check) for _ in range(2)]
+    assert [one.returncode for one in done] == [1, 1]
+    assert done[0].output == done[1].output
 
 
 @every

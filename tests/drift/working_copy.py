@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from drift.edits import Edit, Site, Tests, sealed
+from drift.edits import Edit, Records, Site, Tests, sealed
 from gradspec._record import Reach, Source, reach_from
 from gradspec.report import Report, read_record, write_record
 
@@ -37,7 +37,7 @@ class Done:
 class WorkingCopy:
     folder: Path
     #: The checks that have passed on the copy as it is without an edit.
-    passed: set[Site | Tests] = field(default_factory=set)
+    passed: set[Site | Tests | Records] = field(default_factory=set)
 
     @classmethod
     def made(cls, folder: Path, record: Path) -> WorkingCopy:
@@ -57,7 +57,7 @@ class WorkingCopy:
         each = [f"../{RECORDS}/{name}.json" for name in whole.sheets]
         conf.write_text(text.replace(ONE_RECORD, f"gradspec_records = {each!r}"), encoding="utf-8")
         reach = reach_from(ROOT)
-        for path in (folder / "docs" / "records").glob("*.json"):
+        for path in (folder / "docs" / "records").rglob("*.json"):
             _as_of_today(path, reach)
         return cls(folder)
 
@@ -81,8 +81,10 @@ class WorkingCopy:
                     shutil.copy(record, records / record.name)
             shutil.rmtree(kept)
 
-    def run(self, check: Site | Tests) -> Done:
+    def run(self, check: Site | Tests | Records) -> Done:
         """Run a check on the copy as it stands."""
+        if isinstance(check, Records):
+            return self._python("tools/records.py", "--check")
         if isinstance(check, Tests):
             return self._python("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *check.names)
         laws = [word for law in check.laws for word in ("--law", law)]
@@ -98,7 +100,7 @@ class WorkingCopy:
         done = self._python("-m", "sphinx", *options, "docs", f"build/{check.builder}")
         return Done(done.returncode, "".join([*said, done.output]))
 
-    def passes_unedited(self, check: Site | Tests) -> Done:
+    def passes_unedited(self, check: Site | Tests | Records) -> Done:
         """Run a check on the copy without an edit, once for every edit that it judges."""
         if check in self.passed:
             return Done(0, "")
