@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import shake_shake
 from load import alone, cut
 
-from gradspec._plan import plan
+from gradspec._plan import Check, plan, with_required
 from gradspec._record import Reach, Source, reach_from, root_of
 from gradspec._verify import run_plan
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
@@ -170,6 +170,15 @@ def main() -> None:
     print(f"{report.reused:,} of {count:,} cells are current; {took}; written to {options.out}")
 
 
+def _is_asked(check: Check, only: Collection[tuple[str, str, str]]) -> bool:
+    """Whether a cell is among some, or a law among them requires it."""
+    spec, law, case = check.cell
+    return check.cell in only or any(
+        (spec, other.name, case) in only and law in (needed.name for needed in with_required([other], LAWS))
+        for other in LAWS
+    )
+
+
 def measured(
     site: Path,
     known: Report | None,
@@ -177,10 +186,10 @@ def measured(
     only: Collection[tuple[str, str, str]] | None = None,
     keep: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Return the report on the packages in a folder; of some cells alone, if they are given."""
+    """Return the report on the packages in a folder; of some cells, with those that they require, if they are given."""
     found, reach = versions(site), reach_from()
     specs, profile = [held(peer, site) for peer in PEERS], load_profile("quick")
-    checks = [check for check in plan(specs, LAWS, profile) if only is None or check.cell in only]
+    checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
     given = {f"spec {peer.name}": source(peer, reach, found[peer.package]) for peer in PEERS}
     report = run_plan(checks, specs, LAWS, profile, known=known, given=given, keep=keep)
     return replace(
