@@ -314,3 +314,22 @@ def test_a_record_beside_a_script_is_not_what_the_script_stands_on(tmp_path: Pat
     assert source.is_current(reach_from())
     (tmp_path / "data.csv").write_text("2\n")
     assert not source.is_current(reach_from())
+
+
+def test_modules_that_pass_names_on_in_a_circle_end(package: Path) -> None:
+    (package / "one.py").write_text("from keyed.two import *\nfrom keyed.two import lost\n\nONE = 1\n")
+    (package / "two.py").write_text("from keyed.one import *\nfrom keyed.one import lost, ONE\n\nTWO = ONE\n")
+    (package / "three.py").write_text("from keyed import one\nfrom keyed.one import lost\n\nTHREE = (lost, one)\n")
+    before = Source.of(reach_from(), "keyed.three:THREE").key
+    assert before
+    (package / "two.py").write_text((package / "two.py").read_text().replace("TWO = ONE", "TWO = 2"))
+    assert Source.of(reach_from(), "keyed.three:THREE").key != before
+
+
+def test_a_module_of_torch_is_a_version_and_not_read() -> None:
+    import torch
+
+    from gradspec._record import root_of
+
+    assert root_of(object(), [__name__, torch.nn.Linear.__module__]) == root_of(object(), [__name__])
+    assert Source.of(reach_from(), "torch.nn.modules.linear").key == "", "nothing can be said of it later"

@@ -7,12 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from gradspec._record._modules import version_of
+from gradspec._record._modules import ENVIRONMENT, version_of
 from gradspec._record._normal_form import short
 from gradspec._record._reach import Closure
-
-#: What a measurement on any machine has beneath it: these versions are noted as its environment, not in its key.
-ENVIRONMENT = frozenset({"torch", "numpy", "sympy", "click", "rich", "wrapt"})
 
 
 def hash_of(closure: Closure, *, noted: Iterable[str] = ()) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 #: The packages whose definitions are always looked into, wherever they are installed.
 ALWAYS_OURS = ("gradspec",)
+#: What a measurement on any machine has beneath it: these versions are noted as its environment, not in its key.
+ENVIRONMENT = frozenset({"torch", "numpy", "sympy", "click", "rich", "wrapt"})
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from gradspec._record._data import data_of
 from gradspec._record._definitions import Definition
 from gradspec._record._effects import is_registration, may_attach, registers_operators
-from gradspec._record._modules import Module, Modules
+from gradspec._record._modules import ENVIRONMENT, Module, Modules
 from gradspec._record._program import Program
 from gradspec._record._resolving import Resolved, Resolver
 
@@ -54,7 +54,7 @@ class Reach:
     def looking_into(self, roots: Iterable[str]) -> Reach:
         """Return what finds definitions in the packages of some roots, too, although they may be installed."""
         ours = {root.rpartition(":")[0] or root for root in roots}
-        tops = {name.partition(".")[0] for name in ours if name and not name.endswith(".py")}
+        tops = {name.partition(".")[0] for name in ours if name and not name.endswith(".py")} - ENVIRONMENT
         key = frozenset(top for top in tops if not self.modules.is_ours(top))
         if not key:
             return self

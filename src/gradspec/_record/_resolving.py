@@ -8,7 +8,7 @@ from functools import cached_property
 from gradspec._record._definitions import Definition
 from gradspec._record._mentions import Chain, Mentions, Target
 from gradspec._record._modules import Module
-from gradspec._record._program import Program
+from gradspec._record._program import Loaded, Program
 
 #: Attributes that every module has.
 _OF_EVERY_MODULE = frozenset({"__name__", "__doc__", "__file__", "__path__", "__dict__", "__spec__", "__version__"})
@@ -38,6 +38,8 @@ class Resolver:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._resolved: dict[tuple[Definition, bool], Resolved] = {}
+        #: What is being looked for: modules may pass names on in a circle.
+        self._asked: set[tuple[str, str]] = set()
 
     def root(self, root: str) -> list[Definition]:
         """Return the definitions that a root names.
@@ -116,6 +118,15 @@ class Resolver:
             found.ours.setdefault(chain, []).extend(self._whole(module))
 
     def _attribute(self, found: Resolved, chain: Chain, module: Module, name: str, rest: Chain) -> None:
+        asked = (module.name, name)
+        if asked not in self._asked:
+            self._asked.add(asked)
+            try:
+                self._attribute_of(found, chain, module, name, rest)
+            finally:
+                self._asked.discard(asked)
+
+    def _attribute_of(self, found: Resolved, chain: Chain, module: Module, name: str, rest: Chain) -> None:
         home = self.program.load(module)
         if name in home.by_name:
             found.ours.setdefault(chain, []).extend(home.by_name[name])
@@ -135,12 +146,22 @@ class Resolver:
 
     def _whole(self, module: Module) -> list[Definition]:
         """Return all that a module defines or passes on by name."""
-        home = self.program.load(module)
+        home, asked = self.program.load(module), (module.name, "*")
+        if asked in self._asked:
+            return []
+        self._asked.add(asked)
+        try:
+            return [*home.definitions, *self._passed_on(home)]
+        finally:
+            self._asked.discard(asked)
+
+    def _passed_on(self, home: Loaded) -> list[Definition]:
         found = Resolved()
         for name, targets in home.imports.items():
             for where, what in targets:
                 source = self.program.modules.find(where) if what else None
                 if source is not None and self.program.modules.within(source, what) is None:
                     self._follow(found, (name,), (where, what), ())
-        passed_on = [definition for several in found.ours.values() for definition in several]
-        return [*home.definitions, *passed_on]
+        stars = [source for star in home.stars if (source := self.program.modules.find(star)) is not None]
+        inner = [definition for source in stars for definition in self._whole(source)]
+        return [*inner, *(definition for several in found.ours.values() for definition in several)]

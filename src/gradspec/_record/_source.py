@@ -12,6 +12,9 @@ from gradspec._record._key import combined, hash_of
 from gradspec._record._modules import Modules, place_of
 from gradspec._record._reach import Closure, Reach
 
+#: What a source raises that is not there any more, or that cannot be read as Python.
+_UNREADABLE = (LookupError, SyntaxError, UnicodeDecodeError, OSError, RecursionError)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -66,7 +69,7 @@ class Source:
             if self.documents:
                 closure = reach.closure(self.roots, documents=self.documents)
                 documented = combined(hash_of(closure, noted=self.noted), self.facts)
-        except (LookupError, SyntaxError, UnicodeDecodeError, OSError):
+        except _UNREADABLE:
             key = documented = ""
         return replace(self, key=key, documented=documented)
 
@@ -80,7 +83,7 @@ class Source:
         for root in self.roots:
             try:
                 closure = reach.closure([root])
-            except (LookupError, SyntaxError, UnicodeDecodeError, OSError):
+            except _UNREADABLE:
                 continue
             found.definitions |= closure.definitions
             found.others |= closure.others
@@ -146,7 +149,12 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
             if value is thing:
                 return (f"{root}:{name}",)
         found += [root] if root else []
-    return tuple(found)
+    # Of several, those in the package of the first: a spec of `torch.nn.Linear` does not stand on torch's source.
+    return tuple(root for root in found if _top_of(root) == _top_of(found[0]))
+
+
+def _top_of(root: str) -> str:
+    return "" if root.endswith(".py") else root.partition(".")[0]
 
 
 def _root_of_module(name: str) -> str:

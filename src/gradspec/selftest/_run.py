@@ -24,7 +24,7 @@ from gradspec.profile import Profile, device_name, load_profile
 from gradspec.promise import Spec
 from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
-from gradspec.selftest._standing import Standing, sources, specimens_of
+from gradspec.selftest._standing import Standing, function_of, sources, specimens_of
 from gradspec.selftest._stock import TOOLS, first_case, judge
 from gradspec.selftest._workers import made_by
 from gradspec.selftest.specimens import DISEASED, HONEST
@@ -77,14 +77,17 @@ def selftest(
     facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile))
     today = sources()
     standing = Standing.of(known, today, facts, LAWS)
-    run = _Run(LAWS, maker_of, profile, seed, stock, standing)
+    run = _Run(LAWS, maker_of, profile, seed, stock)
     tasks: dict[str, Task] = {}
     if specimens:
-        tasks |= {spec.name: run.specimen(spec, "honest", ()) for spec in HONEST}
+        tasks |= {spec.name: run.specimen(spec, "honest", (), *_stands(standing, spec)) for spec in HONEST}
         for name, sick in DISEASED.items():
-            tasks[name] = run.specimen(replace(sick.spec, name=name), "diseased", tuple(sick.caught_by))
+            spec, own = replace(sick.spec, name=name), tuple(sick.caught_by)
+            tasks[name] = run.specimen(spec, "diseased", own, *_stands(standing, spec))
     if mutated:
-        tasks |= {mutant.name: run.mutant(mutant) for mutant in every}
+        for mutant in every:
+            home = function_of(mutant.spec.name)
+            tasks[mutant.name] = run.mutant(mutant, home, *standing.of_laws(mutant.name, home))
     asked = set(names) if exactly else {name for name in tasks if not names or any(word in name for word in names)}
     chosen = {name: task for name, task in tasks.items() if name in asked}
     if not chosen:
@@ -124,12 +127,9 @@ class _Run:
     profile: Profile
     seed: int
     stock: bool
-    standing: Standing
 
-    def mutant(self, mutant: Mutant) -> Task:
-        """Return the task of judging a mutant."""
-        home = f"function {mutant.spec.name}"
-        known, moved = self.standing.of_laws(mutant.name, home)
+    def mutant(self, mutant: Mutant, home: str, known: Subject | None, moved: frozenset[str]) -> Task:
+        """Return the task of judging a mutant: by all laws, or by those that have moved since it was known."""
 
         def judged() -> Subject:
             before = None
@@ -140,11 +140,17 @@ class _Run:
 
         return judged
 
-    def specimen(self, spec: Spec, sort: str, own: tuple[str, ...]) -> Task:
-        """Return the task of judging a specimen."""
-        home = specimens_of(spec.kind)
-        known, moved = self.standing.of_laws(spec.name, home)
-        knows_stock = known is not None and known.stock and not self.standing.moved("stock")
+    def specimen(
+        self,
+        spec: Spec,
+        sort: str,
+        own: tuple[str, ...],
+        home: str,
+        known: Subject | None,
+        moved: frozenset[str],
+        knows_stock: bool,
+    ) -> Task:
+        """Return the task of judging a specimen: by all laws, or by those that have moved since it was known."""
 
         def judged() -> Subject:
             before = known.killed_by if known is not None else ()
@@ -180,6 +186,13 @@ class _Run:
                 for check in wanted:
                     if session.run(check).status.is_failure:
                         yield check.law.name
+
+
+def _stands(standing: Standing, spec: Spec) -> tuple[str, Subject | None, frozenset[str], bool]:
+    """Return what a specimen stands on, what is known of it, and which laws are asked again."""
+    home = specimens_of(spec.kind)
+    known, moved = standing.of_laws(spec.name, home)
+    return home, known, moved, known is not None and bool(known.stock) and not standing.moved("stock")
 
 
 def subject_of(mutant: Mutant, found: Autopsy, source: str = "") -> Subject:

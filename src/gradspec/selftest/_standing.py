@@ -100,13 +100,18 @@ def sources() -> dict[str, Source]:
         found[specimens_of(kind.name)] = Source.of(reach, *homes, documents=homes)
     for spec in FUNCTIONS:
         source, _ = of_specs([spec], ())
-        found[f"function {spec.name}"] = source[f"spec {spec.name}"]
+        found[function_of(spec.name)] = source[f"spec {spec.name}"]
     return found
 
 
 def specimens_of(kind: str) -> str:
     """Return the name of the source of the specimens of a kind: all of them, for one is often a variant of another."""
     return f"specimens {kind}"
+
+
+def function_of(spec: str) -> str:
+    """Return the name of the source of the mutants of a function."""
+    return f"function {spec}"
 
 
 def _modules_of(kind: str) -> list[str]:
