@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 from dataclasses import dataclass, replace
 from functools import partial
@@ -220,7 +221,7 @@ def pytest_runtest_makereport(
     if call.when == "call" and isinstance(item, LawItem) and item.verdict is not None:
         from gradspec.report import verdict_to_dict
 
-        setattr(report, VERDICT, verdict_to_dict(item.verdict))
+        setattr(report, VERDICT, json.dumps(verdict_to_dict(item.verdict)))  # plain: xdist sends it
     return report
 
 
@@ -235,7 +236,7 @@ class RecordKeeper:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the verdict of an item."""
         if (verdict := getattr(report, VERDICT, None)) is not None:
-            self.found.append(verdict)
+            self.found.append(json.loads(verdict))
 
     def pytest_sessionfinish(self) -> None:
         """Write the record, with what an earlier one holds beside it."""

@@ -30,7 +30,7 @@ def test_the_commands_of_the_readme_are_sessions():
     assert named
     assert {*commands, *named} <= set(sessions)
     # What only takes a session is one, or a lost decorator hides it from everybody.
-    helpers = {"install", "needed", "a_site"}
+    helpers = {"install", "install_published", "audited", "needed", "a_site"}
     assert {f.name for f in functions} - set(sessions) == helpers
 
 
@@ -41,8 +41,10 @@ def test_ci_runs_the_sessions_that_nox_runs_by_default():
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
     named = [name for names in re.findall(r"nox -s ((?:\w+ ?)+)", ci.partition("source ")[2]) for name in names.split()]
 
-    assert named == ["environment", "types", "lint", "docs", "doctests"]
-    assert sorted([*named[1:], "tests"]) == sorted(ast.literal_eval(default))
+    assert named == ["records", "environment", "types", "lint", "docs", "resample", "doctests"]
+    assert "nox -s records -- --check\n" in ci
+    asked = set(named) - {"records", "environment", "resample"}
+    assert sorted([*asked, "tests"]) == sorted(ast.literal_eval(default))
     assert ci.endswith('bash -c "$test_command"\n')
     assert r"s/^\(python -m pip install nox && nox -s tests\)$/\1/p' README.md" in ci
 

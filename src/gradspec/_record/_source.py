@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._record._key import combined, hash_of
-from gradspec._record._modules import Modules, place_of
+from gradspec._record._modules import ENVIRONMENT, Modules, place_of
 from gradspec._record._reach import Closure, Reach
 
 #: What a source raises that is not there any more, or that cannot be read as Python.
@@ -143,25 +143,22 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
     if name and _has(sys.modules.get(where), name, thing):
         return (f"{where}:{name}",)
     found = []
-    for module in dict.fromkeys(modules):
+    # What was made by a loop or a function, say, stands on the module that made it, too.
+    for module in dict.fromkeys([*([where] if where else []), *modules]):
         root = _root_of_module(module)
         for name, value in vars(sys.modules.get(module, object)).items() if root else ():
             if value is thing:
                 return (f"{root}:{name}",)
         found += [root] if root else []
-    # Of several, those in the package of the first: a spec of `torch.nn.Linear` does not stand on torch's source.
-    return tuple(root for root in found if _top_of(root) == _top_of(found[0]))
-
-
-def _top_of(root: str) -> str:
-    return "" if root.endswith(".py") else root.partition(".")[0]
+    return tuple(found)
 
 
 def _root_of_module(name: str) -> str:
     """Return the name by which a module is found again; of one outside of packages, its file; "" if it has none."""
-    module = sys.modules.get(name)
+    module, top = sys.modules.get(name), name.partition(".")[0]
     file = getattr(module, "__file__", None)
-    if file is None or not file.endswith(".py"):
+    # A spec of `torch.nn.Linear` does not stand on torch's source, but on its version.
+    if file is None or not file.endswith(".py") or top in ENVIRONMENT or top in sys.stdlib_module_names:
         return ""
     found = Modules(ours=frozenset({name.partition(".")[0]})).find(name)
     if "." in name and found is not None and found.file == Path(file).resolve():
