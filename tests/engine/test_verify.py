@@ -97,7 +97,7 @@ def test_a_failure_names_index_got_expected_likely_cause_and_the_command():
 def test_one_seed_gives_one_report():
     def told(seed):
         report = verify([SCALE, DISEASED["clipping_backward"].spec], seed=seed)
-        return [replace(v, seconds=0.0) for v in report.verdicts]
+        return report.verdicts
 
     assert told(1) == told(1)
 

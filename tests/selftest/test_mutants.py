@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
+from gradspec.kind import maker_of
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.selftest._equivalent import EQUIVALENT
@@ -25,7 +26,7 @@ BY_NAME = {mutation.name: mutation for mutation in MUTATIONS}
 
 def outcome(mutation: Mutation, spec=GRAD_FACTOR, cls=GradFactor):
     mutant = Mutant(spec=spec, cls=cls, mutation=mutation)
-    return subject_of(mutant, autopsy(mutant, CHEAP, PROFILE, seconds=300))
+    return subject_of(mutant, autopsy(mutant, CHEAP, PROFILE, maker_of, seconds=300))
 
 
 def test_a_mutation_that_changes_nothing_is_reported_as_a_survivor():
