@@ -119,8 +119,8 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         if not sources:
             raise ValueError("it names no source")
         stale = (
-            *stale_names(sources, {name: source.today(reach) for name, source in sources.items()}),
             *moved_profile(record["provenance"]),
+            *stale_names(sources, {name: source.today(reach) for name, source in sources.items()}),
         )
         rows = list(cells(recorded.kind, record))
     except RecordError as error:

@@ -74,7 +74,8 @@ class Edit:
 
 def sealed(record: dict[str, Any]) -> str:
     """Return the text of a record, with the checksum of what it holds."""
-    return to_text(record["kind"], {key: v for key, v in record.items() if key not in ("schema", "kind", "checksum")})
+    content = {key: v for key, v in record.items() if key not in ("schema", "kind", "checksum")}
+    return to_text(record["kind"], content, rows="subjects" if record["kind"] == "kill matrix" else "")
 
 
 FACTOR = "gradspec.functions:GRAD_FACTOR"
