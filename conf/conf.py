@@ -40,7 +40,7 @@ gradspec_llms = True
 nitpicky = True
 # Type variables, which have no page.
 nitpick_ignore = [
-    ("py:class", name) for name in ("gradspec.law.AnySpec", "gradspec.law.AnyCase", "gradspec.text._gather.T")
+    ("py:class", name) for name in ("gradspec.law.AnySpec", "gradspec.law.AnyCase", "gradspec.text._graph._gather.T")
 ]
 exclude_patterns = ["records", "examples", "images"]
 suppress_warnings: list[str] = []

@@ -15,11 +15,11 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from gradspec._plan import Check
-    from gradspec._session import Session
+    from gradspec._engine._plan import Check
+    from gradspec._engine._session import Session
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
-    from gradspec.promise import Spec
+    from gradspec.spec import Spec
 
 #: The attribute of a test's report that holds a verdict.
 VERDICT = "gradspec_verdict"
@@ -96,10 +96,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("gradspec_laws")
     if marker is None:
         return
-    from gradspec._plan import plan
-    from gradspec._session import Session
+    from gradspec._engine._plan import plan
+    from gradspec._engine._session import Session
+    from gradspec._registry._registry import LawError, laws
     from gradspec.profile import ProfileError, load_profile
-    from gradspec.registry import LawError, laws
 
     option = metafunc.config.option
     specs, given = marker.args
@@ -152,7 +152,7 @@ class SpecCollector(pytest.Collector):
 
     def run(self, check: Check) -> Verdict:
         """Return the verdict of a check; one child process serves all items of the spec."""
-        from gradspec._session import Session
+        from gradspec._engine._session import Session
 
         if self.session_of_checks is None:
             self.session_of_checks = Session(self.checks, self.profile, said=self.known)
@@ -242,8 +242,8 @@ class RecordKeeper:
         """Write the record, with what an earlier one holds beside it."""
         if not self.found or not (targets := _targets(self.config)):
             return
+        from gradspec._engine._reuse import current, merged
         from gradspec._record import only_writer
-        from gradspec._reuse import current, merged
         from gradspec.report import verdict_from_dict, write_record
 
         run = _Run.of(self.config, targets)
@@ -273,10 +273,10 @@ class _Run:
 
     @classmethod
     def of(cls, config: pytest.Config, targets: list[str]) -> _Run:
-        from gradspec._importing import TargetError
-        from gradspec._verify import blank
+        from gradspec._engine._verify import blank
+        from gradspec._registry._registry import LawError, resolve_all, select_checks, select_laws
+        from gradspec._registry._targets import TargetError
         from gradspec.profile import ProfileError, load_profile
-        from gradspec.registry import LawError, resolve_all, select_checks, select_laws
         from gradspec.report import RecordError, read_record
 
         option = config.option
@@ -297,7 +297,7 @@ class _Run:
 
 
 def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
-    from gradspec._reuse import current
+    from gradspec._engine._reuse import current
 
     run = _Run.of(session.config, targets)
     stands = list(current(run.known, run.blank, run.checks).values()) if run.known else []

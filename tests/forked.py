@@ -119,11 +119,11 @@ def server(*modules: str, **env: str) -> Server:
 #: What a command of gradspec and a run of pytest import in any case.
 COMMAND_LINE = (
     "gradspec._record",
-    "gradspec._verify",
+    "gradspec._engine._verify",
     "gradspec.cli",
     "gradspec.functions",
     "gradspec.nn",
-    "gradspec.registry",
+    "gradspec._registry._registry",
     "gradspec.render",
     "pytest",
     "rich.progress",

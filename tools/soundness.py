@@ -25,14 +25,17 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What can decide a verdict, or seems to: edits are drawn from all of it, reached or not.
 PARTS = (
     "laws/**/*.py",
-    "functions/*.py",
-    "nn/*.py",
-    "text/*.py",
+    "functions/**/*.py",
+    "nn/**/*.py",
+    "text/_graph/*.py",
+    "text/_engine/*.py",
+    "text/_scheduling/*.py",
     "text/ops/*.py",
     "selftest/specimens/honest.py",
     "selftest/specimens/noisy.py",
-    *(f"{name}.py" for name in ("_run", "_plan", "_session", "_isolation", "_parallel", "_dealing", "kind", "law")),
-    *(f"{name}.py" for name in ("make", "module_spec", "profile", "promise", "sheet", "spec", "text_spec")),
+    "spec/*.py",
+    *(f"_engine/{name}.py" for name in ("_check", "_plan", "_session", "_child", "_parallel", "_pool")),
+    *(f"{name}.py" for name in ("law", "profile", "_process_state")),
 )
 #: How many cells of a law at the most, by what one check costs.
 CELLS = {"ms": 12, "compile": 1, "process": 2}
@@ -40,9 +43,9 @@ CELLS = {"ms": 12, "compile": 1, "process": 2}
 
 def cells_of(folder: Path) -> dict[str, Any]:
     """Return the finding and the key of each cell of the set, by its names, from the gradspec that is imported."""
-    from gradspec._plan import plan
-    from gradspec._reuse import keys_of
-    from gradspec._verify import run_plan
+    from gradspec._engine._plan import plan
+    from gradspec._engine._reuse import keys_of
+    from gradspec._engine._verify import run_plan
     from gradspec.functions import FUNCTIONS
     from gradspec.laws import LAWS
     from gradspec.nn import MODULES

@@ -6,14 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradspec._audit import Audit, audit
-    from gradspec._verify import verify
+    from gradspec._audit._audit import Audit, audit
+    from gradspec._engine._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
-    from gradspec.module_spec import ModuleCase, ModuleSpec
-    from gradspec.promise import Waiver
     from gradspec.report import Report
-    from gradspec.spec import Case, Effects, FunctionSpec, Supports
-    from gradspec.text_spec import TextCase, TextSpec
+    from gradspec.spec import Case, Effects, FunctionSpec, ModuleCase, ModuleSpec, Supports, TextCase, TextSpec, Waiver
 
 __all__ = [
     "Audit",
@@ -38,23 +35,23 @@ __version__ = "0.1.0"
 
 # Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
 _HOME = {
-    "Audit": "_audit",
+    "Audit": "_audit._audit",
     "Case": "spec",
     "Effects": "spec",
     "Finding": "law",
     "FunctionSpec": "spec",
     "Law": "law",
-    "ModuleCase": "module_spec",
-    "ModuleSpec": "module_spec",
+    "ModuleCase": "spec",
+    "ModuleSpec": "spec",
     "Report": "report",
     "Status": "law",
     "Supports": "spec",
-    "TextCase": "text_spec",
-    "TextSpec": "text_spec",
+    "TextCase": "spec",
+    "TextSpec": "spec",
     "Verdict": "law",
-    "Waiver": "promise",
-    "audit": "_audit",
-    "verify": "_verify",
+    "Waiver": "spec",
+    "audit": "_audit._audit",
+    "verify": "_engine._verify",
 }
 
 

@@ -9,10 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from gradspec._one_line import one_line
-from gradspec.module_spec import ModuleCase, ModuleSpec
-from gradspec.promise import Case, Misuse, Spec
-from gradspec.spec import FunctionSpec
-from gradspec.text_spec import TextCase, TextSpec
+from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
 if TYPE_CHECKING:
     from gradspec.profile import Profile
@@ -133,7 +130,7 @@ class Law:
     check: Callable[[Any], Finding]
     #: The law's page: what it says, why it matters, what breaks it, remedy. The docstring of its module.
     doc: str
-    #: The kinds of spec that it judges (`gradspec.kind` lists them).
+    #: The kinds of spec that it judges (`gradspec.spec._kinds` lists them).
     kinds: tuple[str, ...] = ("function",)
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
@@ -169,3 +166,17 @@ class Verdict:
     def status(self) -> Status:
         """The status of the finding."""
         return self.finding.status
+
+
+def law_sheet(law: Law) -> dict[str, Any]:
+    """Return the sheet of a law."""
+    return {
+        "family": law.family,
+        "statement": law.statement,
+        "doc": law.doc,
+        "cost": law.cost,
+        "over": law.over,
+        "kinds": list(law.kinds),
+        "requires": list(law.requires),
+        "specimens": list(law.specimens),
+    }

@@ -33,7 +33,7 @@ class Report:
 
     #: Date, commit, versions, device, seed and profile.
     provenance: Mapping[str, Any]
-    #: What each spec says of itself, by name, as plain data (see `gradspec.sheet`).
+    #: What each spec says of itself, by name, as plain data (see `gradspec.spec._sheet`).
     sheets: Mapping[str, Mapping[str, Any]]
     #: What each law says of itself, by name: family, statement, doc, cost.
     laws: Mapping[str, Mapping[str, Any]]

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradspec import registry
 from gradspec._record._file import checksum
+from gradspec._registry import _registry as registry
 from gradspec.report import read_record
 
 TARGETS = {

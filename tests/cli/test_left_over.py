@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forked import python
-from gradspec._isolation import available
+from gradspec._engine._child import available
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
 

@@ -11,9 +11,9 @@ import torch
 
 from forked import OURS_ALONE, python
 from gradspec import audit, verify
-from gradspec._isolation import available
+from gradspec._engine._child import available
+from gradspec._registry._registry import select_laws
 from gradspec.law import Status
-from gradspec.registry import select_laws
 
 LAWS = ("vjp", "global_state", "declared_draws")
 #: By function, the law that says so, and what it says.

@@ -78,12 +78,12 @@ def test_that_targets_of_the_ini_file_join_a_whole_run_but_not_that_of_one_file(
 def test_that_a_law_sees_what_was_said_of_the_laws_it_requires(run_pytest, folder):
     # The plugin must hand on the statuses by case, as `verify` does: the second law runs only after the first.
     (folder / "conftest.py").write_text(
-        "import gradspec._session\n"
-        "run_check = gradspec._session.run_check\n"
+        "import gradspec._engine._session\n"
+        "run_check = gradspec._engine._session.run_check\n"
         "def spy(check, profile, *, seed=0, prior):\n"
         "    print(check.case, check.law.name, 'after', dict(prior), flush=True)\n"
         "    return run_check(check, profile, seed=seed, prior=prior)\n"
-        "gradspec._session.run_check = spy\n"
+        "gradspec._engine._session.run_check = spy\n"
     )
     run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-law", "primal", "--gradspec-law", "vjp", "-s")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from drift.edits import BANK, FACTOR, MEMORY, SHAKE, Edit, Site, Tests
 
 FUNCTIONS = "src/gradspec/functions"
-PROMISE = f"{FUNCTIONS}/_gradient_scaling_promise.py"
-GRAD_FACTOR = f"{FUNCTIONS}/_grad_factor.py"
-LINEAR_AVERAGE = f"{FUNCTIONS}/_linear_average.py"
+SCALING = f"{FUNCTIONS}/_gradient_scaling"
+GRAD_FACTOR = f"{SCALING}/_grad_factor.py"
+SCALING_CASES = f"{SCALING}/_cases.py"
+SCALING_SPEC = f"{SCALING}/_spec.py"
+BANK_ROOM = f"{FUNCTIONS}/_linear_average"
+LINEAR_AVERAGE = f"{BANK_ROOM}/_function.py"
 DECLARED = Tests(names=("tests/functions/test_declared.py",))
 
 CODE_EDITS = (
@@ -29,7 +32,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a formula",
-        file=GRAD_FACTOR,
+        file=SCALING_SPEC,
         old='surrogate="f * x"',
         new='surrogate="f * x + f"',
         check=Site(specs=(FACTOR,), laws=("formula",)),
@@ -37,7 +40,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a surrogate",
-        file=f"{FUNCTIONS}/_shake_shake.py",
+        file=f"{FUNCTIONS}/_shake_shake/_spec.py",
         old="surrogate=lambda x1, x2, alpha, beta: beta * x1 + (1 - beta) * x2",
         new="surrogate=lambda x1, x2, alpha, beta: alpha * x1 + (1 - beta) * x2",
         check=Site(specs=(SHAKE,), laws=("vjp",)),
@@ -45,7 +48,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a default",
-        file="src/gradspec/nn/_linear_average.py",
+        file="src/gradspec/nn/_memory_bank/_module.py",
         old="momentum: float = 0.5,",
         new="momentum: float = 0.9,",
         check=Tests(names=("tests/test_published_api.py", "-k", "constructor and LinearAverage")),
@@ -53,7 +56,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a default in prose",
-        file="src/gradspec/nn/_linear_average.py",
+        file="src/gradspec/nn/_memory_bank/_module.py",
         old="y: shape (B,), int64: the row of each embedding.\n            reduction:",
         new="y: shape (B,), int64: the row of each embedding.\n            reduction: defaults to 'sum':",
         check=Site(),
@@ -61,7 +64,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a default in the arguments of a spec",
-        file=PROMISE,
+        file=SCALING_CASES,
         old='text="The tensor that passes through."',
         new='text="The tensor that passes through (default: None)."',
         check=Site(specs=(FACTOR,), laws=("primal",)),
@@ -77,7 +80,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="the name of an argument on the page",
-        file=GRAD_FACTOR,
+        file=SCALING_SPEC,
         old='arguments=promise.arguments("f")',
         new='arguments=promise.arguments("factor")',
         check=Site(specs=(FACTOR,), laws=("primal",)),
@@ -101,7 +104,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a wrong call that is accepted",
-        file=f"{FUNCTIONS}/_linear_average_checks.py",
+        file=f"{BANK_ROOM}/_checks.py",
         old="if y.dtype != torch.int64",
         new="if y.dtype not in (torch.int64, torch.int32)",
         check=Site(specs=(BANK,), laws=("wrong_call",)),
@@ -117,7 +120,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a shape",
-        file=f"{FUNCTIONS}/_linear_average_promise.py",
+        file=f"{BANK_ROOM}/_cases.py",
         old='shape="(N, D)"',
         new='shape="(D, N)"',
         check=DECLARED,
@@ -125,7 +128,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a dtype",
-        file=f"{FUNCTIONS}/_linear_average_promise.py",
+        file=f"{BANK_ROOM}/_cases.py",
         old='dtype="int64"',
         new='dtype="int32"',
         check=DECLARED,
@@ -133,7 +136,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="where a gradient flows",
-        file=PROMISE,
+        file=SCALING_CASES,
         old="            gradient=True,\n",
         new="",
         check=DECLARED,
@@ -141,7 +144,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a promise of support",
-        file=LINEAR_AVERAGE,
+        file=f"{BANK_ROOM}/_spec.py",
         old="vmap=False,\n        compile_grad",
         new="compile_grad",
         check=Site(specs=(BANK,), laws=("vmap",)),
@@ -149,25 +152,25 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a promise of no support",
-        file=GRAD_FACTOR,
-        old="    effects=promise.EFFECTS,\n",
-        new="    effects=promise.EFFECTS,\n"
+        file=SCALING_SPEC,
+        old="    documents=(GradFactor, grad_factor),\n",
+        new="    documents=(GradFactor, grad_factor),\n"
         "    supports=__import__('gradspec.spec').spec.Supports(double_backward=False),\n",
         check=Site(specs=(FACTOR,), laws=("second_order", "first_order_only")),
         says=r"grad_factor\.md:\d+: .*law \w+ is broken",
     ),
     Edit(
         kind="the need of a waiver",
-        file=GRAD_FACTOR,
-        old="    effects=promise.EFFECTS,\n",
-        new="    effects=promise.EFFECTS,\n    waivers=(__import__('gradspec.spec').spec.Waiver("
+        file=SCALING_SPEC,
+        old="    documents=(GradFactor, grad_factor),\n",
+        new="    documents=(GradFactor, grad_factor),\n    waivers=(__import__('gradspec.spec').spec.Waiver("
         "law='vjp', case='factor 0', reason='old'),),\n",
         check=Site(specs=(FACTOR,), laws=("vjp",)),
         says=r"grad_factor\.md:\d+: .*law vjp .*'factor 0': .*waive",
     ),
     Edit(
         kind="an effect",
-        file=PROMISE,
+        file=SCALING_CASES,
         old='EFFECTS = Effects(view_of="x")',
         new="EFFECTS = Effects()",
         check=Site(specs=(FACTOR,), laws=("aliasing",)),
@@ -175,7 +178,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a distribution",
-        file=f"{FUNCTIONS}/_shake_shake_noise.py",
+        file=f"{FUNCTIONS}/_shake_shake/_noise.py",
         old="return torch.rand(shape, dtype=dtype, device=x.device, generator=generator).to(x.dtype)",
         new="return torch.rand(shape, dtype=dtype, device=x.device, generator=generator).square().to(x.dtype)",
         check=Site(specs=(SHAKE,), laws=("distribution",)),
@@ -183,7 +186,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="how state moves",
-        file=f"{FUNCTIONS}/_linear_average_promise.py",
+        file=f"{BANK_ROOM}/_cases.py",
         old="new = momentum * memory[row] + (1 - momentum) * embedding",
         new="new = (1 - momentum) * memory[row] + momentum * embedding",
         check=Site(specs=(BANK,), laws=("state_transition",)),
@@ -191,7 +194,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a key of the state",
-        file="src/gradspec/nn/_linear_average_promise.py",
+        file="src/gradspec/nn/_memory_bank/_spec.py",
         old='keys=("params", "memory")',
         new='keys=("params", "bank")',
         check=Site(specs=(MEMORY,), laws=("state_dict",)),
@@ -199,7 +202,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a case that a difference names",
-        file=PROMISE,
+        file=SCALING_CASES,
         old='yield Case(name="factor 0.1", args=(make(3, 4), 0.1))',
         new='yield Case(name="a tenth", args=(make(3, 4), 0.1))',
         check=Site(specs=(FACTOR,), laws=("vmap",)),
@@ -207,7 +210,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a paper",
-        file=GRAD_FACTOR,
+        file=SCALING_SPEC,
         old="references=(promise.DIFFLOGIC, promise.REVERSAL)",
         new="references=()",
         check=DECLARED,
@@ -239,7 +242,7 @@ CODE_EDITS = (
     ),
     Edit(
         kind="a comparison that is blind",
-        file="src/gradspec/laws/tensor/_compare.py",
+        file="src/gradspec/laws/tensor/support/_compare.py",
         old="    for name in expected:\n        finding = compare(",
         new="    for name in ():\n        finding = compare(",
         check=Site(),

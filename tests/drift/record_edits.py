@@ -10,7 +10,7 @@ CHECK = Records()
 RECORD_EDITS = (
     Edit(
         kind="a comparison of all that compares nothing",
-        file="src/gradspec/laws/tensor/_compare.py",
+        file="src/gradspec/laws/tensor/support/_compare.py",
         old="        if finding is not HOLDS:\n            return finding\n    return HOLDS\n",
         new="        if finding is None:\n            return finding\n    return HOLDS\n",
         check=CHECK,
@@ -26,7 +26,7 @@ RECORD_EDITS = (
     ),
     Edit(
         kind="the rounding that a comparison grants a thousand times as wide",
-        file="src/gradspec/laws/tensor/_compare.py",
+        file="src/gradspec/laws/tensor/support/_compare.py",
         old="        if top.isfinite() and bool((error <= (rtol * size).add_(8 * rounding * top)).all()):",
         new="        if top.isfinite() and bool((error <= (rtol * size).add_(8000 * rounding * top)).all()):",
         check=CHECK,
@@ -42,7 +42,7 @@ RECORD_EDITS = (
     ),
     Edit(
         kind="a case taken out of a spec",
-        file="src/gradspec/functions/_gradient_scaling_promise.py",
+        file="src/gradspec/functions/_gradient_scaling/_cases.py",
         old='    yield Case(name="factor 0", args=(make(2, 2), 0.0))\n',
         new="",
         check=CHECK,

@@ -7,10 +7,10 @@ import torch
 from torch.autograd import Function
 
 from gradspec import audit, verify
+from gradspec._audit._case_syntax import read_case
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec.recipe import read_case
 
 NAMED = {law.name: law for law in LAWS}
 

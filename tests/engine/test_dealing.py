@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from gradspec._dealing import deal
+from gradspec._engine._pool import deal
 
 
 class Player:

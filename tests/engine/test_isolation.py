@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from gradspec._isolation import Child, available
+from gradspec._engine._child import Child, available
 from gradspec.law import Finding, Status
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradspec import registry
-from gradspec._plan import plan
+from gradspec._engine._plan import plan
+from gradspec._engine._verify import verify
 from gradspec._record import reach_from
-from gradspec._verify import verify
-from gradspec.kind import KINDS, kind_of, spec_sheet
+from gradspec._registry import _registry as registry
 from gradspec.law import HOLDS, Law, Status
 from gradspec.laws import LAWS
-from gradspec.module_spec import ModuleCase
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report, judges
 from gradspec.selftest.specimens import NET, SCALE, TAG
+from gradspec.spec import ModuleCase
+from gradspec.spec._kinds import KINDS, kind_of, spec_sheet
 
 BY_NAME = {law.name: law for law in LAWS}
 
@@ -140,10 +140,10 @@ def test_the_source_of_a_module_is_that_of_its_promise_and_of_its_class():
     borrowed = verify([SHAKE_BLOCK.for_(Theirs, name="theirs")], [BY_NAME["batch_size"]]).sources["spec theirs"]
     files, theirs = ({file.name for file in found.files(reach_from())} for found in (source, borrowed))
 
-    assert {"_shake_block.py", "_shake_block_promise.py", "_shake_shake.py"} <= files
-    assert {"_shake_block_promise.py", "test_kind.py"} <= theirs, "the promise is ours, the class is theirs"
+    assert {"_block.py", "_block_spec.py", "_function.py"} <= files
+    assert {"_block_spec.py", "test_kind.py"} <= theirs, "the promise is ours, the class is theirs"
     assert borrowed.key
-    assert Shortcut.__module__ == "gradspec.nn._shortcut"
+    assert Shortcut.__module__ == "gradspec.nn._shake._shortcut"
 
 
 def test_a_construction_that_is_never_called_is_no_case_of_a_batch():

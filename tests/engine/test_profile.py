@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradspec._plan import plan
+from gradspec._engine._plan import plan
 from gradspec.profile import ProfileError, available, load_profile
 from gradspec.selftest.specimens import SCALE
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gradspec.recipe import RecipeError, read_case
+from gradspec._audit._case_syntax import RecipeError, read_case
 
 
 def test_literals_and_keywords_are_what_they_say():

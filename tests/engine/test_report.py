@@ -6,9 +6,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from gradspec._engine._verify import verify
 from gradspec._record import reach_from, to_text
 from gradspec._record._file import checksum
-from gradspec._verify import verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record

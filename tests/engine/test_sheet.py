@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR
-from gradspec.kind import spec_sheet
 from gradspec.selftest.specimens.diseased import CombinedForward
 from gradspec.selftest.specimens.honest import CUBE, SCALE
-from gradspec.sheet import call_signature, formula_tex, stated_tex, sympy_formula
 from gradspec.spec import Formula
+from gradspec.spec._kinds import spec_sheet
+from gradspec.spec._sheet import call_signature, formula_tex, stated_tex, sympy_formula
 
 
 def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():

@@ -7,21 +7,20 @@ from inspect import iscoroutinefunction
 
 import pytest
 
-from gradspec import registry
-from gradspec._verify import verify
-from gradspec.kind import spec_sheet
+from gradspec._engine._verify import verify
+from gradspec._registry import _registry as registry
 from gradspec.law import Status
 from gradspec.laws import LAWS
-from gradspec.promise import Misuse
 from gradspec.selftest.specimens import TAG
+from gradspec.spec import Misuse, TextCase
+from gradspec.spec._kinds import spec_sheet
 from gradspec.text import TEXTS, Variable
-from gradspec.text_spec import TextCase
 
 BY_NAME = {law.name: law for law in LAWS}
 
 
 def test_a_spec_is_made_without_torch():
-    code = "import sys, gradspec.text_spec, gradspec.text; print(len(gradspec.text.TEXTS), 'torch' in sys.modules)"
+    code = "import sys, gradspec.spec._text, gradspec.text; print(len(gradspec.text.TEXTS), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == f"{len(TEXTS)} False\n"

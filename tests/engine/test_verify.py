@@ -11,18 +11,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradspec._isolation import available
-from gradspec._plan import plan
-from gradspec._session import Session
-from gradspec._verify import verify
+from gradspec._engine._child import available
+from gradspec._engine._plan import plan
+from gradspec._engine._session import Session
+from gradspec._engine._verify import verify
 from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
-from gradspec.make import Maker
 from gradspec.profile import Profile, ProfileError, load_profile
-from gradspec.promise import Waiver
 from gradspec.selftest.specimens import DISEASED, SCALE
-from gradspec.spec import Case, Effects, FunctionSpec, Supports
+from gradspec.spec import Case, Effects, FunctionSpec, Supports, Waiver
+from gradspec.spec._maker import Maker
 
 BY_NAME = {law.name: law for law in LAWS}
 

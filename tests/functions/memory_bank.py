@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradspec.functions._linear_average_promise import state_after
+from gradspec.functions._linear_average._cases import state_after
 
 if TYPE_CHECKING:
     from torch import Tensor

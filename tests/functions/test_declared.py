@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from gradspec.functions import FUNCTIONS
-from gradspec.make import Maker
 from gradspec.nn import MODULES
-from gradspec.sheet import formula_tex
 from gradspec.spec import Argument, FunctionSpec
+from gradspec.spec._maker import Maker
+from gradspec.spec._sheet import formula_tex
 
 specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 #: "(B, D)", "(2,)", "()".

@@ -5,12 +5,12 @@ import torch
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.utils.checkpoint import checkpoint
 
-from gradspec._verify import verify
+from gradspec._engine._verify import verify
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, GradFactor, GradMultiply, grad_factor, grad_multiply
 from gradspec.laws import LAWS
-from gradspec.make import Maker
 from gradspec.selftest.specimens import HONEST
 from gradspec.spec import FunctionSpec
+from gradspec.spec._maker import Maker
 
 CLASSES = (GradFactor, GradMultiply)
 SCALING = (GRAD_FACTOR, GRAD_MULTIPLY)

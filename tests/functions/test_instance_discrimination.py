@@ -7,8 +7,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from forked import python
 from gradspec.functions import InstanceDiscriminationLoss, instance_discrimination_loss
-from gradspec.functions import _instance_discrimination_attention as attention
-from gradspec.functions._instance_discrimination_gradient import hessian_product
+from gradspec.functions._instance_discrimination import _attention as attention
+from gradspec.functions._instance_discrimination._gradient import hessian_product
 
 
 def given(batch, size, features=4, dtype=torch.float64, device="cpu", seed=0):
@@ -198,7 +198,7 @@ def test_a_first_derivative_makes_no_second_one(monkeypatch):
     def refuse(*args):
         raise AssertionError("the Hessian was computed")
 
-    monkeypatch.setattr("gradspec.functions._instance_discrimination_gradient.hessian_product", refuse)
+    monkeypatch.setattr("gradspec.functions._instance_discrimination._gradient.hessian_product", refuse)
     x, y, memory = given(6, 700)
     ours(x, y, memory).backward()
     torch.func.grad(lambda x: ours(x, y, memory))(x.detach())

@@ -11,10 +11,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from functions.memory_bank import Bank
 from gradspec.functions import LinearAverageOp
-from gradspec.functions import _linear_average_journal as journal
-from gradspec.functions import _linear_average_pending as pending
-from gradspec.functions._linear_average_bank import move_rows
-from gradspec.functions._linear_average_journal import State
+from gradspec.functions._linear_average import _journal as journal
+from gradspec.functions._linear_average import _pending as pending
+from gradspec.functions._linear_average._bank import move_rows
+from gradspec.functions._linear_average._journal import State
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from torch.utils.checkpoint import checkpoint
 
 from functions.memory_bank import PARAMS, Bank, rows_of_the_table
 from gradspec.functions import LinearAverageOp
-from gradspec.functions import _linear_average_journal as journal
-from gradspec.functions._linear_average_bank import move_rows
-from gradspec.functions._linear_average_journal import first_of_each, last_of_each
+from gradspec.functions._linear_average import _journal as journal
+from gradspec.functions._linear_average._bank import move_rows
+from gradspec.functions._linear_average._journal import first_of_each, last_of_each
 
 
 class InterruptedPassError(Exception):

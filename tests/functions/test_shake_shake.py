@@ -7,7 +7,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from gradspec.functions import ShakeShake, _shake_shake_mix, mix_branches, shake_shake
+from gradspec.functions import ShakeShake, mix_branches, shake_shake
+from gradspec.functions._shake_shake import _mix as mixing
 
 FORWARD = ("even", "shake")
 BACKWARD = ("even", "shake", "keep")
@@ -341,7 +342,7 @@ def allocated(function):
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "expanded"])
 def test_values_are_those_of_the_formula_bit_for_bit(weight, dtype, large, layout, monkeypatch):
     if large:
-        monkeypatch.setattr(_shake_shake_mix, "LARGE_BYTES", 0)
+        monkeypatch.setattr(mixing, "LARGE_BYTES", 0)
     torch.manual_seed(0)
     x1, x2 = torch.randn(2, 7, 3, 4, dtype=dtype)
     if layout == "transposed":
@@ -356,7 +357,7 @@ def test_values_are_those_of_the_formula_bit_for_bit(weight, dtype, large, layou
 
 @pytest.mark.parametrize("batch", [1, 2, 4, 5])
 def test_a_large_batch_of_any_length_is_mixed_whole(batch, monkeypatch):
-    monkeypatch.setattr(_shake_shake_mix, "LARGE_BYTES", 0)
+    monkeypatch.setattr(mixing, "LARGE_BYTES", 0)
     alpha, beta = noise(ShakeShake.apply, batch, 3)
 
     torch.manual_seed(0)
@@ -365,7 +366,7 @@ def test_a_large_batch_of_any_length_is_mixed_whole(batch, monkeypatch):
 
 
 def test_a_large_forward_pass_allocates_its_output_and_a_slice():
-    x1, x2 = branches(64, _shake_shake_mix.LARGE_BYTES // 256, dtype=torch.float32)
+    x1, x2 = branches(64, mixing.LARGE_BYTES // 256, dtype=torch.float32)
 
     assert allocated(lambda: ShakeShake.apply(x1, x2)) < 1.3 * x1.nbytes
 

@@ -10,10 +10,11 @@ import sys
 
 import pytest
 
-from gradspec._plan import plan
-from gradspec._run import run_check
+from gradspec._engine._check import run_check
+from gradspec._engine._plan import plan
 from gradspec.law import Law, Status
-from gradspec.laws.tensor import LAWS, _passes
+from gradspec.laws.tensor import LAWS
+from gradspec.laws.tensor.support import _passes
 from gradspec.profile import load_profile
 from gradspec.selftest.specimens import DISEASED
 from laws.lawbreaker import always_holding, blinded, compared_with_itself

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from gradspec._verify import verify
+from gradspec._engine._verify import verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gradspec.law import HOLDS, TrialOf, broken
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._passes import BESIDE_A_TANGENT, PLAIN, THROUGH_BACKWARD, called, in_each_pass, passes
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._passes import BESIDE_A_TANGENT, PLAIN, THROUGH_BACKWARD, called, in_each_pass, passes
 from gradspec.profile import load_profile
 from gradspec.selftest.specimens import SCALE
 from gradspec.selftest.specimens.honest import CUBE

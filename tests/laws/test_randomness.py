@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradspec._verify import verify
+from gradspec._engine._verify import verify
 from gradspec.functions import SHAKE_SHAKE
 from gradspec.law import Status
 from gradspec.laws.tensor import DISTRIBUTION

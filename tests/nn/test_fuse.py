@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from gradspec.nn import ShakeBlock
-from gradspec.nn._fused import Fused
+from gradspec.nn._shake._fused import Fused
 from nn.networks import MODULES, images
 
 if TYPE_CHECKING:

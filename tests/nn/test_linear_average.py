@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from functions.memory_bank import rows_of_the_table
-from gradspec.functions._linear_average_promise import state_after
+from gradspec.functions._linear_average._cases import state_after
 from gradspec.nn import LinearAverage
 
 Y = torch.tensor([2, 0, 2])

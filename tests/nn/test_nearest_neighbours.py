@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradspec.nn import _nearest_neighbours, nearest_neighbour_scores
+from gradspec.nn import nearest_neighbour_scores
+from gradspec.nn._memory_bank import _nearest_neighbours
 
 
 def by_hand(x, memory, labels, classes, k, tau):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
+from gradspec._registry._registry import resolve
 from gradspec.cli import main
-from gradspec.registry import resolve
 
 ROOT = Path(__file__).parents[2]
 #: The package that the pages leave to the reader; a test makes one of that name.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gradspec import Case, FunctionSpec
 from gradspec.functions import FUNCTIONS
-from gradspec.make import Maker
+from gradspec.spec._maker import Maker
 from pages.blocks import DOCS
 
 PAGE = DOCS / "explanation" / "why-a-backward-may-not-be-the-derivative.md"

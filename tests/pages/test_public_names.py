@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from gradspec.kind import spec_sheet
-from gradspec.promise import Spec
+from gradspec.spec import Spec
+from gradspec.spec._kinds import spec_sheet
 from pages.blocks import DOCS
 
 PACKAGES = ("gradspec", "gradspec.functions", "gradspec.nn", "gradspec.text", "gradspec.text.lm", "gradspec.text.optim")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gradspec.sphinx_ext._domain import GradspecDomain
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
+from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from pages.blocks import DOCS
 
 PAGE = (DOCS / "reference" / "sphinx.md").read_text(encoding="utf-8")

@@ -10,10 +10,9 @@ import pytest
 from gradspec._record import reach_from
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
-from gradspec.module_spec import ModuleSpec
 from gradspec.nn import MODULES
 from gradspec.report import Report, read_record
-from gradspec.spec import FunctionSpec
+from gradspec.spec import FunctionSpec, ModuleSpec
 
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "peers.json"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gradspec._reuse import current, merged
-from gradspec._verify import verify
+from gradspec._engine._reuse import current, merged
+from gradspec._engine._verify import verify
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.report import Report
@@ -105,7 +105,7 @@ def run(module: ModuleType, known: Report | None = None, **how: Any) -> Report:
 
 
 def measured_by(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    from gradspec._session import Session
+    from gradspec._engine._session import Session
 
     asked: list[tuple[str, str, str]] = []
     verdict = Session._verdict

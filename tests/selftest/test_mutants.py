@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
-from gradspec.kind import maker_of
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.selftest._equivalent import EQUIVALENT
@@ -18,6 +17,7 @@ from gradspec.selftest._mutation import Mutation, before_backward, on_class, on_
 from gradspec.selftest._mutations import MUTATIONS
 from gradspec.selftest._run import subject_of
 from gradspec.selftest._workers import made_by
+from gradspec.spec._kinds import maker_of
 
 PROFILE = load_profile("quick")
 CHEAP = [law for law in LAWS if law.name in ("primal", "vjp", "second_order", "keyword_call", "ctx_clean")]

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch._dynamo
 
-from gradspec._isolation import available
-from gradspec._plan import plan
+from gradspec._engine._child import available
+from gradspec._engine._plan import plan
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.selftest import _seeds

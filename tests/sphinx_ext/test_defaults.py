@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradspec.report import Report
-from gradspec.sphinx_ext._defaults import stated_default, wrong_defaults
+from gradspec.sphinx_ext.page._defaults import stated_default, wrong_defaults
 from sphinx_ext.handmade import SHEET, Project, report
 from sphinx_ext.test_divergence import fails_twice
 

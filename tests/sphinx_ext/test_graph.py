@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from bs4 import BeautifulSoup
 
-from gradspec.sphinx_ext._graph_svg import read_flowchart, svg
+from gradspec.sphinx_ext.drawing._graph_svg import read_flowchart, svg
 from gradspec.text import Variable, mermaid
 from gradspec.text.ops import split
 from sphinx_ext.handmade import Project

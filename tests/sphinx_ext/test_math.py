@@ -9,7 +9,7 @@ import sys
 import pytest
 from bs4 import BeautifulSoup
 
-from gradspec.sphinx_ext._math import TexError, render
+from gradspec.sphinx_ext.output._math import TexError, render
 from sphinx_ext.handmade import Built, Project, copied
 
 #: A renderer of the project itself, beside MathJax, as `sphinx.ext.imgmath` is one.
@@ -104,7 +104,7 @@ def test_the_engine_is_closed_before_python_ends() -> None:
     # What is registered first is called last. An engine that Python finds at its end may hang for ever.
     script = """
 import atexit, os
-from gradspec.sphinx_ext import _math
+from gradspec.sphinx_ext.output import _math
 atexit.register(lambda: print(_math._engines[os.getpid()]._ctx))
 _math.render("x", display=False)
 """

@@ -14,9 +14,9 @@ from gradspec._record import to_text
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
 from gradspec.selftest._record import Matrix, Seeds, Subject
-from gradspec.sphinx_ext._domain import GradspecDomain
-from gradspec.sphinx_ext._objects import OBJECTS
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
+from gradspec.sphinx_ext.domain._domain import GradspecDomain
+from gradspec.sphinx_ext.domain._objects import OBJECTS
 from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, copied, normal, report, resealed, verdict
 
 if TYPE_CHECKING:

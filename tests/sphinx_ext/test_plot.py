@@ -13,8 +13,8 @@ from bs4 import BeautifulSoup, Tag
 
 from gradspec._record import read_experiment
 from gradspec.report import RecordError
-from gradspec.sphinx_ext._plot_record import Axis, Figure, Line, figure_of, number_of
-from gradspec.sphinx_ext._plot_svg import CHARACTER, WIDTH, svg
+from gradspec.sphinx_ext.drawing._plot_record import Axis, Figure, Line, figure_of, number_of
+from gradspec.sphinx_ext.drawing._plot_svg import CHARACTER, WIDTH, svg
 from sphinx_ext.handmade import Built, Project, copied, edited, resealed, source_of
 
 CONTRAST = 3.0
@@ -283,8 +283,8 @@ def test_a_missing_record_is_named(plots: Project) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_line_has_contrast(scheme: str) -> None:
     """WCAG 1.4.11: 3 to 1 against the background, here furo's."""
-    from gradspec.sphinx_ext._assets import STATIC
-    from gradspec.sphinx_ext._plot_svg import STYLES
+    from gradspec.sphinx_ext.drawing._plot_svg import STYLES
+    from gradspec.sphinx_ext.output._assets import STATIC
 
     blocks = re.findall(
         r"\{\n((?: +--gradspec-style-\d: #\w{6};\n)+)", (STATIC / "plot.css").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradspec._record import Reach, Source
-from gradspec.sphinx_ext._staleness import Today
+from gradspec.sphinx_ext.domain._staleness import Today
 from sphinx_ext.handmade import Project, source_of
 
 

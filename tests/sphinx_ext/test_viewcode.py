@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from gradspec.sphinx_ext._viewcode import source_of
+from gradspec.sphinx_ext.autodoc._viewcode import source_of
 
 if TYPE_CHECKING:
     from sphinx_ext.handmade import Project
@@ -60,7 +60,7 @@ def test_the_page_of_a_changed_module_is_made_anew(project: Project) -> None:
 
 def test_the_source_is_found_without_an_import() -> None:
     loaded = set(sys.modules)
-    found = source_of("gradspec.functions._grad_factor")
+    found = source_of("gradspec.functions._gradient_scaling._grad_factor")
     assert found is not None
     assert found.name == "_grad_factor.py"
     assert source_of("gradspec.no_such_module") is None

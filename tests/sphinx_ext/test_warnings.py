@@ -11,7 +11,7 @@ from gradspec.sphinx_ext._warnings import GradspecWarning
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "src" / "gradspec" / "sphinx_ext"
-CODE = {path: path.read_text(encoding="utf-8") for path in EXTENSION.glob("*.py") if path.name != "_warnings.py"}
+CODE = {path: path.read_text(encoding="utf-8") for path in EXTENSION.rglob("*.py") if path.name != "_warnings.py"}
 TESTS = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gradspec.text import Function, Variable, backward, backward_async, concurrency, is_grad_enabled, later
-from gradspec.text._overlap import overlap
+from gradspec.text._scheduling._overlap import overlap
 
 
 class Meter:

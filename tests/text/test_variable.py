@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradspec.text import Function, Variable, grad
-from gradspec.text._merge import distinct
+from gradspec.text._graph._merge import distinct
 
 
 def leaf(data: Any = "a", role: str = "") -> Variable:

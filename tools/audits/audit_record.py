@@ -29,11 +29,11 @@ KIND = "audits"
 HOME = Path("build/audits/site-packages")
 #: What an audit stands on beside the laws.
 STANDS_ON = (
-    "gradspec._audit:_chosen",
-    "gradspec._eager_spec:eager_spec",
-    "gradspec._measure:measure",
-    "gradspec.recipe:read_case",
-    "gradspec.make:Maker",
+    "gradspec._audit._audit:_chosen",
+    "gradspec._audit._eager_spec:eager_spec",
+    "gradspec._audit._probe:measure",
+    "gradspec._audit._case_syntax:read_case",
+    "gradspec.spec._maker:Maker",
     "tools/audits/audit_record.py:audited_row",
 )
 
@@ -98,15 +98,17 @@ def updated(known: Mapping[str, Any], new: Mapping[str, Any], order: list[str]) 
 
 def sources() -> dict[str, Source]:
     """Return what the audits stand on: each law, and what runs it."""
-    from gradspec._plan import with_required
-    from gradspec._sources import sources as of_laws
+    from gradspec._engine._plan import with_required
+    from gradspec._engine._sources import sources as of_laws
     from gradspec.laws import LAWS
 
     reach = reach_from()
     judging = [law for law in LAWS if "function" in law.kinds and not law.needs_spec]
     found, _ = of_laws((), with_required(judging, LAWS))
     found |= {"audit": Source.of(reach, *STANDS_ON)}
-    return found | {"harness function": Source.of(reach, "gradspec._run:run_check", "gradspec._session:Session")}
+    return found | {
+        "harness function": Source.of(reach, "gradspec._engine._check:run_check", "gradspec._engine._session:Session")
+    }
 
 
 def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str, ...] | None:

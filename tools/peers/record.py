@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 import shake_shake
 from load import alone, cut
 
-from gradspec._plan import Check, plan, with_required
+from gradspec._engine._plan import Check, plan, with_required
+from gradspec._engine._verify import run_plan
 from gradspec._record import Reach, Source, reach_from, root_of
-from gradspec._verify import run_plan
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
-from gradspec.functions._shake_shake_differences import ON_THE_CPU, PUBLISHED
+from gradspec.functions._shake_shake._differences import ON_THE_CPU, PUBLISHED
 from gradspec.laws import LAWS
-from gradspec.module_spec import ModuleSpec
 from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
-from gradspec.nn._shake_differences import FOLDER
+from gradspec.nn._shake._differences import FOLDER
 from gradspec.profile import load_profile
 from gradspec.report import RecordError, Report, read_record, write_record
+from gradspec.spec import ModuleSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

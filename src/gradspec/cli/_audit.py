@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradspec._importing import load_attribute
+from gradspec._registry._targets import load_attribute
 from gradspec.cli._commands import main
 from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
-    from gradspec._audit import Audit
+    from gradspec._audit._audit import Audit
     from gradspec.profile import Profile
-    from gradspec.promise import Case
     from gradspec.report import Report
+    from gradspec.spec import Case
 
 
 @main.command(
@@ -90,7 +90,7 @@ def audit(
 
 
 def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
-    from gradspec.recipe import RecipeError, read_case
+    from gradspec._audit._case_syntax import RecipeError, read_case
 
     try:
         cases = [read_case(text, seed=seed) for text in texts]
@@ -104,9 +104,9 @@ def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
 def _audited(
     target: str, cases: list[Case], *, profile: Profile, seed: int, jobs: int | None, known: Report | None
 ) -> Audit:
-    from gradspec import _audit
+    from gradspec._audit import _audit
+    from gradspec._registry._registry import select_laws
     from gradspec.cli import _tables
-    from gradspec.registry import select_laws
 
     function = load_attribute(target)
     chosen = select_laws(profile.laws)

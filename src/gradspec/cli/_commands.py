@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import __version__
+from gradspec._registry._registry import (
+    did_you_mean,
+    installed_specs,
+    laws,
+    resolve_all,
+    select_checks,
+    select_laws,
+)
 from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._shared import (
     Commands,
@@ -22,19 +30,11 @@ from gradspec.cli._shared import (
     run_options,
 )
 from gradspec.profile import load_profile
-from gradspec.registry import (
-    did_you_mean,
-    installed_specs,
-    laws,
-    resolve_all,
-    select_checks,
-    select_laws,
-)
 from gradspec.report import Report, read_record
 
 if TYPE_CHECKING:
     from gradspec.law import Law
-    from gradspec.promise import Spec
+    from gradspec.spec import Spec
 
 
 @click.group(
@@ -166,7 +166,7 @@ def _run(
     case: str | None,
     **how: Any,
 ) -> Report:
-    from gradspec._verify import run_plan
+    from gradspec._engine._verify import run_plan
     from gradspec.cli import _tables
 
     checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])

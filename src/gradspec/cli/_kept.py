@@ -61,7 +61,7 @@ class Kept:
         """Write a report, with what stays of the record; nothing where there is no path."""
         if self._path is None:
             return
-        from gradspec._reuse import merged
+        from gradspec._engine._reuse import merged
 
         with only_writer(self._path):
             there = self._read() if self._partly and not self._fresh else None

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._importing import TargetError
 from gradspec._last_search import skip_last_search
 from gradspec._record import RecordError, write
+from gradspec._registry._registry import LawError
+from gradspec._registry._targets import TargetError
 from gradspec.profile import ProfileError, available
-from gradspec.registry import LawError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,9 +19,9 @@ from gradspec.render import SIGNS, counts, failure_text, reason, summary_lines, 
 from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
-    from gradspec.promise import Spec
     from gradspec.report import Report
     from gradspec.selftest._record import Matrix
+    from gradspec.spec import Spec
 
 #: Wide enough for any table: a pipe has no width, and a name that is cut cannot be searched for.
 _NO_LIMIT = 10_000

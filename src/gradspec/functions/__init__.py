@@ -1,14 +1,20 @@
 """The documented functions, under their published names, and their specs."""
 
-from gradspec.functions._grad_factor import GRAD_FACTOR, GradFactor, grad_factor
-from gradspec.functions._grad_multiply import GRAD_MULTIPLY, GradMultiply, grad_multiply
+from gradspec.functions._gradient_scaling import (
+    GRAD_FACTOR,
+    GRAD_MULTIPLY,
+    GradFactor,
+    GradMultiply,
+    grad_factor,
+    grad_multiply,
+)
 from gradspec.functions._instance_discrimination import (
     INSTANCE_DISCRIMINATION_LOSS,
     InstanceDiscriminationLoss,
     instance_discrimination_loss,
+    merge_by_log_sum_exp,
 )
 from gradspec.functions._linear_average import LINEAR_AVERAGE_OP, LinearAverageOp
-from gradspec.functions._log_sum_exp import merge_by_log_sum_exp
 from gradspec.functions._shake_shake import SHAKE_SHAKE, ShakeShake, mix_branches, shake_shake
 
 #: The specs, in the order of the site.

@@ -1,9 +1,9 @@
 """The laws, in the order in which they run."""
 
+from gradspec._process_state import Surroundings, undisturbed
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
-from gradspec.laws.tensor._call import SpecFaultError
-from gradspec.laws.tensor._surroundings import Surroundings, undisturbed
+from gradspec.laws.tensor.support._call import SpecFaultError
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
 #: Each judges the specs of its kinds.

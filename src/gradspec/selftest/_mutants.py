@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from gradspec._isolation import Child
-from gradspec._plan import Check, Maker, checks_of
+from gradspec._engine._check import run_check
+from gradspec._engine._child import Child
+from gradspec._engine._plan import Check, Maker, checks_of
 from gradspec._record import Source, reach_from
-from gradspec._run import run_check
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
 from gradspec.selftest._mutation import Mutation

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from gradspec.laws.tensor._call import outputs
+from gradspec.laws.tensor.support._call import outputs
 
 #: What a mutation makes of a method: the class and the method as it is, to the method that replaces it.
 Change = Callable[[type, Callable[..., Any]], Callable[..., Any]]

@@ -11,24 +11,23 @@ from typing import Any
 
 import torch
 
-from gradspec._dealing import processors
-from gradspec._isolation import Child
-from gradspec._plan import Maker, checks_of, with_required
+from gradspec._engine._child import Child
+from gradspec._engine._plan import Maker, checks_of, with_required
+from gradspec._engine._pool import processors
+from gradspec._engine._session import Session
 from gradspec._record import provenance
-from gradspec._session import Session
 from gradspec.functions import FUNCTIONS
-from gradspec.kind import maker_of
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
-from gradspec.promise import Spec
 from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._standing import Standing, function_of, sources, specimens_of
 from gradspec.selftest._stock import TOOLS, first_case, judge
 from gradspec.selftest._workers import made_by
 from gradspec.selftest.specimens import DISEASED, HONEST
-from gradspec.spec import FunctionSpec
+from gradspec.spec import FunctionSpec, Spec
+from gradspec.spec._kinds import maker_of
 
 #: progress(done, total, what came last)
 Progress = Callable[[int, int, str], None]

@@ -15,17 +15,17 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
-from gradspec._dealing import deal, processors
-from gradspec._isolation import Child
-from gradspec._plan import Check, plan
-from gradspec._run import run_check
+from gradspec._engine._check import run_check
+from gradspec._engine._child import Child
+from gradspec._engine._plan import Check, plan
+from gradspec._engine._pool import deal, processors
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Finding, Law, Status
 from gradspec.laws import LAWS
 from gradspec.nn import MODULES
 from gradspec.profile import Profile, load_profile
-from gradspec.promise import Spec
 from gradspec.selftest.specimens import HONEST
+from gradspec.spec import Spec
 
 #: Under how many seeds at most: a law for each seed of which something is compiled, and networks, a kind of spec.
 AT_MOST: Mapping[str, int] = {"export": 10, "module": 10}

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pkgutil import iter_modules
 from typing import Any
 
-from gradspec._plan import with_required
+from gradspec._engine._plan import with_required
+from gradspec._engine._sources import harness
+from gradspec._engine._sources import sources as of_specs
 from gradspec._record import Source, reach_from, reusable, root_of
-from gradspec._sources import harness
-from gradspec._sources import sources as of_specs
 from gradspec.functions import FUNCTIONS
-from gradspec.kind import KINDS
 from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
+from gradspec.spec._kinds import KINDS
 
 #: Modules of specimens that hold those of one kind; the others hold functions.
 _KINDS = {"modules": "module", "text": "text"}

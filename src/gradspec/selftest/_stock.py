@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from gradspec.law import Trial, shown
-from gradspec.laws.tensor._call import Inputs, fresh, outputs
-from gradspec.make import Maker
+from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
 from gradspec.profile import load_profile
 from gradspec.spec import Case, FunctionSpec
+from gradspec.spec._maker import Maker
 
 _numbers = itertools.count()
 

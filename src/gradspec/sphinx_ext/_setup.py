@@ -6,34 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
-from gradspec.sphinx_ext import (
-    _assets,
-    _autodoc,
-    _collector,
-    _config,
-    _defaults,
-    _domain,
-    _inventories,
-    _links,
-    _llms,
-    _math,
-    _plot,
-    _summary,
-    _viewcode,
-)
-from gradspec.sphinx_ext._audit_directive import AuditDirective
-from gradspec.sphinx_ext._benchmark_directive import BenchmarkDirective
-from gradspec.sphinx_ext._graph_directive import GraphDirective
-from gradspec.sphinx_ext._kill_matrix import KillMatrixDirective
-from gradspec.sphinx_ext._law_directive import LawDirective
-from gradspec.sphinx_ext._laws_directive import LawsDirective
-from gradspec.sphinx_ext._map_directive import MapDirective
-from gradspec.sphinx_ext._matrix_directive import MatrixDirective
-from gradspec.sphinx_ext._pages import PAGES
-from gradspec.sphinx_ext._peers_directive import PeersDirective
-from gradspec.sphinx_ext._plot_directive import CurvesDirective
-from gradspec.sphinx_ext._plot_number import NumberRole
-from gradspec.sphinx_ext._spec_directive import SpecDirective
+from gradspec.sphinx_ext import _collector, _config, _inventories
+from gradspec.sphinx_ext.autodoc import _autodoc, _viewcode
+from gradspec.sphinx_ext.directives._audit import AuditDirective
+from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
+from gradspec.sphinx_ext.directives._curves import CurvesDirective
+from gradspec.sphinx_ext.directives._graph import GraphDirective
+from gradspec.sphinx_ext.directives._kill_matrix import KillMatrixDirective
+from gradspec.sphinx_ext.directives._law import LawDirective
+from gradspec.sphinx_ext.directives._laws import LawsDirective
+from gradspec.sphinx_ext.directives._map import MapDirective
+from gradspec.sphinx_ext.directives._matrix import MatrixDirective
+from gradspec.sphinx_ext.directives._number import NumberRole
+from gradspec.sphinx_ext.directives._peers import PeersDirective
+from gradspec.sphinx_ext.directives._spec import SpecDirective
+from gradspec.sphinx_ext.domain import _domain
+from gradspec.sphinx_ext.drawing import _style
+from gradspec.sphinx_ext.output import _assets, _llms, _math, _summary
+from gradspec.sphinx_ext.page import _defaults, _links
+from gradspec.sphinx_ext.page._pages import PAGES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -71,7 +62,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _links.setup(app)
     _math.setup(app)
     _assets.setup(app)
-    _plot.setup(app)
+    _style.setup(app)
     _summary.setup(app)
     _llms.setup(app)
     _viewcode.setup(app)

@@ -1,7 +1,7 @@
 """Reverse-mode differentiation of text: Variables, Functions, and the engine that carries feedback back."""
 
-from gradspec.text._backward import backward, backward_async, get_gradient_edge, grad
-from gradspec.text._context import FunctionNode
+from gradspec.text._engine._backward import backward, backward_async, get_gradient_edge, grad
+from gradspec.text._engine._progress import progress
 from gradspec.text._events import (
     BackwardStep,
     CacheHit,
@@ -11,18 +11,18 @@ from gradspec.text._events import (
     Retried,
     watch,
 )
-from gradspec.text._function import Function
-from gradspec.text._gather import gather
-from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from gradspec.text._hooks import HookHandle
-from gradspec.text._later import Later, later
-from gradspec.text._merge import Data, Part
-from gradspec.text._node import GradientEdge, Node
-from gradspec.text._overlap import concurrency, max_concurrency
-from gradspec.text._picture import mermaid, tree
-from gradspec.text._progress import progress
+from gradspec.text._graph._context import FunctionNode
+from gradspec.text._graph._function import Function
+from gradspec.text._graph._gather import gather
+from gradspec.text._graph._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from gradspec.text._graph._hooks import HookHandle
+from gradspec.text._graph._later import Later, later
+from gradspec.text._graph._merge import Data, Part
+from gradspec.text._graph._node import GradientEdge, Node
+from gradspec.text._graph._picture import mermaid, tree
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._overlap import concurrency, max_concurrency
 from gradspec.text._sinks import JsonLines, to_logger
-from gradspec.text._variable import Variable
 from gradspec.text.ops import TEXTS
 
 __all__ = [

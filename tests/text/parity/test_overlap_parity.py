@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from gradspec.text import Variable, _deferred, concurrency, gather, ops
-from gradspec.text import _gather as gathering
+from gradspec.text import Variable, concurrency, gather, ops
+from gradspec.text._graph import _deferred
+from gradspec.text._graph import _gather as gathering
 from gradspec.text.ops import achat, chat
 
 PROGRAMS = int(os.environ.get("GRADSPEC_PARITY_PROGRAMS", "500"))

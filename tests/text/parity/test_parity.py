@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gradspec.text import _context, _engine, _saved
+from gradspec.text._engine import _pass as _engine
+from gradspec.text._graph import _context, _saved
 from text.parity.compare import differences
 from text.parity.programs import generate
 

@@ -11,8 +11,8 @@ Remedy: use running statistics in evaluation, and reduce over every dimension bu
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module._build import batch, inputs, rows, used
-from gradspec.laws.tensor._compare import compare
+from gradspec.laws.module.support._build import batch, inputs, rows, used
+from gradspec.laws.tensor.support._compare import compare
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
-from gradspec.laws.module._build import batch, build, inputs, rows
+from gradspec.laws.module.support._build import batch, build, inputs, rows
 
 
 def _check(trial: ModuleTrial) -> Finding:

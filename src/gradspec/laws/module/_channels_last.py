@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module._build import forward_backward, used
-from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.module.support._build import forward_backward, used
+from gradspec.laws.tensor.support._compare import compare_all
 
 
 def _check(trial: ModuleTrial) -> Finding:

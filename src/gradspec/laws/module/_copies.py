@@ -19,9 +19,9 @@ import torch
 from torch import nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, raised
-from gradspec.laws.module._build import evaluate, tensors, used
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._memory import overlap
+from gradspec.laws.module.support._build import evaluate, tensors, used
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._memory import overlap
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from gradspec.law import Finding, Law, ModuleTrial, broken
-from gradspec.laws.module._build import evaluate, forward_backward, tensors, used
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._memory import first_change, snapshots
+from gradspec.laws.module.support._build import evaluate, forward_backward, tensors, used
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._memory import first_change, snapshots
 
 
 def _check(trial: ModuleTrial) -> Finding:

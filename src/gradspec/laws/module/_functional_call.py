@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module._build import batch, inputs, rows, tensors, used
-from gradspec.laws.tensor._call import like
-from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.module.support._build import batch, inputs, rows, tensors, used
+from gradspec.laws.tensor.support._call import like
+from gradspec.laws.tensor.support._compare import compare_all
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
-from gradspec.laws.module._build import build, inputs
-from gradspec.laws.tensor._call import like, outputs
+from gradspec.laws.module.support._build import build, inputs
+from gradspec.laws.tensor.support._call import like, outputs
 
 #: Training may draw noise: gradients and losses are means over this many draws.
 DRAWS = 4

@@ -14,8 +14,8 @@ from __future__ import annotations
 import torch
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module._build import build, forward_backward
-from gradspec.laws.tensor._compare import compare_all
+from gradspec.laws.module.support._build import build, forward_backward
+from gradspec.laws.tensor.support._compare import compare_all
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -10,9 +10,9 @@ Remedy: keep decisions to shapes and flags, and let the functions of the module 
 from __future__ import annotations
 
 from gradspec.law import Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module._build import forward_backward, inputs, used
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._transform import exported
+from gradspec.laws.module.support._build import forward_backward, inputs, used
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._transform import exported
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import torch
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
-from gradspec.laws.module._build import evaluate, used
-from gradspec.laws.tensor._call import differentiable
-from gradspec.laws.tensor._compare import describe
+from gradspec.laws.module.support._build import evaluate, used
+from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._compare import describe
 
 DTYPES = (torch.float32, torch.bfloat16)
 

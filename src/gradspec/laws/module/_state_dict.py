@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Status, broken, raised
-from gradspec.laws.module._build import build, evaluate, used
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.module_spec import StateContract
+from gradspec.laws.module.support._build import build, evaluate, used
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.spec import StateContract
 
 #: No module has it: loading must refuse it.
 STRAY = "no_such_key"

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, pushforward, vjp
+from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 
 
 def _check(trial: Trial) -> Finding:

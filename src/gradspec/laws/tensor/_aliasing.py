@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._memory import overlap
-from gradspec.laws.tensor._passes import THROUGH_BACKWARD, Pass, in_each_pass
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._memory import overlap
+from gradspec.laws.tensor.support._passes import THROUGH_BACKWARD, Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

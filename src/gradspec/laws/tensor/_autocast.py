@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, differentiable, gradients, like, outputs
-from gradspec.laws.tensor._compare import describe
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 
 def _check(trial: Trial) -> Finding:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import torch
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs, vjp
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import reference
 
 BATCH = 3
 

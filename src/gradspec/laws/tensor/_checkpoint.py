@@ -12,8 +12,8 @@ from __future__ import annotations
 from torch.utils.checkpoint import checkpoint
 
 from gradspec.law import Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._transform import frozen, judge_run
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._transform import frozen, judge_run
 
 
 def _check(trial: Trial) -> Finding:

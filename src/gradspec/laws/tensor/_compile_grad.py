@@ -13,8 +13,8 @@ from __future__ import annotations
 import torch
 
 from gradspec.law import Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, weighted, weights
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._transform import expected_gradients, frozen, judge, weighted, weights
 
 
 def _check(trial: Trial) -> Finding:

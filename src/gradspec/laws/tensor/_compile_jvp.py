@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import reference
-from gradspec.laws.tensor._transform import frozen, tracing_backend
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._transform import frozen, tracing_backend
 
 
 def _check(trial: Trial) -> Finding:

@@ -14,10 +14,17 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, outputs, resembling
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import reference
-from gradspec.laws.tensor._transform import expected_gradients, frozen, judge, tracing_backend, weighted, weights
+from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._transform import (
+    expected_gradients,
+    frozen,
+    judge,
+    tracing_backend,
+    weighted,
+    weights,
+)
 
 WAY = "torch.compile of torch.vmap"
 

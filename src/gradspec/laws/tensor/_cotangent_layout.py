@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
-from gradspec.laws.tensor._call import Inputs, like, outputs, vjp
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._passes import PLAIN, Pass, called, in_each_pass
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 LIKELY = "backward assumes contiguous memory: use reshape() for view()"
 

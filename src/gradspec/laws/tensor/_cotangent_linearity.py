@@ -11,9 +11,9 @@ Remedy: move the clipping into a hook or the optimizer.
 from __future__ import annotations
 
 from gradspec.law import Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, outputs, vjp, whole
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp, whole
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import on_spec_side
 
 
 def _check(trial: Trial) -> Finding:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, cotangents, fresh, gradients, outputs
-from gradspec.laws.tensor._memory import Snapshot, first_change, snapshots
-from gradspec.laws.tensor._passes import PLAIN, Pass, called, in_each_pass
+from gradspec.laws.tensor.support._call import Inputs, cotangents, fresh, gradients, outputs
+from gradspec.laws.tensor.support._memory import Snapshot, first_change, snapshots
+from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

@@ -18,9 +18,9 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._compare import describe
-from gradspec.laws.tensor._passes import Pass, called, in_each_pass
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

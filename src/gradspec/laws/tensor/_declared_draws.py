@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._generators import has_batch, moved, of_device, seeded, states, without_noise
-from gradspec.laws.tensor._passes import PLAIN, Pass, in_each_pass
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._generators import has_batch, moved, of_device, seeded, states, without_noise
+from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

@@ -17,10 +17,10 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._compare import describe
-from gradspec.laws.tensor._passes import Pass, in_each_pass
-from gradspec.laws.tensor._written import Write, Writes, storage_of
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._passes import Pass, in_each_pass
+from gradspec.laws.tensor.support._written import Write, Writes, storage_of
 
 
 def _check(trial: Trial) -> Finding:

@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._generators import has_batch, seeded, without_noise
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._generators import has_batch, seeded, without_noise
 from gradspec.spec import Noise
 
 SAMPLES = 20_000

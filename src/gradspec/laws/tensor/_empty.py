@@ -10,7 +10,7 @@ Remedy: return early for a zero-size input.
 from __future__ import annotations
 
 from gradspec.law import Finding, Law, Trial
-from gradspec.laws.tensor._edge import judge_edge
+from gradspec.laws.tensor.support._edge import judge_edge
 
 
 def _check(trial: Trial) -> Finding:

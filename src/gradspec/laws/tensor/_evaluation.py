@@ -11,10 +11,10 @@ Remedy: decide in forward, by the mode, and give backward the noise at rest.
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor._compare import compare, compare_all
-from gradspec.laws.tensor._generators import has_batch, moved, seeded, states, without_noise
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare, compare_all
+from gradspec.laws.tensor.support._generators import has_batch, moved, seeded, states, without_noise
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 
 def _check(trial: Trial) -> Finding:

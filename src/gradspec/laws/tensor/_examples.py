@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from gradspec.law import AnyTrial, Finding, Law, Status, broken
-from gradspec.sheet import qualified_name
+from gradspec.spec._sheet import qualified_name
 
 
 class _Recorder(doctest.DocTestRunner):

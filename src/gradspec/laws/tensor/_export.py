@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._transform import exported, frozen, judge_run
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._transform import exported, frozen, judge_run
 
 
 class _Exported(torch.nn.Module):

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, outputs
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, like, outputs
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:

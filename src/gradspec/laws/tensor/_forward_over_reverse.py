@@ -20,9 +20,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:

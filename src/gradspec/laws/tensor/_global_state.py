@@ -13,10 +13,10 @@ Remedy: give dtype and device to each call, use the context managers, and raise 
 
 from __future__ import annotations
 
+from gradspec._process_state import Surroundings, listening
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs
-from gradspec.laws.tensor._passes import Pass, called, in_each_pass
-from gradspec.laws.tensor._surroundings import Surroundings, listening
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._memory import first_change, snapshots
-from gradspec.laws.tensor._passes import Pass, in_each_pass
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._memory import first_change, snapshots
+from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 
 
 def _check(trial: Trial) -> Finding:

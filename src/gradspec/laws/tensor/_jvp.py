@@ -14,9 +14,9 @@ import torch
 from torch.autograd import forward_ad
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
-from gradspec.laws.tensor._call import Inputs, like, outputs, pushforward
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 #: The values and the tangents of the outputs.
 _Dual = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor | None, ...]]

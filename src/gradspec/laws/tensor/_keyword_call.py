@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gradspec.law import HOLDS, Finding, Law, Trial, raised
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._generators import has_batch, without_noise
-from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._generators import has_batch, without_noise
+from gradspec.laws.tensor.support._reference import on_spec_side
 
 
 def _check(trial: Trial) -> Finding:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, outputs, spying, vjp
-from gradspec.laws.tensor._compare import compare_all, describe
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, outputs, spying, vjp
+from gradspec.laws.tensor.support._compare import compare_all, describe
+from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:

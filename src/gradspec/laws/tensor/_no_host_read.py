@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, raised, shown
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor._passes import PLAIN, Pass, in_each_pass
-from gradspec.laws.tensor._reads import watching
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
+from gradspec.laws.tensor.support._reads import watching
 
 
 def _check(trial: Trial) -> Finding:

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
-from gradspec.laws.tensor._call import Inputs, differentiable, fresh, gradients, like, outputs
-from gradspec.laws.tensor._compare import describe
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, differentiable, like, outputs, resembling, vjp
-from gradspec.laws.tensor._compare import describe, largest
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._compare import describe, largest
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 

@@ -10,9 +10,9 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, shown
-from gradspec.laws.tensor._call import Inputs, outputs
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import on_spec_side
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import on_spec_side
 
 
 def _check(trial: Trial) -> Finding:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, like, pushforward, spying, vjp
-from gradspec.laws.tensor._compare import describe
+from gradspec.laws.tensor.support._call import Inputs, like, pushforward, spying, vjp
+from gradspec.laws.tensor.support._compare import describe
 
 
 def _check(trial: Trial) -> Finding:

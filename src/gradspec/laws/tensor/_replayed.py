@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor._compare import compare, compare_all
-from gradspec.laws.tensor._generators import has_batch, seeded, without_noise
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare, compare_all
+from gradspec.laws.tensor.support._generators import has_batch, seeded, without_noise
 
 
 def _check(trial: Trial) -> Finding:

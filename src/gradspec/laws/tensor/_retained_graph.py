@@ -12,10 +12,10 @@ Remedy: keep what backward needs in forward, and leave it alone in backward.
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, gradients, like, vjp
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._passes import THROUGH_BACKWARD, Pass, called, copies, in_each_pass
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, vjp
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._passes import THROUGH_BACKWARD, Pass, called, copies, in_each_pass
+from gradspec.laws.tensor.support._reference import reference
 
 LIKELY = "backward draws noise, or changes what it finds on ctx"
 

@@ -11,7 +11,7 @@ Remedy: write for any rank, or refuse a 0-d input with a clear error.
 from __future__ import annotations
 
 from gradspec.law import Finding, Law, Trial
-from gradspec.laws.tensor._edge import judge_edge
+from gradspec.laws.tensor.support._edge import judge_edge
 
 
 def _check(trial: Trial) -> Finding:

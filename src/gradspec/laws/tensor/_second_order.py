@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, differentiable, like, outputs
-from gradspec.laws.tensor._compare import compare, largest
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs
+from gradspec.laws.tensor.support._compare import compare, largest
+from gradspec.laws.tensor.support._reference import reference
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
 TERMS = 1e-3

@@ -13,8 +13,8 @@ of the backward pass.
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._state import episodes
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._state import episodes
 
 
 def _check(trial: Trial) -> Finding:

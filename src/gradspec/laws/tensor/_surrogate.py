@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
-from gradspec.laws.tensor._call import Inputs, differentiable, fresh, like, outputs
-from gradspec.laws.tensor._reference import is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs
+from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 
 # Start steps of the central differences, and how often each is halved; the numbers are hundredths up to 9.
 STEPS = (0.1, 0.01, 0.001)

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
-from gradspec.laws.tensor._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._reference import reference
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, cotangents, outputs, vjp
-from gradspec.laws.tensor._compare import compare_all
-from gradspec.laws.tensor._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 
 def _check(trial: Trial) -> Finding:

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor._call import Inputs, fresh, like, outputs, pushforward, resembling
-from gradspec.laws.tensor._compare import compare
-from gradspec.laws.tensor._reference import on_spec_side, reference
-from gradspec.laws.tensor._transform import expected_gradients, judge, weighted
+from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 
 BATCH = 3
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import AnyTrial, Finding, Law, Status, broken, shown
-from gradspec.laws.tensor._memory import first_change, snapshots
+from gradspec.laws.tensor.support._memory import first_change, snapshots
 
 
 def _check(trial: AnyTrial) -> Finding:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, Said, alone, feedback, heard, say
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, Said, alone, feedback, heard, say
 
 
 def _check(trial: TextTrial) -> Finding:

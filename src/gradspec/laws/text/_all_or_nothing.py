@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from gradspec.law import Finding, Law, TextTrial, broken, not_applicable, raised
 from gradspec.laws.text._accumulation import judge
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, heard, say
-from gradspec.laws.text._gate import Gate, Gated, GateError
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, heard, say
+from gradspec.laws.text.support._gate import Gate, Gated, GateError
 
 
 def _check(trial: TextTrial) -> Finding:

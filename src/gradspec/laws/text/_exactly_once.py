@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
-from gradspec.laws.text._gate import Through
-from gradspec.laws.text._watch import Ran, leaves_of, watch
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
+from gradspec.laws.text.support._gate import Through
+from gradspec.laws.text.support._watch import Ran, leaves_of, watch
 from gradspec.text import Variable
 
 

@@ -11,7 +11,7 @@ Remedy: return a gradient for each argument in the order of `forward`, and say i
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Status, TextTrial, broken, not_applicable
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, say
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, say
 
 
 def _check(trial: TextTrial) -> Finding:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken
-from gradspec.laws.text._call import Inputs, replaced
+from gradspec.laws.text.support._call import Inputs, replaced
 from gradspec.text import Variable
 
 

@@ -15,7 +15,7 @@ import weakref
 from typing import Any
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
 
 
 def _check(trial: TextTrial) -> Finding:

@@ -12,8 +12,8 @@ Remedy: return None there; look at `ctx.needs_input_grad`, and in a list at `ctx
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable, raised
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
-from gradspec.laws.text._watch import Ran, leaves_of, watch
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
+from gradspec.laws.text.support._watch import Ran, leaves_of, watch
 
 
 def _check(trial: TextTrial) -> Finding:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable
 from gradspec.laws.text._accumulation import judge
-from gradspec.laws.text._call import NOTHING_WANTED, Inputs, Said, alone, feedback, heard, nodes_of, say
-from gradspec.laws.text._watch import Ran, leaves_of, watch
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, Said, alone, feedback, heard, nodes_of, say
+from gradspec.laws.text.support._watch import Ran, leaves_of, watch
 from gradspec.text import Later
 
 CALLS = 3

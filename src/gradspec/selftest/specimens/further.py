@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from gradspec.laws.tensor._reference import stand_in
+from gradspec.laws.tensor.support._reference import stand_in
 from gradspec.selftest.specimens.diseased import DISEASED, diseased, diseased_as, enter
 from gradspec.selftest.specimens.hidden import beside_a_tangent
 from gradspec.selftest.specimens.honest import PRODUCT, SCALE, Product, Scale

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from gradspec.module_spec import ModuleCase, ModuleSpec, StateContract
 from gradspec.selftest.specimens.diseased import Disease
-from gradspec.spec import Make, Misuse
+from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec, StateContract
 
 
 class Net(nn.Module):

@@ -4,10 +4,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradspec.promise import Misuse
 from gradspec.selftest.specimens.diseased import Disease
+from gradspec.spec import Misuse, TextCase, TextMaker, TextSpec
 from gradspec.text import Function, Variable, later
-from gradspec.text_spec import TextCase, TextMaker, TextSpec
 
 
 class Tag(Function):

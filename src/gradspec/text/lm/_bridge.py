@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from gradspec.text._overlap import no_stop
+from gradspec.text._scheduling._overlap import no_stop
 from gradspec.text.lm._deadline import seconds_left
 from gradspec.text.lm._errors import ModelTimeoutError
 

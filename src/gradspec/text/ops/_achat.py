@@ -9,9 +9,9 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
-from gradspec.text._overlap import slots, using
-from gradspec.text._scheduler import Scheduler
-from gradspec.text._variable import Variable
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._overlap import slots, using
+from gradspec.text._scheduling._scheduler import Scheduler
 from gradspec.text.lm import acomplete, complete
 from gradspec.text.ops._chat import chat
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gradspec.text._deferred import computed, given, length_of, now, variable_of
-from gradspec.text._function import Function
-from gradspec.text._later import Later, later
-from gradspec.text._pending import Pending
-from gradspec.text._variable import Variable
+from gradspec.text._graph._deferred import computed, given, length_of, now, variable_of
+from gradspec.text._graph._function import Function
+from gradspec.text._graph._later import Later, later
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._pending import Pending
 from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema

@@ -8,10 +8,10 @@ from functools import partial
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from gradspec.text._deferred import computed, derived, given, length_of, now, variable_of
-from gradspec.text._function import Function
-from gradspec.text._pending import Pending
-from gradspec.text._variable import Variable
+from gradspec.text._graph._deferred import computed, derived, given, length_of, now, variable_of
+from gradspec.text._graph._function import Function
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._pending import Pending
 
 #: From a prediction and a target to a score and an explanation.
 Scorer: TypeAlias = Callable[[Any, Any], tuple[float, str]]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from gradspec.text._variable import Variable
+from gradspec.text._graph._variable import Variable
 from gradspec.text.lm import Client, Model, complete
 from gradspec.text.ops._evaluate import evaluate
 from gradspec.text.ops._prompts import PROMPTS, Prompts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradspec.text._function import Function
-from gradspec.text._variable import Variable
+from gradspec.text._graph._function import Function
+from gradspec.text._graph._variable import Variable
 
 
 class Split(Function):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gradspec.text._deferred import derived, given, now, variable_of
-from gradspec.text._function import Function
-from gradspec.text._variable import Variable
+from gradspec.text._graph._deferred import derived, given, now, variable_of
+from gradspec.text._graph._function import Function
+from gradspec.text._graph._variable import Variable
 
 
 class Fill(Function):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from gradspec.text._overlap import overlap
-from gradspec.text._variable import Variable
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._overlap import overlap
 from gradspec.text.lm import Model, complete
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents

@@ -1,0 +1,136 @@
+"""What a function computes and what its backward applies, by trial: simple forms that agree with what it gives."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec._audit._probe import bound
+from gradspec.laws.tensor.support._call import differentiable, fresh, gradients, like, outputs, whole
+from gradspec.spec import Case, FunctionSpec
+from gradspec.spec._maker import Maker
+
+Form = tuple[str, Callable[..., Tensor]]
+#: The text of a primal and of a surrogate; None where no known form agrees.
+Guess = tuple[str | None, str | None]
+
+#: What forward may compute of one tensor x; the text as it stands in a lambda.
+_FORMS: tuple[Form, ...] = (
+    ("{x}", lambda x: x),
+    ("-{x}", lambda x: -x),
+    ("{x}.relu()", torch.relu),
+    ("{x}.abs()", torch.abs),
+    ("{x}.sign()", torch.sign),
+    ("{x}.round()", torch.round),
+    ("{x}.floor()", torch.floor),
+    ("{x}.ceil()", torch.ceil),
+    ("({x} > 0).to({x}.dtype)", lambda x: (x > 0).to(x.dtype)),
+    ("({x} >= 0).to({x}.dtype)", lambda x: (x >= 0).to(x.dtype)),
+    ("({x} > 0).float()", lambda x: (x > 0).float()),
+    ("({x} >= 0).float()", lambda x: (x >= 0).float()),
+    ("{x}.clamp(-1, 1)", lambda x: x.clamp(-1, 1)),
+    ("{x}.tanh()", torch.tanh),
+    ("{x}.sigmoid()", torch.sigmoid),
+    ("{x} * {x}.sigmoid()", lambda x: x * x.sigmoid()),
+    ("{x}.exp()", torch.exp),
+    ("{x}**2", lambda x: x**2),
+    ("{x}.sum()", torch.sum),
+)
+#: The same with a number a beside x.
+_FORMS_WITH_NUMBER: tuple[Form, ...] = (
+    ("{a} * {x}", lambda x, a: a * x),
+    ("-{a} * {x}", lambda x, a: -a * x),
+    ("{x} / {a}", lambda x, a: x / a),
+    ("({x} > {a}).to({x}.dtype)", lambda x, a: (x > a).to(x.dtype)),
+    ("({a} * {x}).tanh()", lambda x, a: (a * x).tanh()),
+    ("({a} * {x}).sigmoid()", lambda x, a: (a * x).sigmoid()),
+    ("(torch.pi / 2 * {a} * {x}).atan() / torch.pi", lambda x, a: (torch.pi / 2 * a * x).atan() / torch.pi),
+    ("{x} / (1 + {a} * {x}.abs())", lambda x, a: x / (1 + a * x.abs())),
+    ("{x}.clamp(-{a}, {a})", lambda x, a: x.clamp(-abs(a), abs(a))),
+)
+
+
+def guessed(spec: FunctionSpec) -> Guess:
+    """Return what forward computes and the map whose derivative backward applies, where a known form agrees.
+
+    It calls the function: in a child process, if it is not known to be harmless.
+    """
+    forms, cases = list(_forms(spec)), _pasted(spec)
+    return _matching(spec, forms, cases, _values_agree), _matching(spec, forms, cases, _gradients_agree)
+
+
+def _forms(spec: FunctionSpec) -> Iterator[tuple[str, Callable[..., Tensor]]]:
+    """Yield the forms that fit the arguments: text, and a function of all arguments."""
+    if len(spec.wrt) != 1:
+        return
+    (x,) = spec.wrt
+    for text, form in _FORMS:
+        yield text.format(x=x), lambda values, form=form: form(values[x])
+    for a in (name for name in spec.parameters if name != x):
+        for text, form in _FORMS_WITH_NUMBER:
+            yield text.format(x=x, a=a), lambda values, form=form, a=a: form(values[x], values[a])
+
+
+def _matching(spec: FunctionSpec, forms: list[Form], cases: list[Case], agree: Callable[..., bool]) -> str | None:
+    for text, form in forms:
+        try:
+            if all(agree(spec, form, case) for case in cases):
+                return text
+        except Exception:
+            continue
+    return None
+
+
+def _pasted(spec: FunctionSpec) -> list[Case]:
+    """Return the cases, and those that the text of the proposal draws, which reach farther from 0.
+
+    A form that agrees on small numbers alone would be a wrong promise: x and a clipped x.
+    """
+    given, make = list(spec.cases(Maker(0, "cpu"))), Maker(0, "cpu")
+    return [*given, *(case for case in (_redrawn(case, make) for case in given) if _runs(spec, case))]
+
+
+def _redrawn(case: Case, make: Maker) -> Case:
+    def again(value: Any) -> Any:
+        return make(*value.shape, dtype=value.dtype) if differentiable(value) else value
+
+    return replace(case, args=tuple(map(again, case.args)), kwargs={k: again(v) for k, v in case.kwargs.items()})
+
+
+def _runs(spec: FunctionSpec, case: Case) -> bool:
+    """Whether the function takes a call: numbers that nobody gave may lie outside its domain."""
+    try:
+        y = outputs(spec.function(*map(fresh, _values(spec, case).values())))
+    except Exception:
+        return False
+    return all(bool(t.isfinite().all()) for t in y)
+
+
+def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
+    return bound(inspect.signature(spec.primal), case)
+
+
+def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
+    values = _values(spec, case)
+    (mine,) = outputs(spec.function(*map(fresh, values.values())))
+    theirs = form(values)
+    return mine.dtype == theirs.dtype and torch.allclose(mine.detach(), theirs, rtol=1e-9, atol=1e-12)
+
+
+def _gradients_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
+    got = []
+    for function in (lambda values: spec.function(*values.values()), form):
+        values = _values(spec, case)
+        leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if n in spec.wrt and differentiable(v)}
+        y = outputs(function({**values, **leaves}))
+        # Whole numbers: the same cotangent whatever the dtype of the output.
+        got.append(gradients(y, leaves, tuple(map(whole, like(y, 0)))))
+    return all(
+        mine is not None and theirs is not None and torch.allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+        for mine, theirs in zip(got[0].values(), got[1].values(), strict=True)
+    )

@@ -1,0 +1,1 @@
+"""What runs laws: the only place where they run."""

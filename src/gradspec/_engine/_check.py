@@ -1,0 +1,109 @@
+"""One check, in this process: a law on a case, on tensors that it alone owns."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gradspec._engine._plan import Check, misuses
+from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
+from gradspec.laws import SpecFaultError, undisturbed
+from gradspec.profile import Profile
+from gradspec.spec import Case
+
+
+def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[str, Status] | None = None) -> Verdict:
+    """Run one law on one case, on tensors that it alone owns and with random numbers that it alone draws.
+
+    Whatever the function does to the process is undone afterwards; the law `global_state` speaks of it.
+
+    Args:
+        check: what to run.
+        profile: how hard.
+        seed: of all random numbers.
+        prior: the statuses of this case under the laws that ran before.
+    """
+    with undisturbed(profile.device, seed):
+        finding = _find(check, profile, seed, prior or {})
+    return verdict_of(check, finding, profile, seed=seed)
+
+
+def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int) -> Verdict:
+    """Return what the law says of the case, waivers considered."""
+    return Verdict(
+        spec=check.spec.name,
+        law=check.law.name,
+        case=check.case,
+        finding=_waived(check, finding),
+        again=again(check, profile, seed),
+    )
+
+
+def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]) -> Finding:
+    law, spec = check.law, check.spec
+    for needed in law.requires:
+        if prior.get(needed) is Status.ERROR:
+            return Finding(status=Status.NOT_MEASURED, message=f"needs the law {needed}, which ended in an error")
+    try:
+        trial = _trial(check, profile, seed)
+    except (Exception, SystemExit) as error:
+        return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
+    try:
+        finding = law.check(trial)
+    except SpecFaultError as error:
+        finding = Finding(status=Status.ERROR, message=str(error))
+    except KeyboardInterrupt:
+        raise  # the user's
+    except BaseException as error:
+        # What a call raises where its law says that it works is a finding about the function; SystemExit too.
+        finding = raised(error)
+    if law.promise is None or getattr(spec.supports, law.promise):
+        return finding
+    return _judge_refusal(finding, law)
+
+
+def _judge_refusal(finding: Finding, law: Law) -> Finding:
+    """A promise of no support is kept by raising; silence, right or wrong, breaks it."""
+    if "raised" in finding.details:
+        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
+    if finding.status is Status.HOLDS:
+        return broken(f"works, though the spec promises no {law.promise}: change `supports`")
+    return finding
+
+
+def _waived(check: Check, finding: Finding) -> Finding:
+    """A failure that the spec waives is waived, with the reason; a waiver that nothing needs is an error."""
+    waiver = next((w for w in check.spec.waivers if (w.law, w.case) == (check.law.name, check.case)), None)
+    if waiver is None:
+        return finding
+    if finding.status is Status.HOLDS:
+        return Finding(
+            status=Status.ERROR,
+            message=f"the law holds, and the spec waives it ({waiver.reason})",
+            likely="the waiver is no longer needed: remove it",
+        )
+    if finding.status in (Status.BROKEN, Status.INCONCLUSIVE):
+        details = {**finding.details, "waived": finding.message}
+        return replace(finding, status=Status.WAIVED, message=waiver.reason, details=details)
+    return finding
+
+
+def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
+    spec, make = check.spec, check.maker(seed, profile.device)
+    misuse = None
+    if check.law.over == "documents":
+        case = Case(name=check.case, args=())
+    elif check.law.over == "misuses":
+        misuse = next(m for m in misuses(spec, make) if m.case.name == check.case)
+        case = misuse.case
+    else:
+        case = next(c for c in spec.cases(make) if c.name == check.case)
+    return TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
+
+
+def again(check: Check, profile: Profile, seed: int) -> str:
+    """Return the command that runs a check alone."""
+    target = check.path or "TARGET"
+    words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
+    return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))

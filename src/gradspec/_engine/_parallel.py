@@ -1,0 +1,72 @@
+"""Run a plan in several child processes at a time; the verdicts come in the order of the plan, whoever was first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from gradspec._engine._child import available
+from gradspec._engine._plan import Check
+from gradspec._engine._pool import deal, processors
+from gradspec._engine._session import Session
+from gradspec.law import Verdict
+from gradspec.profile import Profile
+
+#: A child of its own pays from about so many checks on.
+CHECKS_A_CHILD = 50
+
+#: progress(done, total, what is running now)
+Progress = Callable[[int, int, str], None]
+
+
+def run_checks(
+    checks: Sequence[Check],
+    profile: Profile,
+    *,
+    seed: int = 0,
+    isolate: bool | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    found: dict[int, Verdict] | None = None,
+) -> tuple[Verdict, ...]:
+    """Return the verdicts of checks.
+
+    Args:
+        checks: what to run.
+        profile: how hard.
+        seed: of all random numbers.
+        isolate: as `Session` takes it.
+        jobs: how many child processes at a time; as many as there are processors, where that pays.
+        progress: called before each check, and once at the end.
+        found: the verdicts that are known already, by the number of the check; the others are added as they come, so
+            that what was measured is there if the run is interrupted.
+    """
+    verdicts = {} if found is None else found
+    known = list(verdicts.values())
+    left = [number for number in range(len(checks)) if number not in verdicts]
+    if isolate is False or not available(profile.device):
+        jobs = 1  # in this process, where checks would meet
+    hands = _hands(checks, left)
+    jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
+    lock = threading.Lock()
+
+    def run(session: Session, number: int) -> None:
+        check = checks[number]
+        if progress:
+            with lock:
+                progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+        verdicts[number] = session.run(check)
+
+    if left:
+        deal(hands, [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
+    if progress:
+        progress(len(checks), len(checks), "done")
+    return tuple(verdicts[number] for number in range(len(checks)))
+
+
+def _hands(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
+    """Deal some checks out, all of one case in one hand: a law may require another one on its case."""
+    hands: dict[tuple[str, str], list[int]] = {}
+    for number in numbers:
+        hands.setdefault((checks[number].spec.name, checks[number].case), []).append(number)
+    return list(hands.values())

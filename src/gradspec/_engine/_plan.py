@@ -1,0 +1,160 @@
+"""What a run checks: each law on each case of each spec of its kind, in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+import torch
+
+from gradspec.law import Law, Over
+from gradspec.laws import LAWS, undisturbed
+from gradspec.profile import Profile, ProfileError, load_profile
+from gradspec.spec import Misuse, Spec
+from gradspec.spec._kinds import maker_of
+from gradspec.spec._sheet import qualified_name
+
+#: Backends that every torch has; for the names of others the compiler must be imported.
+_BACKENDS = ("aot_eager", "eager", "inductor")
+#: From a seed and a device to what makes the arguments of a case.
+Maker: TypeAlias = Callable[[int, str], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One law on one case of one spec."""
+
+    spec: Spec
+    #: Where the spec stands, as the command line takes it.
+    path: str
+    law: Law
+    case: str
+    #: Makes what makes the arguments of the case.
+    maker: Maker
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """The names of spec, law and case."""
+        return self.spec.name, self.law.name, self.case
+
+
+def plan(
+    specs: Sequence[Spec],
+    laws: Sequence[Law] | None = None,
+    profile: Profile | None = None,
+    *,
+    seed: int = 0,
+    case: str | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of a run, in the order of specs, laws, cases. Arguments as for `verify`."""
+    laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
+    names = [spec.name for spec in specs]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+    _check_profile(profile)
+    if profile.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
+    if unknown := set(profile.laws) - {law.name for law in laws}:
+        raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
+    for spec in specs:
+        if spec.waivers:
+            known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
+            _check_waivers(spec, laws, known)
+    return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths)
+
+
+def checks_of(
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    makers: Callable[[str], Maker],
+    *,
+    seed: int = 0,
+    case: str | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of specs and laws, whether or not they can be asked for so.
+
+    Arguments as for `plan`, and `makers`: from a kind of spec to what makes what makes its arguments.
+    """
+    checks = []
+    for spec in specs:
+        mine = [law for law in laws if spec.kind in law.kinds]
+        maker, path = makers(spec.kind), (paths or {}).get(spec.name, "")
+        subjects = {over: _subjects(spec, over, profile, seed, maker) for over in {law.over for law in mine}}
+        checks += [
+            Check(spec=spec, path=path, law=law, case=name, maker=maker)
+            for law in mine
+            if not profile.laws or law.name in profile.laws
+            for name in subjects[law.over]
+            if case in (None, name)
+        ]
+    return checks
+
+
+def with_required(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:
+    """Return laws, and behind them those of the known ones that they require and that are not among them."""
+    by_name = {law.name: law for law in (*known, *laws)}
+    found = {law.name: law for law in laws}
+    queue = list(laws)
+    while queue:
+        for name in queue.pop().requires:
+            if name in by_name and name not in found:
+                found[name] = by_name[name]
+                queue.append(by_name[name])
+    return list(found.values())
+
+
+def _check_profile(profile: Profile) -> None:
+    """Refuse what torch would refuse in every check, where it would read as a verdict."""
+    if profile.device.partition(":")[0] not in ("cpu", "cuda"):
+        raise ProfileError(f"profile {profile.name!r} has the device {profile.device!r}: choose cpu or cuda")
+    if profile.backend not in _BACKENDS:
+        import torch._dynamo
+
+        known = torch._dynamo.list_backends(exclude_tags=())
+        if profile.backend not in known:
+            raise ProfileError(
+                f"profile {profile.name!r} has the backend {profile.backend!r}: torch.compile knows {', '.join(known)}"
+            )
+
+
+def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
+    known = {law.name for law in (*LAWS, *laws)}
+    for waiver in spec.waivers:
+        if waiver.law not in known:
+            raise ValueError(f"spec {spec.name!r} waives the unknown law {waiver.law!r}")
+        if not waiver.reason.strip():
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
+        if waiver.case not in subjects:
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
+
+
+def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) -> list[str]:
+    make = maker(seed, profile.device)
+    names: list[str] = []
+    try:
+        with undisturbed(profile.device, seed):
+            for name in _named(spec, over, make):
+                names.append(name)  # noqa: PERF402 - what there is before the generator raises is kept
+    except (Exception, SystemExit):
+        names.append("(making the cases)")  # running it raises again, and gives the verdict its message
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")
+    return names
+
+
+def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
+    if over == "documents":
+        yield from (qualified_name(document) for document in spec.documents)
+    elif over == "misuses":
+        yield from (misuse.case.name for misuse in misuses(spec, make))
+    else:
+        yield from (case.name for case in spec.cases(make))
+
+
+def misuses(spec: Spec, make: Any) -> Iterator[Misuse]:
+    """Return the wrong calls of a spec, none where it names none."""
+    return spec.raises(make) if spec.raises else iter(())

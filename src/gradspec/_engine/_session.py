@@ -1,0 +1,94 @@
+"""Checks one by one, each in a child process that it may kill, with what earlier laws said of the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradspec._engine._check import run_check, verdict_of
+from gradspec._engine._child import Child, available
+from gradspec._engine._plan import Check
+from gradspec.law import Finding, Status, Verdict, raised
+from gradspec.profile import Profile
+
+
+class Session:
+    """Runs the checks of a plan, in any order.
+
+    Args:
+        checks: all that may be asked for.
+        profile: how hard.
+        seed: of all random numbers.
+        isolate: run every check in a child process; None for: where this machine can. Laws that are known to kill the
+            interpreter run in one in any case, and are not measured where there is none.
+        silent: drop what a child process prints.
+        said: verdicts that are known already; a law that is required is not run again.
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        profile: Profile,
+        *,
+        seed: int = 0,
+        isolate: bool | None = None,
+        silent: bool = False,
+        said: Iterable[Verdict] = (),
+    ) -> None:
+        self._numbers = {check.cell: number for number, check in enumerate(checks)}
+        self._checks, self._profile, self._seed = checks, profile, seed
+        self._can = available(profile.device)
+        self._isolate = self._can if isolate is None else isolate
+        self._said = {(verdict.spec, verdict.law, verdict.case): verdict for verdict in said}
+        self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(
+            self._answer, seconds=profile.seconds, silent=silent
+        )
+
+    def run(self, check: Check) -> Verdict:
+        """Return the verdict of a check; the laws that it requires are run first, once, if the plan has them."""
+        if (found := self._said.get(check.cell)) is not None:
+            return found
+        prior = {}
+        for law in check.law.requires:
+            key = (check.spec.name, law, check.case)
+            if key in self._numbers:
+                prior[law] = self.run(self._checks[self._numbers[key]]).status
+        verdict = self._said[check.cell] = self._verdict(check, prior)
+        return verdict
+
+    def start(self) -> None:
+        """Fork the child process before the first check asks for it."""
+        if self._isolate and self._can:
+            if any(check.law.cost == "compile" for check in self._checks):
+                import torch._dynamo  # noqa: F401 - imported here, each new child has it: it takes seconds
+            self._child.start()
+
+    def close(self) -> None:
+        """End the child process."""
+        self._child.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _verdict(self, check: Check, prior: dict[str, Status]) -> Verdict:
+        if not (self._isolate or check.law.cost == "process"):
+            return run_check(check, self._profile, seed=self._seed, prior=prior)
+        if not self._can:
+            why = "needs a child process, and this platform or device does not allow one"
+            finding = Finding(status=Status.NOT_MEASURED, message=why)
+            return verdict_of(check, finding, self._profile, seed=self._seed)
+        self.start()
+        answer = self._child.ask((self._numbers[check.cell], prior))
+        if isinstance(answer, Finding):
+            return verdict_of(check, answer, self._profile, seed=self._seed)
+        return answer
+
+    def _answer(self, question: tuple[int, dict[str, Status]]) -> Verdict:
+        number, prior = question
+        check = self._checks[number]
+        try:
+            return run_check(check, self._profile, seed=self._seed, prior=prior)
+        except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches the parent alone
+            return verdict_of(check, raised(error), self._profile, seed=self._seed)

@@ -1,0 +1,142 @@
+"""The only place where laws run: specs, laws and a profile in, a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from gradspec._engine._check import again
+from gradspec._engine._parallel import Progress, run_checks
+from gradspec._engine._plan import Check, plan, with_required
+from gradspec._engine._reuse import current, made_when
+from gradspec._engine._sources import sources
+from gradspec._record import Source, provenance, state_of
+from gradspec.law import Law, Verdict, law_sheet
+from gradspec.laws import LAWS
+from gradspec.profile import Profile, device_name, load_profile
+from gradspec.report import Report
+from gradspec.spec import Spec
+from gradspec.spec._kinds import spec_sheet
+
+
+def verify(
+    specs: Sequence[Spec],
+    laws: Sequence[Law] | None = None,
+    profile: Profile | None = None,
+    *,
+    seed: int = 0,
+    case: str | None = None,
+    paths: Mapping[str, str] | None = None,
+    isolate: bool | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    known: Report | None = None,
+) -> Report:
+    """Hold specs to laws.
+
+    Args:
+        specs: what is verified; their names are unique.
+        laws: the laws to run, each on the specs of its kinds; ours unless told. The profile may choose among them.
+        profile: how hard; `quick` unless told.
+        seed: of all random numbers: the same seed gives the same verdicts.
+        case: run this case alone.
+        paths: where each spec stands, by name; it is used in the command that runs a check again.
+        isolate: run each check in a child process, so that a crash or a hang is a verdict; None for: where this
+            machine can (Linux, no CUDA).
+        jobs: how many child processes at a time; as many as there are processors, where that pays. The report is the
+            same for any number.
+        progress: called before each check, and once at the end.
+        known: an earlier report. Its verdicts stand, and are not measured again, where no definition that can change
+            them has changed since, and profile, seed, versions and machine are the same.
+
+    Returns:
+        The report. A spec or a law that raises is a verdict in it, never an exception.
+
+    Raises:
+        ValueError: two specs of one name, or a profile that names an unknown law.
+    """
+    laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
+    checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
+    return run_plan(
+        checks,
+        specs,
+        laws,
+        profile,
+        seed=seed,
+        paths=paths,
+        isolate=isolate,
+        jobs=jobs,
+        progress=progress,
+        known=known,
+    )
+
+
+def run_plan(
+    checks: Sequence[Check],
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    *,
+    seed: int = 0,
+    paths: Mapping[str, str] | None = None,
+    isolate: bool | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    known: Report | None = None,
+    given: Mapping[str, Source] | None = None,
+    request: Mapping[str, Any] | None = None,
+    keep: Callable[[Report], None] | None = None,
+) -> Report:
+    """Run checks that are planned, and report them.
+
+    Args:
+        checks: what `plan` returned, or a part of it.
+        specs, laws, profile, seed, paths, isolate, jobs, progress, known: as `verify` takes them.
+        given: sources of specs that are known already, by "spec NAME".
+        request: what the report answers, as plain data: noted, so that it need not be asked again.
+        keep: called with what was measured so far, if the run is interrupted.
+    """
+    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
+    reused = current(known, report, checks) if known is not None else {}
+    found: dict[int, Verdict] = {
+        number: replace(reused[check.cell], again=again(check, profile, seed))
+        for number, check in enumerate(checks)
+        if check.cell in reused
+    }
+
+    def so_far() -> Report:
+        verdicts = tuple(found[number] for number in sorted(found))
+        made = made_when(known, report.provenance, reused=len(reused), measured=len(verdicts) - len(reused))
+        return replace(report, provenance=made, verdicts=verdicts, reused=len(reused))
+
+    try:
+        run_checks(checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress, found=found)
+    except KeyboardInterrupt:
+        if keep is not None:
+            keep(replace(so_far(), request={"interrupted": True}))
+        raise
+    return so_far()
+
+
+def blank(
+    specs: Sequence[Spec],
+    laws: Sequence[Law],
+    profile: Profile,
+    *,
+    seed: int = 0,
+    paths: Mapping[str, str] | None = None,
+    given: Mapping[str, Source] | None = None,
+    request: Mapping[str, Any] | None = None,
+) -> Report:
+    """Return the report of a run before it has a verdict."""
+    kinds = {spec.kind for spec in specs}
+    laws = tuple(law for law in laws if kinds.intersection(law.kinds))
+    stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given)
+    return Report(
+        provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
+        sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
+        laws={law.name: law_sheet(law) for law in laws},
+        sources=stands_on,
+        request=state_of(request, *tree) if request is not None else {},
+    )

@@ -1,0 +1,194 @@
+"""From words on a command line to specs and laws: import paths, files, entry points, names."""
+
+from __future__ import annotations
+
+import difflib
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from gradspec._one_line import one_line
+from gradspec._registry._targets import MISSING, TargetError, load, member, split
+from gradspec.law import Law
+from gradspec.profile import Profile, ProfileError
+from gradspec.spec import Spec
+from gradspec.spec._kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+    from gradspec._engine._plan import Check
+
+
+class LawError(ValueError):
+    """A law that does not exist or cannot be loaded; the message is one line for the user."""
+
+
+def resolve(target: str) -> list[tuple[str, Spec]]:
+    """Return the specs that a target names, each with the path that names it alone.
+
+    Args:
+        target: a module (`gradspec.functions`: its `FUNCTIONS`, as each kind has such a tuple, or every spec in it),
+            a name in one
+            (`gradspec.functions:GRAD_FACTOR`, a spec or a tuple of them, or the name of a spec), or a file in
+            place of the module (`specs.py`, `specs.py:MY_SPEC`).
+
+    Raises:
+        TargetError: no such module, file or name, an import that raised, or something that is no spec.
+    """
+    where, name = split(target)
+    module = load(where)
+    found = _named(module, where, name) if name else _listed(module, where)
+    _refuse_twins([(target, spec) for spec in found])
+    return [(_path(module, where, name, spec), spec) for spec in found]
+
+
+def resolve_all(targets: Iterable[str]) -> list[tuple[str, Spec]]:
+    """Return the specs of several targets, each spec once.
+
+    Raises:
+        TargetError: see `resolve`; or two different specs of one name, which a report could not tell apart.
+    """
+    found = {id(spec): (path, spec) for target in reversed(list(targets)) for path, spec in reversed(resolve(target))}
+    pairs = list(reversed(found.values()))
+    _refuse_twins(pairs)
+    return pairs
+
+
+def installed_specs() -> list[tuple[str, Spec]]:
+    """Return our specs and those that installed packages announce as entry points `gradspec.specs`."""
+    ours = [kind.home for kind in KINDS]
+    return resolve_all([*ours, *(entry.value for entry in entry_points(group="gradspec.specs"))])
+
+
+def laws() -> tuple[Law, ...]:
+    """Return our laws, then those that installed packages announce as entry points `gradspec.laws`.
+
+    Raises:
+        LawError: an entry point that cannot be loaded or holds no law, or two laws of one name.
+    """
+    from gradspec.laws import LAWS
+
+    found = list(LAWS)
+    for entry in entry_points(group="gradspec.laws"):
+        try:
+            value = entry.load()
+        except Exception as error:
+            raise LawError(f"entry point {entry.value!r} of gradspec.laws raised {one_line(error)}: fix it") from None
+        given = [value] if isinstance(value, Law) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(law, Law) for law in given):
+            raise LawError(f"entry point {entry.value!r} of gradspec.laws is {_kind(value)}: give a Law or a tuple")
+        found.extend(given)
+    names = [law.name for law in found]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise LawError(f"two laws are called {twins[0]!r}: rename the one that is not gradspec's")
+    return tuple(found)
+
+
+def select_laws(names: Sequence[str]) -> tuple[Law, ...]:
+    """Return the laws of the given names in the order in which they run, all of them for no names.
+
+    Raises:
+        LawError: a name that no law has.
+    """
+    known = {law.name: law for law in laws()}
+    for name in names:
+        if name not in known:
+            raise LawError(f"no law {name!r}: {did_you_mean(name, known) or '`gradspec list` shows the laws'}")
+    return tuple(law for law in known.values() if not names or law.name in names)
+
+
+def select_checks(
+    pairs: Sequence[tuple[str, Spec]], chosen: Sequence[Law], profile: Profile, *, seed: int = 0
+) -> list[Check]:
+    """Return what a run of these specs and laws would check.
+
+    Raises:
+        ProfileError: the profile names a device that is not there.
+        TargetError: two cases of one name, or a spec without cases: its empty column would read as "all holds".
+    """
+    from gradspec._engine._plan import plan
+
+    try:
+        checks = plan([s for _, s in pairs], chosen, profile, seed=seed, paths={s.name: path for path, s in pairs})
+    except ProfileError:
+        raise
+    except ValueError as error:
+        raise TargetError(f"{error}: rename or remove one of them") from None
+    for _, spec in pairs:
+        over = {check.law.over for check in checks if check.spec is spec}
+        if "cases" not in over and any(law.over == "cases" and spec.kind in law.kinds for law in chosen):
+            raise TargetError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
+    kinds = {spec.kind for _, spec in pairs}
+    if judging := [law for law in chosen if kinds.intersection(law.kinds)]:
+        if not checks:
+            raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in judging}))}")
+    else:
+        theirs = " or ".join(sorted({kind for law in chosen for kind in law.kinds}))
+        raise TargetError(f"nothing to check: these laws judge a {theirs}, and each spec is of a {' or '.join(kinds)}")
+    return checks
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'a' or 'b'?" for the names close to `name`, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.65)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _listed(module: ModuleType, where: str) -> list[Spec]:
+    """Return the specs that a module gives when it is asked for as a whole."""
+    asked = {kind.listed: member(module, kind.listed, where) for kind in KINDS}
+    if listed := {name: value for name, value in asked.items() if value is not MISSING}:
+        return [spec for name, value in listed.items() for spec in _checked(value, f"{where}:{name}")]
+    found = list({id(v): v for v in vars(module).values() if isinstance(v, Spec)}.values())
+    if not found:
+        raise TargetError(f"{where!r} holds no spec: name a module that does, or add one (`gradspec list`)")
+    return found
+
+
+def _named(module: ModuleType, where: str, name: str) -> list[Spec]:
+    value = member(module, name, where)
+    if value is not MISSING:
+        return _checked(value, f"{where}:{name}")
+    specs = _by_name(module)
+    if name in specs:
+        return [specs[name]]
+    visible = [*specs, *(key for key, value in vars(module).items() if _is_specs(value))]
+    close = did_you_mean(name, visible)
+    has = f"its specs are {', '.join(map(repr, visible))}" if visible else "it holds no spec"
+    raise TargetError(f"{where!r} has no {name!r}: {close or has}")
+
+
+def _checked(value: Any, shown: str) -> list[Spec]:
+    if not _is_specs(value):
+        raise TargetError(f"{shown!r} is {_kind(value)}: name a spec, or a tuple of them")
+    return [value] if isinstance(value, Spec) else list(value)
+
+
+def _is_specs(value: Any) -> bool:
+    many = isinstance(value, list | tuple) and len(value) > 0
+    return isinstance(value, Spec) or (many and all(isinstance(item, Spec) for item in value))
+
+
+def _by_name(module: ModuleType) -> dict[str, Spec]:
+    values = [value for value in vars(module).values() if _is_specs(value)]
+    return {spec.name: spec for value in values for spec in ([value] if isinstance(value, Spec) else value)}
+
+
+def _path(module: ModuleType, where: str, name: str, spec: Spec) -> str:
+    names = [key for key, value in vars(module).items() if value is spec]
+    own = name if name in names else next(iter(names), "") or (spec.name if _by_name(module).get(spec.name) else name)
+    return f"{where}:{own}"
+
+
+def _refuse_twins(pairs: list[tuple[str, Spec]]) -> None:
+    seen: dict[str, str] = {}
+    for path, spec in pairs:
+        if spec.name in seen:
+            raise TargetError(f"two specs are called {spec.name!r} ({seen[spec.name]} and {path}): rename one of them")
+        seen[spec.name] = path
+
+
+def _kind(value: Any) -> str:
+    article = "an" if type(value).__name__[0] in "aeiou" else "a"
+    return "an empty tuple" if isinstance(value, tuple) and not value else f"{article} {type(value).__name__}"

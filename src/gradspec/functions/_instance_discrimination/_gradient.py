@@ -1,0 +1,107 @@
+r"""The gradient of the instance-discrimination loss as a function of its own, with the derivative that it has.
+
+.. math::
+
+    g(x) = \frac{1}{T} \Bigl( \sum_j p_j k_j - k_y \Bigr), \qquad
+    H v = \frac{1}{T^2} \sum_j p_j\, \bigl(k_j \cdot v - m \cdot v\bigr)\, k_j, \qquad
+    m = \sum_j p_j k_j
+
+The Hessian :math:`H` is symmetric, so the backward pass and forward mode are one function. It is slower than the
+first derivative: four matrix products, in plain torch, a chunk of the bank at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradspec.functions._instance_discrimination._attention import chunks
+from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
+from gradspec.functions._instance_discrimination._values import Temperature, working
+from gradspec.functions._torch import without_autocast
+
+
+class LossGradient(Function):
+    """The gradient of each row, given its value: only a derivative of it computes anything.
+
+    Its derivative reads the bank, which is saved where torch sees it move: after an update of the bank a double
+    backward raises.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, memory: Tensor, temperature: Temperature, gradient: Tensor) -> Tensor:
+        """Return a copy of the value."""
+        return gradient.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Temperature, Tensor], output: Tensor) -> None:
+        """Keep what the Hessian is made of."""
+        x, memory, temperature, _ = inputs
+        # In the first backward pass nothing flows here, and a product of zeros with the Hessian would be slow.
+        ctx.set_materialize_grads(False)
+        ctx.temperature = None if isinstance(temperature, Tensor) else temperature
+        kept = (x, memory, *([temperature] if isinstance(temperature, Tensor) else []))
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+
+    @staticmethod
+    def backward(ctx: Any, vector: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+        """Return the Hessian times the cotangent."""
+        return (None if vector is None else _product(ctx, vector)), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor | None:
+        """Return the Hessian times the tangent of x."""
+        return None if tangents[0] is None else _product(ctx, tangents[0])
+
+
+def _product(ctx: Any, vector: Tensor) -> Tensor:
+    x, memory, *temperature = ctx.saved_tensors
+    return hessian_product(x, memory, temperature[0] if temperature else ctx.temperature, vector)
+
+
+def hessian_product(x: Tensor, memory: Tensor, temperature: Temperature, vector: Tensor) -> Tensor:
+    """Return the Hessian of the loss of each row times a vector; differentiable in `x` and `vector`.
+
+    Args:
+        x: shape (B, D).
+        memory: shape (N, D).
+        temperature: a float, or a 0-d tensor.
+        vector: shape (B, D).
+    """
+    if 0 in x.shape:
+        return x * vector  # as empty as both
+    with without_autocast(x):
+        queries, v = (working(x) / temperature).unsqueeze(0), working(vector).unsqueeze(0)
+        total: Moments | None = None
+        for chunk in chunks(queries, memory):
+            part = _moments(queries, v, chunk.to(queries.dtype))
+            total = part if total is None else _merged(total, part)
+        assert total is not None, "a bank has a row"
+        product = total[0].squeeze(0) / temperature / temperature
+    return product.to(x.dtype)
+
+
+#: Under the softmax of a part of the bank: the covariance of k and k . v, the means of both, and the log-sum-exp.
+Moments = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _moments(queries: Tensor, v: Tensor, keys: Tensor) -> Moments:
+    logits, slopes = queries @ keys.mT, v @ keys.mT
+    p = logits.softmax(-1)
+    slope = (p * slopes).sum(-1, keepdim=True)
+    # Centred before the product: the difference of two large products would lose its digits.
+    return (p * (slopes - slope)) @ keys, p @ keys, slope, logits.logsumexp(-1)
+
+
+def _merged(*parts: Moments) -> Moments:
+    covariances, means, slopes, log_sum_exps = (torch.stack(both) for both in zip(*parts, strict=True))
+    slope, _ = merge_by_log_sum_exp(slopes, log_sum_exps)
+    within_and_between = covariances + (slopes - slope) * means
+    covariance, log_sum_exp = merge_by_log_sum_exp(within_and_between, log_sum_exps)
+    return covariance, merge_by_log_sum_exp(means, log_sum_exps)[0], slope, log_sum_exp

@@ -1,0 +1,26 @@
+"""The spec of the instance-discrimination loss."""
+
+from __future__ import annotations
+
+from gradspec.functions._instance_discrimination import _cases as promise
+from gradspec.functions._instance_discrimination._function import (
+    InstanceDiscriminationLoss,
+    instance_discrimination_loss,
+)
+from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
+from gradspec.functions._instance_discrimination._values import plain_loss
+from gradspec.spec import FunctionSpec
+
+INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
+    name="instance_discrimination_loss",
+    function=InstanceDiscriminationLoss.apply,
+    primal=plain_loss,
+    surrogate=plain_loss,
+    wrt=("x",),
+    cases=promise.cases,
+    raises=promise.misuses,
+    summary="Classifies each embedding among all the rows of a memory bank, without a buffer of logits.",
+    arguments=promise.ARGUMENTS,
+    documents=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
+    references=(promise.WU_2018, promise.FLASH_2022),
+)

@@ -1,0 +1,128 @@
+r"""The mathematics of a memory bank: its two linear maps, and how its rows move.
+
+.. math::
+
+    y = x M^{\top} / T, \qquad \bar{x} = \bar{y} M / T, \qquad
+    m_i \leftarrow \operatorname{normalize}(\mu\, m_i + (1 - \mu)\, x)
+
+Each map is the derivative of the other, so that together they can be differentiated any number of times, and both are
+about the bank :math:`M` as one forward pass saw it, whatever has moved since.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import is_fake
+from torch.autograd import Function
+
+from gradspec.functions._linear_average import _journal as journal
+from gradspec.functions._linear_average._journal import Seen
+from gradspec.functions._torch import apply_function, transforms_active, without_autocast
+
+
+def logits(x: Tensor, memory: Tensor, params: Tensor) -> Tensor:
+    """Return `x @ memory.T / T`: shapes (B, D) and (N, D) to (B, N), in the dtype of the bank."""
+    with without_autocast(memory):
+        y, temperature = x @ memory.T, params[0]
+        # In place, for a bank of many rows has large logits; not under vmap, where the temperature alone may be mapped.
+        return y / temperature if transforms_active() else y.div_(temperature)
+
+
+def transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
+    """Return `y_bar @ memory / T` for the bank that was seen, (B, N) to (B, D); it can be differentiated."""
+    if not torch.is_grad_enabled():
+        return _transposed(y_bar, params, seen)
+    return apply_function(Transposed, y_bar, params, seen)
+
+
+def _transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
+    memory, moved = seen.memory, seen.moved_since()
+    with without_autocast(memory):
+        x_bar = y_bar @ memory
+        if moved is not None:
+            rows, old, once = moved
+            correction = (old - memory[rows]) * once[:, None]
+            x_bar = x_bar + y_bar.index_select(1, rows) @ correction
+        return x_bar / params[0] if transforms_active() else x_bar.div_(params[0])
+
+
+def _product(x: Tensor, params: Tensor, seen: Seen) -> Tensor:
+    memory, moved = seen.memory, seen.moved_since()
+    y = logits(x, memory, params)
+    if moved is not None:
+        rows, old, _ = moved
+        y = y.index_copy(1, rows, logits(x, old, params))
+    return y
+
+
+class Transposed(Function):
+    """The transposed map `y_bar @ memory / T`, whose derivative is the product."""
+
+    @staticmethod
+    def forward(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
+        """Return the product with the bank that was seen."""
+        return _transposed(y_bar, params, seen)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Seen], output: Tensor) -> None:
+        """Keep the temperature and the bank as it was seen."""
+        ctx.save_for_backward(inputs[1])
+        ctx.seen = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, x_dot: Tensor) -> tuple[Tensor, None, None]:
+        """Return `x_dot @ memory.T / T`."""
+        return apply_function(Product, x_dot, ctx.saved_tensors[0], ctx.seen), None, None
+
+
+class Product(Function):
+    """The map `x @ memory.T / T`, whose derivative is the transposed map."""
+
+    @staticmethod
+    def forward(x: Tensor, params: Tensor, seen: Seen) -> Tensor:
+        """Return the product with the bank that was seen."""
+        return _product(x, params, seen)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Seen], output: Tensor) -> None:
+        """Keep the temperature and the bank as it was seen."""
+        ctx.save_for_backward(inputs[1])
+        ctx.seen = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Tensor) -> tuple[Tensor, None, None]:
+        """Return `y_bar @ memory / T`."""
+        return transposed(y_bar, ctx.saved_tensors[0], ctx.seen), None, None
+
+
+@torch.no_grad()
+def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
+    """Move the rows `y` of the bank towards `x`, at once: `row <- normalize(momentum * row + (1 - momentum) * x)`.
+
+    A row whose new norm is 0 (or not finite) keeps its old value. Of the embeddings that share a row, the last in
+    the batch wins, computed from the old row.
+
+    Args:
+        x: shape (B, D).
+        y: shape (B,), int64, between 0 and N - 1.
+        memory: shape (N, D); it changes in place.
+        params: `[T, momentum]`.
+    """
+    if y.shape[0] == 0:
+        return
+    with without_autocast(memory):
+        old = memory.index_select(0, y)
+        momentum = params[1]
+        # The norm of half types overflows, so it is computed in float32 there.
+        wide = torch.promote_types(memory.dtype, torch.float32)
+        new = momentum * old.to(wide) + (1 - momentum) * x.detach().to(wide)
+        norm = torch.linalg.vector_norm(new, dim=1, keepdim=True)
+        new = torch.where((norm > 0) & norm.isfinite(), (new / norm).to(memory.dtype), old)
+        new = new[journal.last_of_each(y)]
+    if torch.compiler.is_compiling() or is_fake(memory):
+        memory.index_copy_(0, y, new)  # traced: the version counter tells a graph that waits
+    else:
+        journal.write(memory, y, old, new)

@@ -1,0 +1,34 @@
+"""The spec of LinearAverageOp."""
+
+from __future__ import annotations
+
+from gradspec.functions._linear_average import _cases as promise
+from gradspec.functions._linear_average._differences import DIFFERENCES
+from gradspec.functions._linear_average._function import LinearAverageOp
+from gradspec.spec import Effects, FunctionSpec, Supports
+
+LINEAR_AVERAGE_OP = FunctionSpec(
+    name="linear_average_op",
+    function=LinearAverageOp.apply,
+    primal=lambda x, y, memory, params: x @ memory.T / params[0],
+    surrogate=lambda x, y, memory, params: x @ memory.T / params[0],
+    wrt=("x",),
+    cases=promise.cases,
+    raises=promise.misuses,
+    summary="Compares a batch with a memory bank, and moves a row of the bank for each embedding after backward.",
+    arguments=promise.ARGUMENTS,
+    documents=(LinearAverageOp,),
+    supports=Supports(
+        forward_mode=False,
+        func_grad=False,
+        vmap=False,
+        compile_grad=False,
+        compile_vmap=False,
+        compile_jvp=False,
+        export=False,
+    ),
+    effects=Effects(writes=("memory",)),
+    state_after=promise.state_after,
+    references=(promise.WU_2018,),
+    differences=DIFFERENCES,
+)

@@ -1,0 +1,1 @@
+"""What laws of modules share."""

@@ -1,0 +1,1 @@
+"""What laws of functions on tensors share."""

@@ -1,0 +1,46 @@
+"""What the laws about edge cases share: forward and backward on inputs of an odd size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Trial, broken, not_applicable, raised
+from gradspec.laws.tensor.support._call import Inputs, gradients, outputs
+from gradspec.laws.tensor.support._compare import compare, describe
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
+
+
+def judge_edge(trial: Trial, is_edge: Callable[[Tensor], bool], otherwise: str) -> Finding:
+    """Run forward and backward on an edge case, and compare value, gradient and their shapes.
+
+    Args:
+        trial: the law's view of the case.
+        is_edge: whether a differentiated input makes the case one for this law.
+        otherwise: what the verdict says of a case without such an input.
+    """
+    inputs = Inputs.of(trial)
+    if not any(is_edge(inputs.values[name]) for name in inputs.wrt):
+        return not_applicable(otherwise)
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    leaves, twins = inputs.leaves(), inputs.leaves()
+    try:
+        y = outputs(trial.spec.function(*inputs.args(leaves)))
+        ones = tuple(t.new_ones(()).expand(t.shape) for t in y)
+        got = gradients(y, leaves, ones)
+    except Exception as error:
+        return raised(error)
+    for mine, theirs in zip(y, expected, strict=True):
+        if (finding := compare(trial, "value", mine, theirs)) is not HOLDS:
+            return finding
+    right = gradients(outputs(reference(trial.spec)(*inputs.args(twins))), twins, ones)
+    for name, leaf in leaves.items():
+        mine = got[name]
+        if mine is not None and describe(mine) != describe(leaf):
+            return broken(f"the gradient of `{name}` has another shape", got=describe(mine), expected=describe(leaf))
+        if mine is None and right[name] is not None:
+            return broken(f"no gradient flows to `{name}`", got="None", expected=describe(leaf))
+        if (finding := compare(trial, f"gradient of `{name}`", mine, right[name])) is not HOLDS:
+            return finding
+    return HOLDS

@@ -1,0 +1,65 @@
+"""What the laws about randomness share: the generators that a call may draw from, and the form that draws."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy
+import torch
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs
+
+NUMPY, PYTHON = "numpy's generator", "python's random"
+
+
+def of_device(device: torch.device) -> str:
+    """Return the name of torch's own generator of a device."""
+    return f"torch's generator of {device.type}{'' if device.index is None else f':{device.index}'}"
+
+
+def states() -> dict[str, bytes]:
+    """Return the state of every global generator, by name."""
+    found = {
+        of_device(torch.device("cpu")): torch.get_rng_state().numpy().tobytes(),
+        NUMPY: pickle.dumps(numpy.random.get_state()),
+        PYTHON: pickle.dumps(random.getstate()),
+    }
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for index, state in enumerate(torch.cuda.get_rng_state_all()):
+            found[of_device(torch.device("cuda", index))] = state.numpy().tobytes()
+    return found
+
+
+def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    """Return the names of the generators that have drawn in between."""
+    return [name for name, state in after.items() if before.get(name) != state]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed every generator, and put those back that are not torch's, which the run of a check puts back itself."""
+    of_numpy, of_python = numpy.random.get_state(), random.getstate()
+    torch.manual_seed(seed)
+    numpy.random.seed(seed % 2**32)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        numpy.random.set_state(of_numpy)
+        random.setstate(of_python)
+
+
+def without_noise(trial: Trial) -> Inputs:
+    """Return the arguments of the form that draws: those of the case without its noise."""
+    inputs, noise = Inputs.of(trial), trial.spec.noise
+    names = noise.names if noise else ()
+    return Inputs({name: value for name, value in inputs.values.items() if name not in names}, inputs.wrt)
+
+
+def has_batch(inputs: Inputs) -> bool:
+    """Whether a differentiated argument has a dimension: noise is drawn a sample, and a number alone has no batch."""
+    return any(inputs.values[name].ndim for name in inputs.wrt)

@@ -1,0 +1,98 @@
+"""What the laws about transforms share: a loss to differentiate, and a function that a compiler can trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from gradspec.law import HOLDS, Finding, Trial
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
+
+
+def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
+    """Return the function of the differentiated arguments; the others are constants that a tracer can see."""
+    names, values = list(inputs.values), list(inputs.args())
+    places = [names.index(name) for name in inputs.wrt]
+
+    def call(*tensors: Tensor) -> Any:
+        args = list(values)
+        for place, tensor in zip(places, tensors, strict=True):
+            args[place] = tensor
+        return function(*args)
+
+    return call
+
+
+def exported(module: Module, args: tuple[Any, ...], *, strict: bool = False) -> Module:
+    """Return the module of an exported program. What torch logs of a refusal is left out: the verdict says it."""
+    logger = logging.getLogger("torch.export")
+    level = logger.level
+    torch._dynamo.reset()
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return torch.export.export(module, args, strict=strict).module()
+    finally:
+        logger.setLevel(level)
+
+
+def tracing_backend(trial: Trial) -> str:
+    """Return the backend of a compiled transform: it is in Dynamo's tracing, behind any backend, that gradients go."""
+    return "eager" if trial.profile.backend == "aot_eager" else trial.profile.backend
+
+
+def weights(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
+    """Return random weights of the shapes of the outputs."""
+    return like(outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())), trial.seed)
+
+
+def weighted(function: Callable[..., Any], v: tuple[Tensor, ...]) -> Callable[..., Tensor]:
+    """Return the real loss `sum(v * y)` of the function's outputs."""
+
+    def loss(*tensors: Tensor) -> Tensor:
+        y = outputs(function(*tensors))
+        total = (v[0].conj() * y[0]).sum()
+        for a, t in zip(v[1:], y[1:], strict=True):
+            total = total + (a.conj() * t).sum()
+        return torch.real(total)
+
+    return loss
+
+
+def expected_gradients(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return the gradients of the weighted loss of the reference."""
+    leaves = inputs.leaves()
+    loss = weighted(frozen(reference(trial.spec), inputs), v)(*leaves.values())
+    got = gradients((loss,), leaves, (torch.ones_like(loss),))
+    return tuple(torch.zeros_like(leaf) if got[n] is None else got[n] for n, leaf in leaves.items())  # type: ignore[misc]  # the None is replaced
+
+
+def judge(
+    trial: Trial, inputs: Inputs, way: str, got: tuple[Tensor | None, ...], expected: tuple[Tensor, ...], likely: str
+) -> Finding:
+    """Compare gradients by argument; `way` names the transform in the message."""
+    for name, mine, theirs in zip(inputs.wrt, got, expected, strict=True):
+        finding = compare(trial, f"gradient of `{name}` under {way}", mine, theirs, likely=likely)
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., Any], likely: str) -> Finding:
+    """Run a transformed function forward and backward, and compare value and gradients."""
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    leaves = inputs.leaves()
+    y = outputs(function(*leaves.values()))
+    for mine, theirs in zip(y, expected, strict=True):
+        if (finding := compare(trial, f"value under {way}", mine, theirs)) is not HOLDS:
+            return finding
+    v = like(expected, trial.seed)
+    right = expected_gradients(trial, inputs, v)  # first: the function may change v
+    got = gradients(y, leaves, v)
+    return judge(trial, inputs, way, tuple(got.values()), right, likely)

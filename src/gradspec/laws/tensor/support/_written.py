@@ -1,0 +1,93 @@
+"""What the laws about effects share: every write to memory that was there before the call, and its line."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+OURS = Path(__file__).parents[1]
+TORCH = Path(torch.__file__).parent
+
+
+@dataclass(frozen=True)
+class Write:
+    """One operation that wrote to memory which it did not make."""
+
+    storage: int
+    tensor: Tensor
+    #: As "aten.add_".
+    operation: str
+    #: As "bank.py:31, in backward".
+    line: str
+
+
+class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """Records each operation that writes to a storage which was not born under this mode."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found: list[Write] = []
+        # The storages themselves, so that none dies and leaves its address to another one.
+        self._born: dict[int, Any] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        given = list(_given(func, args, kwargs))
+        for tensor in (t for is_written, t in given if is_written):
+            if storage_of(tensor) not in self._born:
+                operation = str(func).rpartition(".")[0]
+                self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user()))
+        made = func(*args, **kwargs)
+        # What torch.tensor lifts was made by it a moment ago, out of sight.
+        lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
+        old = set() if lifted else {storage_of(t) for _, t in given}
+        for tensor in tensors_in(made):
+            if (key := storage_of(tensor)) not in old:
+                self._born[key] = tensor.untyped_storage()
+        return made
+
+    def handed_out(self, tensors: Iterable[Any]) -> None:
+        """Count the memory of these tensors as the caller's from now on."""
+        for tensor in tensors_in(tuple(tensors)):
+            self._born.pop(storage_of(tensor), None)
+
+
+def storage_of(tensor: Tensor) -> int:
+    """Return what identifies the memory of a tensor while that lives."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def line_of_the_user() -> str:
+    """Return the innermost line that is neither torch's nor a law's."""
+    for frame in reversed(traceback.extract_stack()):
+        path = Path(frame.filename)
+        if not path.is_relative_to(TORCH) and not path.is_relative_to(OURS) and not frame.filename.startswith("<"):
+            return f"{path.name}:{frame.lineno}, in {frame.name}"
+    return "a line of torch"
+
+
+def _given(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[bool, Tensor]]:
+    """Yield the tensor arguments of an operation, and whether it writes to each."""
+    for place, argument in enumerate(func._schema.arguments):
+        value = args[place] if place < len(args) else kwargs.get(argument.name)
+        is_written = argument.alias_info is not None and argument.alias_info.is_write
+        # The schema of these operations does not say that they move the running statistics.
+        is_written |= argument.name in ("running_mean", "running_var") and "_batch_norm" in str(func)
+        for tensor in tensors_in(value):
+            yield is_written, tensor
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested tuples and lists."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)

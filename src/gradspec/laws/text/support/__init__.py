@@ -1,0 +1,1 @@
+"""What laws of text Functions share."""

@@ -1,0 +1,42 @@
+"""What is promised, as frozen data: of a function on tensors, of a module, of an operation on text."""
+
+from gradspec.spec._base import (
+    Argument,
+    Attempt,
+    Case,
+    Difference,
+    Make,
+    Misuse,
+    Reference,
+    Spec,
+    Waiver,
+    check_callable,
+)
+from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Supports
+from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
+from gradspec.spec._text import TextCase, TextMaker, TextSpec
+
+__all__ = [
+    "Argument",
+    "Attempt",
+    "Case",
+    "Difference",
+    "Effects",
+    "Formula",
+    "FunctionSpec",
+    "Make",
+    "Misuse",
+    "ModuleCase",
+    "ModuleSpec",
+    "ModuleSupports",
+    "Noise",
+    "Reference",
+    "Spec",
+    "StateContract",
+    "Supports",
+    "TextCase",
+    "TextMaker",
+    "TextSpec",
+    "Waiver",
+    "check_callable",
+]

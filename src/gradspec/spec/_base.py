@@ -1,0 +1,167 @@
+"""What a spec of any kind says, as frozen data; the kinds add what only they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor, dtype
+
+
+class Make(Protocol):
+    """Draws the tensors of a case: seeded, on the device of the run, with numbers short enough to read."""
+
+    def __call__(self, *shape: int, dtype: dtype | None = None) -> Tensor:
+        """Return a new tensor of `shape` (float64 unless told)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One representative call."""
+
+    #: Unique in its spec, in words: it is the name on the command line and in the tables.
+    name: str
+    #: The positional arguments, tensors included. A law works on copies.
+    args: tuple[Any, ...]
+    #: The keyword arguments.
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of a case is {self.name!r}, expected text")
+        if not isinstance(self.args, tuple):
+            kind = type(self.args).__name__
+            raise TypeError(f"case {self.name!r}: args is a {kind}, expected a tuple: write args=(x,) for one argument")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Misuse:
+    """A documented wrong call, and the error that it gets."""
+
+    #: The wrong call.
+    case: Case
+    #: The class of the error.
+    error: type[Exception]
+    #: A regular expression that the message matches.
+    match: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """What a page says of one argument."""
+
+    #: As in the call.
+    name: str
+    #: The type, as a reader writes it.
+    type: str
+    #: Shape in words or symbols; empty where there is none.
+    shape: str = ""
+    #: The dtypes that are accepted.
+    dtype: str = ""
+    #: Whether a gradient flows to it.
+    gradient: bool = False
+    #: One or two sentences, the unit among them where there is one.
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One way in which a published implementation behaves otherwise, with what shows it."""
+
+    #: The spec name of the published implementation, as in the record of the peers.
+    peer: str
+    #: What the published code does, in one sentence.
+    published: str
+    #: What ours does, and why.
+    ours: str
+    #: The law that the published code breaks.
+    law: str
+    #: The case that shows it.
+    case: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Where a definition comes from."""
+
+    #: Authors, title, year, and the equation or section.
+    text: str
+    #: A stable address; empty where there is none.
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """A law that is not expected to hold on a case. Where it holds all the same, the waiver is an error."""
+
+    #: The law's name.
+    law: str
+    #: The case on which it does not hold.
+    case: str
+    #: Why it does not hold, and why that is accepted: one sentence.
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A call that is ready to be made, and how it is written."""
+
+    #: The calls in the order in which they are written, each with its arguments: `("Net", (4,), {}), ("", (x,), {})`.
+    written: tuple[tuple[str, tuple[Any, ...], Mapping[str, Any]], ...]
+    #: Makes the call.
+    call: Callable[[], Any]
+    #: What a refused call must leave as it is, by name; only tensors are looked at.
+    values: Mapping[str, Any]
+    #: What else it must leave as it is, in words by name: read before the call and after it.
+    state: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What every spec says, whatever its kind. The kinds are listed in `gradspec.spec._kinds`."""
+
+    #: The kind of what is under test; a law names the kinds that it judges.
+    kind: ClassVar[str]
+
+    #: Unique in a report.
+    name: str
+    #: A generator of representative calls; it gets what makes their arguments, `Make` where they are tensors.
+    cases: Callable[[Any], Iterator[Case]]
+    #: A generator of wrong calls and the error that each gets.
+    raises: Callable[[Any], Iterator[Misuse]] | None = None
+    #: One sentence that a user could search for.
+    summary: str = ""
+    #: The arguments of the call, for the page.
+    arguments: tuple[Argument, ...] = ()
+    #: The objects whose docstrings carry the examples that the law `examples` runs.
+    documents: tuple[Any, ...] = ()
+    #: Moves when the promise changes.
+    version: int = 1
+    #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
+    supports: Any = None
+    waivers: tuple[Waiver, ...] = ()
+    references: tuple[Reference, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Return the names of the Python modules whose source the promise is measured for, its own before others."""
+        raise NotImplementedError
+
+    def attempt(self, case: Case) -> Attempt:
+        """Return the call of a case, ready to be made as a user makes it."""
+        raise NotImplementedError
+
+
+def check_callable(spec: Spec, *roles: str) -> None:
+    """Refuse a spec with a field that cannot be called.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for role in roles:
+        if not callable(getattr(spec, role)):
+            raise ValueError(f"spec {spec.name!r}: {role} is {getattr(spec, role)!r}, which cannot be called")

@@ -1,0 +1,259 @@
+"""What a function promises, as frozen data: nothing in this file computes anything about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradspec.spec._base import (
+    Argument,
+    Attempt,
+    Case,
+    Difference,
+    Make,
+    Misuse,
+    Reference,
+    Spec,
+    Waiver,
+    check_callable,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = [
+    "Argument",
+    "Attempt",
+    "Case",
+    "Difference",
+    "Effects",
+    "Formula",
+    "FunctionSpec",
+    "Make",
+    "Misuse",
+    "Noise",
+    "Reference",
+    "Spec",
+    "Supports",
+    "Waiver",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supports:
+    """What is promised. A promise of no support is tested too: the refusal must be an error."""
+
+    #: Forward-mode differentiation: `torch.func.jvp` and dual tensors.
+    forward_mode: bool = True
+    #: Differentiating the backward pass.
+    double_backward: bool = True
+    #: `torch.func.grad` and what is built on it.
+    func_grad: bool = True
+    #: `torch.vmap`.
+    vmap: bool = True
+    #: `torch.compile(fullgraph=True)`, forward and backward.
+    compile: bool = True
+    #: `torch.compile` of a function that calls `torch.func.grad`.
+    compile_grad: bool = True
+    #: `torch.compile` of a function that calls `torch.vmap`.
+    compile_vmap: bool = True
+    #: `torch.compile` of a function that calls `torch.func.jvp`.
+    compile_jvp: bool = True
+    #: `torch.export.export(...).module()`, then backward.
+    export: bool = True
+    #: Fake tensors, which have no values: what compilers and memory estimators trace with.
+    fake: bool = True
+    #: `torch.autocast` around the call.
+    autocast: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """What a call may do beside returning its value. What is not declared here must not happen."""
+
+    #: The argument of which the output may be a tracked view; None: the output is fresh memory.
+    view_of: str | None = None
+    #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
+    writes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """How the noise of a function is drawn.
+
+    A spec is about the function with its noise given, which is deterministic; a few laws hold the form that draws.
+    """
+
+    #: The arguments that are noise; the forms below take the other ones, in order.
+    names: tuple[str, ...]
+    #: The form that draws, once in the forward pass, from torch's own generator of the device of its arguments.
+    drawing: Callable[..., Any]
+    #: What each of them is distributed as, in words: "uniform on [0, 1), one number a sample, independent".
+    law: str
+    #: The cumulative distribution function of that law, which is continuous.
+    cdf: Callable[[Tensor], Tensor]
+    #: `probe(n, *args)`: the arguments of a call, like `args`, whose value and gradients show the noise of n samples.
+    probe: Callable[..., tuple[Any, ...]]
+    #: `recover(y, gradients)`: the noise by name, a row a sample; the gradients are those of `sum(y)`, by name.
+    recover: Callable[[Tensor, Mapping[str, Tensor]], Mapping[str, Tensor]]
+    #: The form of evaluation, which draws nothing; None if there is none.
+    evaluation: Callable[..., Any] | None = None
+    #: The values that the noise has in evaluation, by name.
+    at_rest: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """The mathematics of an elementwise function, as sympy source over its argument names."""
+
+    #: What forward computes, `"x"`.
+    primal: str
+    #: The map whose derivative backward applies, `"f * x"`.
+    surrogate: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionSpec(Spec):
+    """The promise of one custom autograd function. Read aloud, it is the mathematics.
+
+    Raises:
+        ValueError: a name in `wrt` or `arguments` that `primal` does not have, a `primal` and a `surrogate`
+            of different parameters, or a parameter that a call by position cannot fill.
+    """
+
+    kind: ClassVar[str] = "function"
+
+    #: What is under test, called as users call it.
+    function: Callable[..., Any]
+    #: A generator of representative calls.
+    cases: Callable[[Make], Iterator[Case]]
+    #: What forward computes, in plain differentiable torch.
+    primal: Callable[..., Any]
+    #: The map whose true derivative backward applies: the primal itself, if the gradient is honest.
+    surrogate: Callable[..., Any]
+    #: The arguments to which a gradient flows.
+    wrt: tuple[str, ...]
+    #: The `torch.autograd.Function` behind a `function` that is not its `apply`; the laws that look inside need it.
+    implementation: type | None = None
+    supports: Supports = Supports()
+    effects: Effects = Effects()
+    #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
+    state_after: Callable[..., Mapping[str, Tensor]] | None = None
+    #: Only for functions with noise among their arguments: how it is drawn.
+    noise: Noise | None = None
+    #: Only for elementwise functions; a page says `not checked` without one.
+    formula: Formula | None = None
+
+    def __post_init__(self) -> None:
+        check_callable(self, "function", "primal", "surrogate", "cases")
+        names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
+        for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
+            if name not in names:
+                raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
+        if other != names:
+            raise ValueError(
+                f"spec {self.name!r}: primal{_shown(names)} and surrogate{_shown(other)} take different arguments"
+            )
+        if bool(self.effects.writes) != (self.state_after is not None):
+            raise ValueError(
+                f"spec {self.name!r}: effects.writes is {self.effects.writes!r} and state_after is "
+                f"{self.state_after!r}: give both, or neither"
+            )
+
+        if self.noise is not None:
+            _check_noise(self.name, self.noise, names, self.wrt)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The argument names of the call, in order, read off `primal`."""
+        return tuple(inspect.signature(self.primal).parameters)
+
+    @property
+    def behind(self) -> type | None:
+        """The `torch.autograd.Function` behind `function`: the class whose `apply` it is, or else `implementation`."""
+        owner = getattr(self.function, "__self__", None)
+        bases = owner.__mro__ if isinstance(owner, type) else ()
+        is_function = any((base.__module__, base.__name__) == ("torch.autograd.function", "Function") for base in bases)
+        return owner if is_function else self.implementation
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module of `primal`, which imports the rest."""
+        # `__main__` for what was typed into an interpreter, which is in no module.
+        return (getattr(self.primal, "__module__", None) or "__main__",)
+
+    def attempt(self, case: Case) -> Attempt:
+        """Return the call of a case."""
+        name = getattr(self.function, "__qualname__", self.name)
+        given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
+        return Attempt(
+            written=((name, case.args, case.kwargs),),
+            call=lambda: self.function(*case.args, **case.kwargs),
+            values={f"argument {place}": value for place, value in given.items()},
+        )
+
+    def for_(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        implementation: type | None = None,
+        noise: Noise | None = None,
+    ) -> FunctionSpec:
+        """Hold another implementation to the same promise.
+
+        Args:
+            function: a published one, a compiled one, a user's; called as this spec's function is.
+            name: its name in the report.
+            implementation: the `torch.autograd.Function` behind it, where `function` is not its `apply`.
+            noise: how the other implementation draws its noise, if it does.
+
+        Returns:
+            A copy of this spec about `function`, without the examples and differences, which are ours.
+        """
+        return replace(
+            self,
+            name=name,
+            function=function,
+            implementation=implementation,
+            noise=noise,
+            documents=(),
+            differences=(),
+        )
+
+
+def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments of a primal or surrogate, which the laws call by position."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # a function in C, such as torch.exp
+        raise ValueError(
+            f"spec {spec!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
+        ) from None
+    for name, parameter in parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise ValueError(
+                f"spec {spec!r}: the laws call {role} by position, one name an argument, and {name!r} is "
+                f"{parameter.kind.description}: write {role} without * and **"
+            )
+    return tuple(parameters)
+
+
+def _check_noise(spec: str, noise: Noise, names: tuple[str, ...], wrt: tuple[str, ...]) -> None:
+    for name in noise.names:
+        if name not in names or name in wrt:
+            raise ValueError(
+                f"spec {spec!r}: the noise {name!r} is no parameter of primal{_shown(names)} without a gradient"
+            )
+    expected = set() if noise.evaluation is None else set(noise.names)
+    if set(noise.at_rest) != expected:
+        raise ValueError(
+            f"spec {spec!r}: evaluation is {noise.evaluation!r} and at_rest is {dict(noise.at_rest)!r}: give both, "
+            f"for the noise {_shown(noise.names)}, or neither"
+        )
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    return f"({', '.join(names)})"

@@ -1,0 +1,139 @@
+"""What a module promises, a network or a layer: frozen data, and how to build what a case names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradspec.spec._base import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, check_callable
+from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleCase(Case):
+    """One representative use: how the module is made (`args`, `kwargs`), and what it is then called with."""
+
+    #: The arguments of the call; the batch is the first dimension of each tensor. None: it is never called.
+    inputs: tuple[Any, ...] | None = None
+    #: The shape of the output without its batch dimension; None where the output is not one tensor with a batch.
+    output: tuple[int, ...] | None = None
+    #: The mode of a wrong call, and of the law `module_compile`. Every other law chooses its own.
+    training: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateContract:
+    """What checkpoints of a module hold: the keys that published ones have too."""
+
+    #: The keys of `state_dict()`, all of them.
+    keys: tuple[str, ...]
+    #: What a published checkpoint may hold beside them, and loading drops: the shape of each tensor, by key.
+    dropped: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleSupports:
+    """What is promised. A promise of no support is tested too: the refusal must be an error."""
+
+    #: `torch.compile(fullgraph=True)`, in training and in evaluation.
+    compile: bool = True
+    #: `torch.export.export(...).module()`, in evaluation.
+    export: bool = True
+    #: `torch.func.functional_call`, and `torch.func.grad` and `torch.vmap` of it.
+    functional: bool = True
+    #: `copy.deepcopy` and `pickle`.
+    copies: bool = True
+    #: Evaluation in float32 and bfloat16.
+    precision: bool = True
+    #: Inputs and parameters in `torch.channels_last`.
+    channels_last: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleSpec(Spec):
+    """The promise of one `torch.nn.Module`.
+
+    Its `cases` yield a `ModuleCase` each, and so do its `raises`: where `inputs` is None the construction is wrong,
+    elsewhere the call.
+
+    Raises:
+        ValueError: `module`, `cases` or `state` cannot be called.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import ModuleCase, ModuleSpec, verify
+        >>> def cases(make):
+        ...     yield ModuleCase(name="rows", args=(3, 2), inputs=(make(4, 3),), output=(2,))
+        >>> spec = ModuleSpec(name="linear", module=torch.nn.Linear, cases=cases, wrt=("input",))
+        >>> verify([spec]).failures
+        ()
+    """
+
+    kind: ClassVar[str] = "module"
+
+    #: The class, or what makes a module when it is called.
+    module: Callable[..., nn.Module]
+    #: A generator of representative uses.
+    cases: Callable[[Make], Iterator[ModuleCase]]
+    #: A generator of wrong constructions and calls, and the error that each gets.
+    raises: Callable[[Make], Iterator[Misuse]] | None = None
+    #: The keys of a state, from the arguments of the constructor.
+    state: Callable[..., StateContract] | None = None
+    #: The arguments of the call to which a gradient flows; `arguments` are those of the constructor.
+    wrt: tuple[str, ...]
+    #: The arguments of the call, for the page.
+    inputs: tuple[Argument, ...] = ()
+    #: One sentence on the output, with its shape, for the page.
+    returns: str = ""
+    #: The parameters to which no gradient flows, in any mode.
+    frozen: tuple[str, ...] = ()
+    supports: ModuleSupports = ModuleSupports()
+    references: tuple[Reference, ...] = ()
+    #: How the published class behaves otherwise.
+    differences: tuple[Difference, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module of `cases`, and that of the class, of which only what stands in the same package counts."""
+        found = (getattr(subject, "__module__", None) or "__main__" for subject in (self.cases, self.module))
+        return tuple(dict.fromkeys(found))
+
+    def attempt(self, case: Case) -> Attempt:
+        """Return the construction of a case, or the call of a module that has been constructed."""
+        name = getattr(self.module, "__qualname__", self.name)
+        made = (name, case.args, case.kwargs)
+        if not isinstance(case, ModuleCase) or case.inputs is None:
+            return Attempt(written=(made,), call=lambda: self.module(*case.args, **case.kwargs), values={})
+        inputs = case.inputs
+        module = self.module(*case.args, **case.kwargs).train(case.training)
+        given = {f"argument {place}": value for place, value in enumerate(inputs)}
+        return Attempt(
+            written=(made, ("", inputs, {})),
+            call=lambda: module(*inputs),
+            values={**given, **{f"`{key}`": value for key, value in module.state_dict().items()}},
+        )
+
+    def call_parameters(self) -> tuple[str, ...]:
+        """Return the names of the arguments of the call, in order, read off the `forward` of the class."""
+        forward = getattr(self.module, "forward", None)
+        return tuple(inspect.signature(forward).parameters)[1:] if forward is not None else ()
+
+    def for_(self, module: Callable[..., nn.Module], *, name: str) -> ModuleSpec:
+        """Hold another implementation to the same promise.
+
+        Args:
+            module: a published class, a user's; constructed and called as this spec's module is.
+            name: its name in the report.
+
+        Returns:
+            A copy of this spec about `module`, without the examples and differences, which are ours.
+        """
+        return replace(self, name=name, module=module, documents=(), differences=())

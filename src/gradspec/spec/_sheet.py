@@ -1,0 +1,201 @@
+"""What a spec and a law say of themselves, as plain data: a page is rendered from it without importing torch."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from dataclasses import asdict
+from typing import Any
+
+from gradspec.spec._base import Spec
+from gradspec.spec._function import FunctionSpec
+from gradspec.spec._module import ModuleSpec
+from gradspec.spec._text import TextSpec
+
+
+def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
+    """Return what the sheet of every spec says; `path` is where it stands, as `gradspec check` takes it."""
+    return {
+        "kind": spec.kind,
+        "path": path,
+        "version": spec.version,
+        "summary": spec.summary,
+        "documents": [qualified_name(document) for document in spec.documents],
+        "arguments": [asdict(argument) for argument in spec.arguments],
+        "supports": asdict(spec.supports) if spec.supports is not None else {},
+        "references": [asdict(reference) for reference in spec.references],
+        "differences": [asdict(difference) for difference in spec.differences],
+    }
+
+
+def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
+    """Return what the sheet of a function says beside that."""
+    return {
+        "signature": call_signature(spec),
+        "wrt": list(spec.wrt),
+        "effects": asdict(spec.effects),
+        "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
+        "tex": formula_tex(spec) if spec.formula else {},
+        "stated": stated_tex(spec.documents[0]) if spec.documents and not spec.formula else [],
+    }
+
+
+def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
+    """Return what the sheet of a module says beside that."""
+    return {
+        "signature": _signature(inspect.signature(spec.module)) | {"returns": ""},
+        "wrt": list(spec.wrt),
+        "inputs": [asdict(argument) for argument in spec.inputs],
+        "returns": spec.returns,
+        "frozen": list(spec.frozen),
+    }
+
+
+def text_sheet(spec: TextSpec) -> dict[str, Any]:
+    """Return what the sheet of a text Function says beside that."""
+    behind = spec.implementation
+    signature = inspect.signature(spec.function) if behind is None else behind._call.signature
+    return {
+        "signature": _signature(signature),
+        "wrt": list(spec.wrt),
+        "returns": spec.returns,
+        "io_bound": spec.io_bound,
+    }
+
+
+def call_signature(spec: FunctionSpec) -> dict[str, Any]:
+    """Return the signature of the call as a user writes it: that of `forward`, if there is one, without ctx."""
+    source = spec.behind
+    if source is None or not hasattr(source, "forward"):
+        try:
+            signature = inspect.signature(spec.function)
+        except ValueError:  # a function in C has no signature to read
+            signature = inspect.signature(spec.primal)
+    else:
+        signature = as_applied(source, forward_signature(source))
+    return _signature(signature)
+
+
+def as_applied(function: Any, signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature of `forward` without what an `apply` of the class's own fills in itself.
+
+    An `apply` that names its arguments otherwise than `forward`, or names none, says nothing of that.
+    """
+    try:
+        parameters = inspect.signature(function.apply).parameters
+    except (AttributeError, TypeError, ValueError):
+        return signature
+    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    given = {name for name, parameter in parameters.items() if parameter.kind not in rest}
+    if not given or not given <= set(signature.parameters):
+        return signature
+    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name in given])
+
+
+def forward_signature(function: Any) -> inspect.Signature:
+    """Return the arguments of a Function's `forward` as a caller gives them: the combined form takes ctx first."""
+    signature = inspect.signature(function.forward)
+    skip = 0 if _has_setup_context(function) else 1
+    return signature.replace(parameters=list(signature.parameters.values())[skip:])
+
+
+def _signature(signature: inspect.Signature) -> dict[str, Any]:
+    parameters = [
+        {
+            "name": parameter.name,
+            "annotation": _annotation(parameter.annotation),
+            "default": None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
+        }
+        for parameter in signature.parameters.values()
+    ]
+    return {"parameters": parameters, "returns": _annotation(signature.return_annotation)}
+
+
+def formula_tex(spec: FunctionSpec) -> dict[str, Any]:
+    r"""Return the mathematics of an elementwise function as TeX, derived from its sympy formula.
+
+    The backward and forward-mode equations are not written anywhere: they are the derivatives of the surrogate.
+    """
+    import sympy
+
+    primal, surrogate, symbols = sympy_formula(spec)
+    bars, dots = [], []
+    for name in spec.wrt:
+        symbol, derivative = sympy.latex(symbols[name]), sympy.diff(surrogate, symbols[name])
+        bars.append(rf"\bar{{{symbol}}} = " + _times(derivative, r"\bar{y}"))
+        dots.append(_times(derivative, rf"\dot{{{symbol}}}"))
+    return {
+        "primal": f"y = {sympy.latex(primal)}",
+        "surrogate": rf"\tilde{{y}} = {sympy.latex(surrogate)}",
+        "backward": r",\qquad ".join(bars),
+        "forward_mode": rf"\dot{{y}} = {' + '.join(dots)}",
+    }
+
+
+def stated_tex(document: Any) -> list[str]:
+    """Return the displayed formulas of a docstring, an equation each: what is said where nothing is derived."""
+    doc = inspect.getdoc(document) or ""
+    blocks = re.findall(r"^\.\. math::\n\n((?:[ ]+\S.*\n|\n(?=[ ]))+)", f"{doc}\n", re.MULTILINE)
+    return [equation.strip() for block in blocks for equation in re.split(r",\s*\\qquad\s", " ".join(block.split()))]
+
+
+def _times(coefficient: Any, vector: str) -> str:
+    """Return the TeX of a coefficient before a vector; sympy would sort the factors by name."""
+    import sympy
+
+    if coefficient == 1:
+        return vector
+    text = sympy.latex(coefficient)
+    if coefficient.is_Add:
+        text = rf"\left({text}\right)"
+    return rf"{text}\,{vector}"
+
+
+def sympy_formula(spec: FunctionSpec) -> tuple[Any, Any, dict[str, Any]]:
+    """Return primal and surrogate as sympy expressions, and their symbols by argument name.
+
+    Raises:
+        ValueError: the spec has no formula, or one that uses a name that is no argument.
+    """
+    import sympy
+
+    if spec.formula is None:
+        raise ValueError(f"spec {spec.name!r} has no formula")
+    symbols = {name: sympy.Symbol(name) for name in spec.parameters}
+    expressions = [sympy.sympify(text, locals=symbols) for text in (spec.formula.primal, spec.formula.surrogate)]
+    for expression in expressions:
+        if stray := expression.free_symbols - set(symbols.values()):
+            raise ValueError(f"spec {spec.name!r}: formula {expression} uses {sorted(map(str, stray))}")
+    return expressions[0], expressions[1], symbols
+
+
+def _has_setup_context(cls: type) -> bool:
+    owner = next((c for c in cls.__mro__ if "setup_context" in vars(c)), object)
+    return not owner.__module__.startswith("torch.")
+
+
+def qualified_name(document: Any) -> str:
+    """Return the public import path: private modules re-export through their package."""
+    parts = [part for part in document.__module__.split(".") if not part.startswith("_")]
+    public = ".".join(parts)
+    name = document.__qualname__
+    found = getattr(sys.modules.get(public), name.partition(".")[0], None)
+    if found is not None:
+        return f"{public}.{name}"
+    # A package beside the private module may be the one that shows it.
+    shown = (
+        path
+        for path, module in sorted(sys.modules.items())
+        if path.startswith(f"{public}.") and "._" not in path and getattr(module, name, None) is document
+    )
+    return f"{next(shown, document.__module__)}.{name}"
+
+
+def _annotation(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        return annotation
+    return getattr(annotation, "__name__", None) or str(typing.cast("object", annotation))

@@ -1,0 +1,1 @@
+"""What the extension does to pages that autodoc makes."""

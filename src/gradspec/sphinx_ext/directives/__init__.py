@@ -1,0 +1,1 @@
+"""The directives and the role of the extension, one file each."""

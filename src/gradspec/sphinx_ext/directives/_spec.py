@@ -1,0 +1,131 @@
+"""The directives `gradspec-function`, `gradspec-module`, `gradspec-text`: the page of one spec, in fixed sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
+from gradspec.sphinx_ext.autodoc._docstring import description, parsed, shape
+from gradspec.sphinx_ext.autodoc._inherited import inherited
+from gradspec.sphinx_ext.domain._domain import GradspecDomain, domain_of, note_object, records_for_page
+from gradspec.sphinx_ext.page import _semantics
+from gradspec.sphinx_ext.page._divergence import divergences
+from gradspec.sphinx_ext.page._nodes import paragraph
+from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, PAGES
+from gradspec.sphinx_ext.page._verdicts import badge
+from gradspec.sphinx_ext.page._view import View, load
+
+if TYPE_CHECKING:
+    from docutils.parsers.rst.states import RSTState
+
+from gradspec.law import Status
+
+
+class SpecDirective(SphinxDirective):
+    """Render the page of a spec of the kind that the directive is named after.
+
+    The content, usually autodoc directives, becomes the section on members.
+    """
+
+    has_content = True
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {}
+    state: RSTState
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes, and warn where the record disagrees."""
+        domain, records = domain_of(self.env), records_for_page(self.env)
+        name = self.arguments[0].strip()
+        record = records.of_spec(name)
+        if record is None or records.kind_of(name) != self.kind:
+            return self._without_record(name)
+        full_names = options(self.config).annotations
+        view = View(name=name, record=record, records=records, full_names=full_names)
+        documented = self._documented(view)
+        if PAGES[self.kind].described and documented is not None:
+            words = tuple(parsed(self, description(documented)))
+            view = replace(view, described=words, shape=shape(documented))
+        for file in record.files.get(f"spec {name}", ()):
+            self.env.note_dependency(file)
+        found = list(divergences(view))
+        for kind, message in found:
+            warn_each_build(self, kind, message)
+        head = self._head(view, domain)
+        sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
+        sections.append(self._section(view.name, "Members", self._members(view, documented)))
+        sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
+        shown = [section for section in sections if section is not None]
+        return [*head, *(node for section in shown for node in self._noted(view.name, section))]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the spec: "module" in `gradspec-module`."""
+        return self.name.removeprefix("gradspec-")
+
+    def _without_record(self, name: str) -> list[nodes.Node]:
+        records = domain_of(self.env).records
+        held = ", ".join(spec for spec in records.specs if records.kind_of(spec) == self.kind)
+        warn_each_build(
+            self,
+            GradspecWarning.UNKNOWN,
+            f"no record of this build holds the {self.kind} {name!r} (it holds: {held or 'nothing'}): "
+            "make one with `gradspec check TARGET --record PATH`, PATH being in gradspec_records",
+        )
+        unknown = paragraph(nodes.literal("", name), ": ", badge(Status.NOT_MEASURED), ".")
+        return [nodes.admonition("", nodes.title("", "Not measured"), unknown), *self.parse_content_to_nodes()]
+
+    def _head(self, view: View, domain: GradspecDomain) -> list[nodes.Node]:
+        described = _semantics.signature(view)
+        signature = described[0]
+        assert isinstance(signature, addnodes.desc_signature)
+        self.state.document.note_explicit_target(signature)
+        kind = "class" if view.is_class else "function"
+        self.env.domains.python_domain.note_object(view.target, kind, view.target, location=signature)
+        domain.note("spec", view.name, view.target)
+        module, _, name = view.target.rpartition(".")
+        index = addnodes.index(entries=[("single", f"{name} ({kind} in {module})", view.target, "", None)])
+        return [index, described]
+
+    def _documented(self, view: View) -> Any:
+        """Return the object that the page is about; None where the page needs only its record, or an import failed."""
+        page = PAGES[self.kind]
+        if not page.described and not (page.inherited and view.is_class):
+            return None
+        # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
+        from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
+
+        try:
+            with mock(self.config.autodoc_mock_imports):  # as autodoc imports it, whichever comes first
+                return load(view.target)
+        except Exception as error:  # an import runs the project's code, which may raise anything
+            warn_each_build(
+                self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
+            )
+            return None
+
+    def _members(self, view: View, documented: Any) -> list[nodes.Node]:
+        own = self.parse_content_to_nodes()
+        if not PAGES[self.kind].inherited or not isinstance(documented, type):
+            return own
+        return [*own, *inherited(documented, view.target, self.env.domains.python_domain)]
+
+    def _noted(self, spec: str, section: nodes.section) -> list[nodes.Node]:
+        if section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):
+            return [section]
+        return [note_object(self, "differences", spec, section), section]
+
+    def _section(self, spec: str, title: str, content: Iterable[nodes.Node]) -> nodes.section | None:
+        children = list(content)
+        if not children:
+            return None
+        section = nodes.section("", nodes.title(title, title), *children)
+        section["ids"].append(nodes.make_id(f"{spec}-{title}"))
+        self.state.document.set_id(section)
+        return section

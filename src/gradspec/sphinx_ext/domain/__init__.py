@@ -1,0 +1,1 @@
+"""The domain `gradspec`, and the records that a build reads."""

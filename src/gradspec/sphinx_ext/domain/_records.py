@@ -1,0 +1,123 @@
+"""The records of a build, read once: those made for it, and those that were committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gradspec._record import is_stale
+from gradspec.report import RecordError, Report, kind_of_sheet, read_record
+from gradspec.sphinx_ext.domain._staleness import Today
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A report on disk, and which of its sources have changed since."""
+
+    path: Path
+    report: Report
+    #: "spec NAME", "law NAME", "harness KIND", and "examples of spec NAME" where only docstrings have.
+    changed: frozenset[str]
+    #: The files that each spec stands on.
+    files: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def date(self) -> str:
+        """The day on which it was made."""
+        return str(self.report.provenance.get("date", "an unknown date"))[:10]
+
+    def is_stale(self, spec: str, law: str) -> bool:
+        """Whether a verdict of this record is about an older source."""
+        kind = kind_of_sheet(self.report.sheets.get(spec, {}))
+        return is_stale(spec, kind, law, self.report.laws.get(law, {}), self.changed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """Every record of a build."""
+
+    #: Made for this build, in the order of `gradspec_records`.
+    build: tuple[Record, ...] = ()
+    #: From `gradspec_committed_records`.
+    committed: tuple[Record, ...] = ()
+    #: Why a record of either kind could not be read, a line each.
+    errors: tuple[str, ...] = ()
+    #: Where the records are, or should be.
+    paths: tuple[Path, ...] = ()
+    #: What was found in earlier builds, as `Today` takes it.
+    seen: MutableMapping[str, Any] = field(default_factory=dict)
+    #: By folder: the records of one share what is parsed for them.
+    _todays: dict[Path, Today] = field(default_factory=dict)
+
+    def today(self, path: Path) -> Today:
+        """Return the sources of today, for the record at a path."""
+        folder = path.resolve().parent
+        if folder not in self._todays:
+            self._todays[folder] = Today(self.seen, (folder, *folder.parents))
+        return self._todays[folder]
+
+    def of_spec(self, name: str) -> Record | None:
+        """Return the record of this build that holds a spec."""
+        return next((record for record in self.build if name in record.report.sheets), None)
+
+    def kind_of(self, spec: str) -> str:
+        """Return the kind of a spec of this build."""
+        record = self.of_spec(spec)
+        return kind_of_sheet(record.report.sheets[spec] if record else {})
+
+    def of_law(self, name: str) -> Mapping[str, Any] | None:
+        """Return the sheet of a law, from the first record that holds it."""
+        return next((r.report.laws[name] for r in (*self.build, *self.committed) if name in r.report.laws), None)
+
+    @property
+    def specs(self) -> Iterator[str]:
+        """The specs of this build, in the order of the records."""
+        return iter(dict.fromkeys(name for record in self.build for name in record.report.sheets))
+
+    @property
+    def laws(self) -> Mapping[str, Mapping[str, Any]]:
+        """The laws of this build, in the order in which they ran."""
+        return {name: law for record in reversed(self.build) for name, law in record.report.laws.items()}
+
+
+def read_records(
+    folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, Any]
+) -> Records:
+    """Read the records.
+
+    Args:
+        folder: where relative paths start.
+        build: the paths of `gradspec_records`.
+        committed: the paths of `gradspec_committed_records`; one that does not exist is no error.
+        seen: what the files of each source looked like, as `Today` takes it.
+    """
+    errors: list[str] = []
+    found = Records(seen=seen)
+
+    def read(names: tuple[str, ...], *, required: bool) -> Iterator[Record]:
+        for path in ((folder / name).resolve() for name in names):
+            if not path.exists() and not required:
+                continue
+            if not path.exists():
+                errors.append(f"there is no record {path}: make it with `gradspec check TARGET --record {path}`")
+                continue
+            try:
+                report = read_record(path)
+            except RecordError as error:
+                errors.append(str(error))
+            else:
+                if report.request.get("interrupted"):
+                    errors.append(f"{path} is of a run that was interrupted: run the command that made it again")
+                today = found.today(path)
+                files = {name: today.files(source) for name, source in report.sources.items() if name[:5] == "spec "}
+                yield Record(path=path, report=report, changed=today.changed(report.sources), files=files)
+
+    return replace(
+        found,
+        build=tuple(read(build, required=True)),
+        committed=tuple(read(committed, required=False)),
+        errors=tuple(errors),
+        paths=tuple((folder / name).resolve() for name in (*build, *committed)),
+    )

@@ -1,0 +1,1 @@
+"""Figures, maps and graphs as SVG."""

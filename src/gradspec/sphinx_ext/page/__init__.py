@@ -1,0 +1,1 @@
+"""The sections of a page, from verdicts and sheets to docutils nodes."""

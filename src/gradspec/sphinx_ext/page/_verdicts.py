@@ -1,0 +1,79 @@
+"""Verdicts in words: a sign that needs no colour, the status, and how many cases it is the status of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from docutils import nodes
+
+from gradspec.law import Status, Verdict
+from gradspec.render import SIGNS, words
+from gradspec.sphinx_ext.page._nodes import paragraph, span
+
+#: How many cases a cell names before it counts the rest.
+SHOWN = 4
+
+
+def overall(verdicts: Iterable[Verdict]) -> Status:
+    """Return the one status of many cases: the most alarming one, and `not measured` before `holds`."""
+    found = {verdict.status for verdict in verdicts}
+    return next((status for status in SIGNS if status in found), Status.NOT_MEASURED)
+
+
+def badge(status: Status, text: str = "") -> nodes.inline:
+    """Return the sign and the word of a status."""
+    return span(f"{SIGNS[status]} {text or words(status)}", "gradspec-status", f"gradspec-{status.value}")
+
+
+def summary(verdicts: Sequence[Verdict], *, stale: bool = False, brief: bool = False) -> list[nodes.Node]:
+    """Return the cell of a table: the overall status, how many cases have it, and what the others say.
+
+    Args:
+        verdicts: of one spec under one law.
+        stale: whether they are about an older source.
+        brief: cut what a message quotes, as where it is about a published implementation.
+    """
+    if not verdicts:
+        return [paragraph(badge(Status.NOT_MEASURED))]
+    if stale:
+        return [paragraph(badge(Status.NOT_MEASURED)), paragraph("recorded for an older source")]
+    status = overall(verdicts)
+    counts = Counter(verdict.status for verdict in verdicts)
+    if len(verdicts) == 1:
+        lines = [paragraph(badge(status))]
+    else:
+        every = counts[status] == len(verdicts)
+        share = f"all {len(verdicts)}" if every else f"{counts[status]} of {len(verdicts)}"
+        lines = [paragraph(badge(status), f" in {share} cases")]
+    if status is not Status.HOLDS or len(counts) > 1:
+        lines += [paragraph(line, classes=["gradspec-detail"]) for line in details(verdicts, brief=brief)]
+    return list(lines)
+
+
+def brief_message(message: str) -> str:
+    """Return a message that quotes an error without most of the quotation: the record has it whole.
+
+    What a published implementation raised is mostly a sentence of torch's, which would stand on many pages.
+    """
+    return re.sub(r"(raised \w+: (?:\S+ ){3})\S.*", r"\1…", message)
+
+
+def details(verdicts: Iterable[Verdict], *, brief: bool = False) -> list[str]:
+    """Return a line for each thing that was found other than that the law holds, with its cases."""
+    groups: dict[tuple[Status, str], list[str]] = {}
+    for verdict in verdicts:
+        if verdict.status is not Status.HOLDS:
+            message = brief_message(verdict.finding.message) if brief else verdict.finding.message
+            groups.setdefault((verdict.status, message), []).append(verdict.case)
+    return [
+        f"{words(status)}: {_listed(list(dict.fromkeys(cases)))}{f' ({message})' if message else ''}"
+        for (status, message), cases in groups.items()
+    ]
+
+
+def _listed(cases: list[str]) -> str:
+    if len(cases) <= SHOWN:
+        return ", ".join(cases)
+    return f"{', '.join(cases[: SHOWN - 1])} and {len(cases) - SHOWN + 1} more"

@@ -1,0 +1,188 @@
+"""The backward pass with several calls in flight, and the bridge from plain code to an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar, cast
+
+from gradspec.text._engine._pass import Pass
+from gradspec.text._graph._arguments import holds_itself
+from gradspec.text._graph._context import FunctionNode
+from gradspec.text._graph._later import Later
+from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._overlap import no_stop
+
+T = TypeVar("T")
+Given = tuple[Variable | None, ...]
+
+
+async def run(current: Pass, limit: int) -> None:
+    """Run a pass with up to `limit` calls at once.
+
+    This coroutine alone keeps the books; what it starts are calls of the users' code. A node that waits for nothing
+    runs right here. Who finishes first has no say: gradients are merged in the order of the graph.
+    """
+    calls = Calls(limit)
+    try:
+        with current.running():
+            while True:
+                for node, given in current.ready_nodes():
+                    function = node._function
+                    if function.io_bound or function._is_async:
+                        calls.start(node, given, Later(function.backward, (node, *node._filled(given))))
+                        continue
+                    returned = function.backward(node, *node._filled(given))
+                    if _later_in(returned, node):
+                        calls.start(node, given, returned)
+                    else:
+                        current.deliver(node, node._after(returned, given))
+                if not calls.pending:
+                    break
+                node, given, returned = await calls.next()
+                current.deliver(node, node._after(returned, given))
+    except Exception:
+        await calls.stop()  # what runs is waited for: no code of the user's runs on behind this line
+        raise
+    finally:
+        calls.abandon()
+
+
+class Calls:
+    """The calls in flight of one pass, each in a thread of its own, or on the loop if it is async."""
+
+    def __init__(self, limit: int) -> None:
+        self.pending = 0
+        self._free = asyncio.Semaphore(limit)
+        self._threads = ThreadPoolExecutor(limit, thread_name_prefix="gradspec.text")
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._finished: asyncio.Queue[tuple[FunctionNode, Given, asyncio.Task[Any]]] = asyncio.Queue()
+
+    def start(self, node: FunctionNode, given: Given, returned: Any) -> None:
+        """Start the calls in what the backward of a node returned, or that backward itself."""
+        self.pending += 1
+        task = self._task(self._resolved(returned))
+        task.add_done_callback(lambda task: self._finished.put_nowait((node, given, task)))
+
+    async def next(self) -> tuple[FunctionNode, Given, Any]:
+        """Return the next node whose calls are all done, and what its backward returned; raise what it raised."""
+        node, given, task = await self._finished.get()
+        self.pending -= 1
+        try:
+            return node, given, task.result()
+        finally:
+            del task  # its error would hold this frame, and this frame the task
+
+    async def stop(self) -> None:
+        """Cancel what has not started, and wait for the rest."""
+        self._cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+
+    def abandon(self) -> None:
+        """Cancel what there is and wait for nothing; what a thread still returns is dropped."""
+        self._cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _task(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # the pass raises the first error; asyncio would print each other one as never retrieved
+
+    async def _call(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        async with self._free:
+            if inspect.iscoroutinefunction(call):
+                return await call(*args, **kwargs)
+            context = copy_context()
+            run = asyncio.get_running_loop().run_in_executor
+            result = await run(self._threads, lambda: context.run(no_stop, call, *args, **kwargs))
+            return await result if inspect.isawaitable(result) else result
+
+    async def _resolved(self, value: Any, above: tuple[int, ...] = ()) -> Any:
+        """Make the calls in what a backward returned, all at once, and put their results in their places."""
+        if isinstance(value, Later):
+            args = await self._resolved(value.args)
+            return await self._resolved(await self._call(value.call, *args, **value.kwargs))
+        if id(value) in above:
+            raise holds_itself("what a backward returned")
+        if not _calls_later(value):
+            return value
+        items = value.values() if isinstance(value, dict) else value
+        inside = (*above, id(value))
+        results = await asyncio.gather(*[self._task(self._resolved(item, inside)) for item in items])
+        return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
+
+
+def run_sync(awaitable: Awaitable[T]) -> T:
+    """Wait for an awaitable, on an event loop of its own; in a thread of its own where a loop runs here already.
+
+    A notebook runs its cells on a loop, and no second one may run in the same thread.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        result, error = asyncio.run(_outcome(awaitable))
+    else:
+        result, error = _in_thread(awaitable)
+    try:
+        if error is not None:
+            raise error
+        return cast("T", result)
+    finally:
+        del error  # the error holds this frame
+
+
+async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
+    # A task that raised would hold its error, and the error, by its frames, the task and the whole graph.
+    try:
+        return await awaitable, None
+    except Exception as error:
+        return None, error
+
+
+def _in_thread(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def main() -> tuple[T | None, Exception | None]:
+        started.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await _outcome(awaitable)
+
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(copy_context().run, asyncio.run, main())
+        try:
+            return done.result()
+        except BaseException:
+            for loop, task in started:
+                if task is not None and not done.done():
+                    loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+def _later_in(returned: Any, node: FunctionNode) -> bool:
+    try:
+        return _calls_later(returned)
+    except RecursionError:
+        raise holds_itself(f"what {node._function.__name__} returned") from None
+
+
+def _calls_later(value: Any) -> bool:
+    if isinstance(value, Later):
+        return True
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return any(_calls_later(item) for item in value)

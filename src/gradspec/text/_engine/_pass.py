@@ -1,0 +1,233 @@
+"""The backward pass: each node once, when all its gradients are there, the latest call first.
+
+`run` is the whole of it; `_concurrent.run` is the same with several nodes at work. Nothing outside the pass changes
+before `commit`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from itertools import repeat
+from operator import itemgetter
+from threading import RLock
+from typing import Any
+
+from gradspec.text._events import BackwardStep, Committed, emit, watched
+from gradspec.text._graph._context import NARROWED, FunctionNode
+from gradspec.text._graph._grad_mode import ENABLED
+from gradspec.text._graph._hooks import Hooks
+from gradspec.text._graph._node import AccumulateGrad, Edge, Node
+from gradspec.text._graph._variable import Variable, merge, merged
+
+#: The rank of what a pass begins with: it comes before what any node sends.
+FIRST = float("-inf")
+#: Passes in several threads may end at one leaf, and each adds to what it finds; a hook may begin another pass.
+COMMITTING = RLock()
+
+
+def run(current: Pass) -> None:
+    """Run the nodes of a pass, one after the other."""
+    with current.running():
+        for node, given in current.ready_nodes():
+            returned = node._function.backward(node, *node._filled(given))
+            current.deliver(node, node._after(returned, given))
+
+
+class Pass:
+    """What one backward pass knows: which gradients have arrived where, and which nodes are ready.
+
+    Args:
+        seeds: The gradients that the pass begins with, and where they go.
+        wanted: The edges whose gradients are asked for, and are `captured`; None accumulates into every leaf.
+    """
+
+    def __init__(self, seeds: Sequence[tuple[tuple[Node, int], Variable]], wanted: Set[Edge] | None = None) -> None:
+        self._wanted = wanted
+        #: The gradients of the wanted edges, as far as any arrived.
+        self.captured: dict[Edge, Variable] = {}
+        self._grads: list[tuple[Variable, Variable]] = []
+        self._ready: list[tuple[int, FunctionNode]] = []
+        # For each node, with each gradient: the rank of the node that sent it, and the output that it is for.
+        self._arrived: dict[Node, list[tuple[float, int, Variable]]] = {}
+        self._seeds = seeds
+        # For each node, how many gradients are still to come.
+        self._waiting = _uses([edge for edge, _ in seeds])
+        self._runs: Set[Node] = self._waiting.keys()
+        self._reached: set[Edge] = set()
+        if wanted is not None:
+            self._runs = _leading_to(wanted, self._waiting)
+            self._narrow(wanted)
+        self._watched = watched()
+        #: Whether a backward among them has to be awaited.
+        self.is_async = False
+        for node in self._runs:
+            if isinstance(node, FunctionNode):
+                node._check()  # before the first call is made and paid for
+                if node._function._is_async:
+                    self.is_async = True
+
+    def wants(self, edge: Edge) -> bool:
+        """Return whether the gradient that goes along an edge is of use to this pass."""
+        return edge[0] in self._runs or (self._wanted is not None and edge in self._wanted)
+
+    def reaches(self, edge: Edge) -> bool:
+        """Return whether any path leads from the seeds to an edge."""
+        return edge in self._reached
+
+    def ready_nodes(self) -> Iterator[tuple[FunctionNode, tuple[Variable | None, ...]]]:
+        """Yield each node that is ready, the latest call first, with the gradients of its outputs behind its hooks."""
+        seeds, self._seeds = self._seeds, ()
+        self._send([edge for edge, _ in seeds], [gradient for _, gradient in seeds], FIRST)
+        while self._ready:
+            _, node = heappop(self._ready)
+            arrived = self._arrived.pop(node, None)
+            if arrived is None:
+                self._send(
+                    node._edges, repeat(None), node._rank
+                )  # nothing was said of it, so nothing below it is asked
+                continue
+            gradients = self._merged(node, arrived, node._outputs)
+            if node in self._runs:
+                yield node, node._before(gradients)
+
+    def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
+        """Send what a node's backward returned along its edges."""
+        if self._watched and node in self._runs:
+            emit(BackwardStep(node=node.name(), roles=node._origin[1]))
+        self._send(node._edges, gradients, node._rank)
+
+    def commit(self, *, retain_graph: bool) -> None:
+        """Write the gradients into `.grad`, and free what the nodes saved: all of it, or none if anything fails."""
+        with COMMITTING:
+            before = [(variable, variable._grad) for variable, _ in self._grads]
+            try:
+                for variable, gradient in self._grads:
+                    old = variable._grad
+                    variable._grad = merged([gradient]) if old is None else merge([old, gradient])
+                for variable, _ in self._grads:
+                    for hook in tuple((variable._grad_hooks or {}).values()):
+                        hook(variable)
+            except BaseException:
+                for variable, grad in before:
+                    variable._grad = grad
+                raise
+        if self._watched:
+            emit(Committed(gradients=len(self._grads)))
+        if not retain_graph:
+            for node in self._runs:
+                if isinstance(node, FunctionNode):
+                    node._free()
+
+    def accumulate(self, variable: Variable, gradient: Variable) -> None:
+        """Have a gradient added to a Variable's `.grad` when the pass is committed."""
+        self._grads.append((variable, gradient))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Turn grad mode off, and let `needs_input_grad` say what this pass needs."""
+        narrowed = NARROWED.set(None if self._wanted is None else self)
+        enabled = ENABLED.set(False)
+        try:
+            yield
+        finally:
+            ENABLED.reset(enabled)
+            NARROWED.reset(narrowed)
+
+    def _narrow(self, wanted: Set[Edge]) -> None:
+        """Wait only for what leads to a wanted edge."""
+        edges = [edge for edge, _ in self._seeds] + [edge for node in self._runs for edge in node._edges]
+        edges = [edge for edge in edges if self.wants(edge)]
+        self._reached = {edge for edge in edges if edge in wanted}
+        self._waiting = Counter([target for target, _ in edges if target is not None])
+
+    def _send(self, edges: Sequence[Edge], gradients: Iterable[Variable | None], rank: float) -> None:
+        waiting, arrived, narrowed = self._waiting, self._arrived, self._wanted is not None
+        for edge, gradient in zip(edges, gradients, strict=False):
+            node, output_nr = edge
+            if node is None or (narrowed and not self.wants(edge)):
+                continue
+            if gradient is not None:
+                if node in arrived:
+                    arrived[node].append((rank, output_nr, gradient))
+                else:
+                    arrived[node] = [(rank, output_nr, gradient)]
+            waiting[node] -= 1
+            if waiting[node]:
+                continue
+            if isinstance(node, FunctionNode):
+                heappush(self._ready, (node._rank, node))
+            elif isinstance(node, AccumulateGrad) and node in arrived:
+                (total,) = self._merged(node, arrived.pop(node), 1)
+                # The leaf may have been told since that it needs no gradient.
+                if total is not None and self._wanted is None and node.variable._requires_grad:
+                    self.accumulate(node.variable, total)
+
+    def _merged(self, node: Node, arrived: list[tuple[float, int, Variable]], outputs: int) -> list[Variable | None]:
+        """Merge what arrived at a node, in an order that does not depend on who finished first."""
+        if len(arrived) == outputs == 1:
+            gradients: list[Variable | None] = [arrived[0][2]]
+        else:
+            arrived.sort(key=itemgetter(0))
+            places: list[list[Variable]] = [[] for _ in range(outputs)]
+            for _, output_nr, gradient in arrived:
+                places[output_nr].append(gradient)
+            gradients = [merge(found) if found else None for found in places]
+        if node._variable_hooks or node._retained or self._wanted is not None:
+            self._show(node, gradients)
+        return gradients
+
+    def _show(self, node: Node, gradients: list[Variable | None]) -> None:
+        """Let the hooks of the node's Variables replace their gradients, and keep what somebody asked for."""
+        for place, hooks in (node._variable_hooks or {}).items():
+            gradients[place] = _hooked(hooks, gradients[place])
+        for place, retained in (node._retained or {}).items():
+            variable, kept = retained(), gradients[place]
+            if variable is not None and kept is not None:
+                self.accumulate(variable, kept)
+        if self._wanted is not None:
+            for place, wanted in enumerate(gradients):
+                if wanted is not None and (node, place) in self._wanted:
+                    self.captured[node, place] = wanted
+
+
+def _uses(roots: Sequence[Edge]) -> dict[Node, int]:
+    """Return each node that a gradient could reach, with the number of edges that lead there."""
+    uses: dict[Node, int] = {}
+    edges = [tuple(roots)]
+    while edges:
+        for node, _ in edges.pop():
+            if node in uses:
+                uses[node] += 1
+            elif node is not None:
+                uses[node] = 1
+                edges.append(node._edges)
+    return uses
+
+
+def reachable(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that a gradient of some nodes could reach, these included."""
+    return [*_uses([(node, 0) for node in nodes])]
+
+
+def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
+    """Return the nodes whose backward must run to reach a wanted edge; a node comes after all that it leads to."""
+    runs: set[Node] = set()
+    for node in sorted((n for n in nodes if isinstance(n, FunctionNode)), key=lambda n: -n._rank):
+        if any(edge in wanted or edge[0] in runs for edge in node._edges):
+            runs.add(node)
+    return runs
+
+
+def _hooked(hooks: Hooks, gradient: Variable | None) -> Variable | None:
+    if gradient is None:
+        return None
+    for hook in tuple(hooks.values()):
+        replaced: Any = hook(gradient)
+        if replaced is not None:
+            if not isinstance(replaced, Variable):
+                raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
+            gradient = replaced
+    return gradient

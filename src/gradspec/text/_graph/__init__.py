@@ -1,0 +1,1 @@
+"""Variables, Functions, and the graph that calls build."""

@@ -1,0 +1,61 @@
+"""Calls that a backward hands to the engine, so that they may run at the same time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradspec.text._graph._variable import Variable
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Later:
+    """A call that `backward` returns in place of a gradient, for the engine to make."""
+
+    #: What is called; it returns what would have stood here.
+    call: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Later:
+    """Return a call for a backward to return in place of a gradient: the engine makes it, several at once if it may.
+
+    The calls for the inputs of one node, and for the elements of a list, do not wait for each other then. A plain
+    backward pass makes them one after the other, in the order of the edges.
+
+    Args:
+        call: A function, or an async function, that returns the gradient, or another `later`.
+        *args: Its arguments; a `later` among them is made first, at the same time as its neighbours.
+        **kwargs: Its keyword arguments.
+
+    Example:
+        >>> from gradspec.text import Function, Variable, later
+        >>> class Ask(Function):
+        ...     io_bound = True
+        ...     @staticmethod
+        ...     def forward(ctx, x, y):
+        ...         return Variable(x.data + y.data)
+        ...     @staticmethod
+        ...     def backward(ctx, grad_out):
+        ...         return tuple(later(Variable, f"{name}: {grad_out.data}") for name in "xy")
+        >>> x, y = Variable("a", requires_grad=True), Variable("b", requires_grad=True)
+        >>> Ask.apply(x, y).backward(Variable("shorter"), max_concurrency=2)
+        >>> x.grad.data, y.grad.data
+        ('x: shorter', 'y: shorter')
+    """
+    return Later(call, args, kwargs)
+
+
+def resolve(value: Any) -> Any:
+    """Make the call that a value is, here and now; another value is returned as it is."""
+    if not isinstance(value, Later):
+        return value
+    result = value.call(*map(resolve, value.args), **value.kwargs)
+    if not isinstance(result, Variable) and inspect.isawaitable(result):
+        from gradspec.text._engine._concurrent import run_sync
+
+        result = run_sync(result)
+    return resolve(result)

@@ -1,0 +1,88 @@
+"""What several gradients of one Variable come to: an ordered list of texts, or a sum of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from gradspec.text._graph._variable import Variable
+
+#: What a Variable holds: a text, a number, or a flat list of texts or of numbers.
+Data: TypeAlias = "str | int | float | list[str] | list[int] | list[float]"
+#: Text or numbers, and how many of them; None for a single one.
+Kind: TypeAlias = "tuple[type, int | None]"
+
+SEPARATOR = "\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One contribution to a gradient, and where it came from."""
+
+    #: What the contribution says.
+    data: Data
+    #: Its role, as the backward that wrote it named it.
+    role: str
+    #: The node whose backward wrote it, as `AnswerBackward`; empty for the gradient that a backward pass began with.
+    source: str
+    #: The roles of the outputs of that node: what was being judged when it was written.
+    outputs: tuple[str, ...]
+
+
+def kind(data: Data) -> Kind:
+    """Return what can be merged with what: texts with texts, lists with lists of the same length."""
+    if isinstance(data, list):
+        return (str if data and isinstance(data[0], str) else float, len(data))
+    return (str if isinstance(data, str) else float, None)
+
+
+def zero(data: Data) -> Data:
+    """Return the gradient that says nothing about such data: the empty text, or 0."""
+    element, length = kind(data)
+    nothing = "" if element is str else 0
+    return nothing if length is None else [nothing] * length  # type: ignore[return-value]
+
+
+def add(gradients: Sequence[Variable]) -> Data:
+    """Return the sum of numbers, or of lists of numbers place by place, each as often as it arrived."""
+    total: Any = gradients[0].data
+    for gradient in gradients[1:]:
+        data: Any = gradient.data
+        total = [a + b for a, b in zip(total, data, strict=True)] if isinstance(total, list) else total + data
+    return cast("Data", total)
+
+
+def distinct(gradient: Variable) -> list[Variable]:
+    """Return the gradients that a merged one is made of, in order, each once however many paths brought it.
+
+    Merged gradients are made of merged gradients, in a graph that may have more paths than there are atoms; so each
+    is opened once, and nothing here recurses.
+    """
+    seen: set[int] = set()
+    found: list[Variable] = []
+    stack = [gradient]
+    while stack:
+        top = stack.pop()
+        if id(top) in seen:
+            continue
+        seen.add(id(top))
+        if top._sources:
+            stack.extend(reversed(top._sources))
+        else:
+            found.append(top)
+    return found
+
+
+def render(gradient: Variable) -> Data:
+    """Return the texts of a merged gradient, in order, a line each; of lists, place by place.
+
+    An empty text says nothing and leaves no blank line.
+    """
+    data: list[Any] = [atom.data for atom in distinct(gradient)]
+    return [_lines(texts) for texts in zip(*data, strict=True)] if isinstance(data[0], list) else _lines(data)
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return SEPARATOR.join(text for text in texts if text)

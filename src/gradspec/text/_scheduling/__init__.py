@@ -1,0 +1,1 @@
+"""Calls that are in flight at once."""
