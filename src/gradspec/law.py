@@ -14,6 +14,8 @@ from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Sp
 if TYPE_CHECKING:
     from gradspec.profile import Profile
 
+#: What a law names as its kinds where it judges a spec of any, also of a kind that does not exist yet.
+ALL_KINDS = ("*",)
 #: What a law runs over: the calls of the spec, its wrong calls, or its documented objects.
 Over: TypeAlias = Literal["cases", "misuses", "documents"]
 AnySpec = TypeVar("AnySpec", bound=Spec, covariant=True)
@@ -130,7 +132,7 @@ class Law:
     check: Callable[[Any], Finding]
     #: The law's page: what it says, why it matters, what breaks it, remedy. The docstring of its module.
     doc: str
-    #: The kinds of spec that it judges (`gradspec.spec._kinds` lists them).
+    #: The kinds of spec that it judges; `ALL_KINDS` where it needs nothing that only some of them have.
     kinds: tuple[str, ...] = ("function",)
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
@@ -144,6 +146,15 @@ class Law:
     needs_spec: bool = False
     #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.
     specimens: tuple[str, ...] = ()
+
+    def judges(self, kind: str) -> bool:
+        """Return whether it judges specs of a kind."""
+        return self.kinds == ALL_KINDS or kind in self.kinds
+
+    @property
+    def judged(self) -> str:
+        """The kinds of spec that it judges, in words."""
+        return "every kind" if self.kinds == ALL_KINDS else ", ".join(self.kinds)
 
     def section(self, heading: str) -> str:
         """Return the text under `heading` in the law's page, for example "Remedy"."""

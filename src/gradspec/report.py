@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._record import SCHEMA, RecordError, Source, from_text, read, to_text, write, write_experiment
-from gradspec.law import Finding, Status, Verdict
+from gradspec.law import ALL_KINDS, Finding, Status, Verdict
 
 __all__ = [
     "SCHEMA",
@@ -133,7 +133,8 @@ def kind_of_sheet(sheet: Mapping[str, Any]) -> str:
 
 def judges(law: Mapping[str, Any], kind: str) -> bool:
     """Return whether a law judges specs of a kind, from its sheet; before there were kinds all judged functions."""
-    return kind in law.get("kinds", ("function",))
+    kinds = tuple(law.get("kinds", ("function",)))
+    return kinds == ALL_KINDS or kind in kinds
 
 
 def read_record(path: Path) -> Report:

@@ -185,6 +185,7 @@ SHEET: dict[str, Any] = {
     "version": 3,
     "summary": "Scales the gradient that flows back through it.",
     "documents": ["demo.Scale", "demo.scale"],
+    "is_class": True,
     "signature": {
         "parameters": [
             {"name": "x", "annotation": "Tensor", "default": None},

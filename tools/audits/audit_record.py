@@ -103,7 +103,7 @@ def sources() -> dict[str, Source]:
     from gradspec.laws import LAWS
 
     reach = reach_from()
-    judging = [law for law in LAWS if "function" in law.kinds and not law.needs_spec]
+    judging = [law for law in LAWS if law.judges("function") and not law.needs_spec]
     found, _ = of_laws((), with_required(judging, LAWS))
     found |= {"audit": Source.of(reach, *STANDS_ON)}
     return found | {

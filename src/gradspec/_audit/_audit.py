@@ -149,7 +149,7 @@ def _chosen(laws: Sequence[Law], profile: Profile, measured: Measured, *, unusab
     """Return the laws that can judge a function without a spec."""
     if unusable:  # one law says it as well as all
         return [law for law in laws if law.name == "global_state"]
-    chosen = [law for law in laws if "function" in law.kinds and not law.needs_spec]
+    chosen = [law for law in laws if law.judges("function") and not law.needs_spec]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     if measured.random:
         return [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]

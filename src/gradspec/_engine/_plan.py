@@ -81,7 +81,7 @@ def checks_of(
     """
     checks = []
     for spec in specs:
-        mine = [law for law in laws if spec.kind in law.kinds]
+        mine = [law for law in laws if law.judges(spec.kind)]
         maker, path = makers(spec.kind), (paths or {}).get(spec.name, "")
         subjects = {over: _subjects(spec, over, profile, seed, maker) for over in {law.over for law in mine}}
         checks += [

@@ -131,7 +131,7 @@ def blank(
 ) -> Report:
     """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
-    laws = tuple(law for law in laws if kinds.intersection(law.kinds))
+    laws = tuple(law for law in laws if any(map(law.judges, kinds)))
     stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given)
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),

@@ -11,7 +11,7 @@ from gradspec._registry._targets import MISSING, TargetError, load, member, spli
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
 from gradspec.spec import Spec
-from gradspec.spec._kinds import KINDS
+from gradspec.spec._kinds import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ def resolve_all(targets: Iterable[str]) -> list[tuple[str, Spec]]:
 
 def installed_specs() -> list[tuple[str, Spec]]:
     """Return our specs and those that installed packages announce as entry points `gradspec.specs`."""
-    ours = [kind.home for kind in KINDS]
+    ours = [kind.home for kind in kinds() if kind.home]
     return resolve_all([*ours, *(entry.value for entry in entry_points(group="gradspec.specs"))])
 
 
@@ -117,15 +117,15 @@ def select_checks(
         raise TargetError(f"{error}: rename or remove one of them") from None
     for _, spec in pairs:
         over = {check.law.over for check in checks if check.spec is spec}
-        if "cases" not in over and any(law.over == "cases" and spec.kind in law.kinds for law in chosen):
+        if "cases" not in over and any(law.over == "cases" and law.judges(spec.kind) for law in chosen):
             raise TargetError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
-    kinds = {spec.kind for _, spec in pairs}
-    if judging := [law for law in chosen if kinds.intersection(law.kinds)]:
+    given = {spec.kind for _, spec in pairs}
+    if judging := [law for law in chosen if any(map(law.judges, given))]:
         if not checks:
             raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in judging}))}")
     else:
-        theirs = " or ".join(sorted({kind for law in chosen for kind in law.kinds}))
-        raise TargetError(f"nothing to check: these laws judge a {theirs}, and each spec is of a {' or '.join(kinds)}")
+        theirs = " or ".join(sorted({law.judged for law in chosen}))
+        raise TargetError(f"nothing to check: these laws judge a {theirs}, and each spec is of a {' or '.join(given)}")
     return checks
 
 
@@ -137,7 +137,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _listed(module: ModuleType, where: str) -> list[Spec]:
     """Return the specs that a module gives when it is asked for as a whole."""
-    asked = {kind.listed: member(module, kind.listed, where) for kind in KINDS}
+    asked = {kind.listed: member(module, kind.listed, where) for kind in kinds()}
     if listed := {name: value for name, value in asked.items() if value is not MISSING}:
         return [spec for name, value in listed.items() for spec in _checked(value, f"{where}:{name}")]
     found = list({id(v): v for v in vars(module).values() if isinstance(v, Spec)}.values())

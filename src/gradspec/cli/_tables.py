@@ -105,7 +105,7 @@ def laws(known: Sequence[Law]) -> Table:
     table = _table("law", "family", "judges", title="Laws")
     table.add_column("what it says")
     for law in known:
-        judges = Text(", ".join(law.kinds))
+        judges = Text(law.judged)
         table.add_row(
             Text(law.name, "bold"), Text(law.family), judges, Text(_plain(law.doc.strip().partition("\n\n")[0]))
         )
@@ -126,7 +126,7 @@ def kill_matrix(matrix: Matrix) -> Table:
 
 def law_page(law: Law) -> str:
     """Return the page of a law as text."""
-    facts = [f"family: {law.family}", f"judges: {', '.join(law.kinds)}", f"runs over: {law.over}", f"cost: {law.cost}"]
+    facts = [f"family: {law.family}", f"judges: {law.judged}", f"runs over: {law.over}", f"cost: {law.cost}"]
     facts += [f"requires: {', '.join(law.requires)}"] if law.requires else []
     facts += [f"promised by: supports.{law.promise}"] if law.promise else []
     facts += [f"broken on purpose by: {', '.join(law.specimens)}"] if law.specimens else []

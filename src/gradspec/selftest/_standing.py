@@ -16,7 +16,7 @@ from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
-from gradspec.spec._kinds import KINDS
+from gradspec.spec._kinds import kinds
 
 #: Modules of specimens that hold those of one kind; the others hold functions.
 _KINDS = {"modules": "module", "text": "text"}
@@ -93,9 +93,9 @@ def sources() -> dict[str, Source]:
     """Return what a self-test stands on."""
     reach = reach_from()
     found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
-    found |= harness([kind.name for kind in KINDS], reach)
+    found |= harness([kind.name for kind in kinds()], reach)
     found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
-    for kind in KINDS:
+    for kind in kinds():
         homes = _modules_of(kind.name)
         found[specimens_of(kind.name)] = Source.of(reach, *homes, documents=homes)
     for spec in FUNCTIONS:

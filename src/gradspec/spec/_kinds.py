@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
+from gradspec._one_line import one_line
 from gradspec.spec._base import Spec
 from gradspec.spec._function import FunctionSpec
 from gradspec.spec._module import ModuleSpec
@@ -27,41 +30,87 @@ def texts(seed: int, device: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of thing that a spec can be about."""
+    """One kind of thing that a spec can be about: all that the engine, the commands and the pages must know of it."""
 
-    #: As in `Law.kinds`, in a sheet, and in the name of the directive that renders a page.
+    #: As in `Law.kinds`, in a sheet, and in the names of the directive that makes a page and of the role of a link.
     name: str
+    #: What stands above the specs of this kind.
+    title: str
     #: The class of its specs.
     spec: type[Spec]
     #: The tuple by which a Python module lists its specs of this kind.
     listed: str
-    #: Where our own stand.
-    home: str
-    #: What the page of such a spec shows beside what every page shows.
+    #: The module that lists the specs of this kind which `gradspec check` takes without a target; empty: none does.
+    home: str = ""
+    #: From a spec to what its page shows beside what every page shows: plain data, which a record keeps.
     sheet: Callable[[Any], dict[str, Any]]
     #: From a seed and a device to what makes the arguments of a case.
     maker: Callable[[int, str], Any]
+    #: The sections of its page, in order, before those that every page has: names of `gradspec.sphinx_ext`'s sections.
+    sections: tuple[str, ...] = ("arguments",)
+    #: Whether a page lists the members that the documented class has from torch, each with an anchor.
+    inherited: bool = False
+    #: Whether a page shows the docstring of the documented class, up to its first section.
+    described: bool = False
 
 
+#: Ours; a package announces more as entry points `gradspec.kinds`.
 KINDS = (
     Kind(
         name="function",
+        title="Functions",
         spec=FunctionSpec,
         listed="FUNCTIONS",
         home="gradspec.functions",
         sheet=function_sheet,
         maker=tensors,
+        sections=("computes", "arguments"),
+        inherited=True,
     ),
-    Kind(name="module", spec=ModuleSpec, listed="MODULES", home="gradspec.nn", sheet=module_sheet, maker=tensors),
+    Kind(
+        name="module",
+        title="Modules",
+        spec=ModuleSpec,
+        listed="MODULES",
+        home="gradspec.nn",
+        sheet=module_sheet,
+        maker=tensors,
+        sections=("described", "arguments", "call", "state"),
+        described=True,
+    ),
     Kind(
         name="text",
+        title="Text operations",
         spec=TextSpec,
         listed="TEXTS",
         home="gradspec.text",
         sheet=text_sheet,
         maker=texts,
+        sections=("arguments", "comes_out"),
     ),
 )
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return our kinds, then those that installed packages announce as entry points `gradspec.kinds`.
+
+    Raises:
+        ValueError: an entry point that cannot be loaded or holds no kind, or two kinds of one name.
+    """
+    found = list(KINDS)
+    for entry in entry_points(group="gradspec.kinds"):
+        try:
+            kind = entry.load()
+        except Exception as error:
+            raise ValueError(f"entry point {entry.value!r} of gradspec.kinds raised {one_line(error)}") from None
+        if not isinstance(kind, Kind):
+            raise ValueError(f"entry point {entry.value!r} of gradspec.kinds is a {type(kind).__name__}, not a Kind")
+        found.append(kind)
+    names = [kind.name for kind in found]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two kinds of spec are called {twins[0]!r}: rename the one that is not gradspec's")
+    return tuple(found)
 
 
 def kind_of(name: str) -> Kind:
@@ -70,10 +119,10 @@ def kind_of(name: str) -> Kind:
     Raises:
         ValueError: there is no such kind.
     """
-    for kind in KINDS:
+    for kind in kinds():
         if kind.name == name:
             return kind
-    raise ValueError(f"no kind {name!r}: the kinds are {', '.join(kind.name for kind in KINDS)}")
+    raise ValueError(f"no kind {name!r}: the kinds are {', '.join(kind.name for kind in kinds())}")
 
 
 def maker_of(name: str) -> Callable[[int, str], Any]:

@@ -23,6 +23,7 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "version": spec.version,
         "summary": spec.summary,
         "documents": [qualified_name(document) for document in spec.documents],
+        "is_class": bool(spec.documents) and isinstance(spec.documents[0], type),
         "arguments": [asdict(argument) for argument in spec.arguments],
         "supports": asdict(spec.supports) if spec.supports is not None else {},
         "references": [asdict(reference) for reference in spec.references],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
+from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext import _collector, _config, _inventories
 from gradspec.sphinx_ext.autodoc import _autodoc, _viewcode
 from gradspec.sphinx_ext.directives._audit import AuditDirective
@@ -24,7 +25,6 @@ from gradspec.sphinx_ext.domain import _domain
 from gradspec.sphinx_ext.drawing import _style
 from gradspec.sphinx_ext.output import _assets, _llms, _math, _summary
 from gradspec.sphinx_ext.page import _defaults, _links
-from gradspec.sphinx_ext.page._pages import PAGES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
-    **{f"gradspec-{kind}": SpecDirective for kind in PAGES},
+    **{f"gradspec-{kind.name}": SpecDirective for kind in kinds()},
     "gradspec-audit": AuditDirective,
     "gradspec-benchmark": BenchmarkDirective,
     "gradspec-curves": CurvesDirective,

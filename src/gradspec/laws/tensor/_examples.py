@@ -14,7 +14,7 @@ import io
 import sys
 from typing import Any
 
-from gradspec.law import AnyTrial, Finding, Law, Status, broken
+from gradspec.law import ALL_KINDS, AnyTrial, Finding, Law, Status, broken
 from gradspec.spec._sheet import qualified_name
 
 
@@ -73,7 +73,7 @@ EXAMPLES = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    kinds=("function", "module", "text"),
+    kinds=ALL_KINDS,
     over="documents",
     specimens=(
         "stale_example",

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import AnyTrial, Finding, Law, Status, broken, shown
+from gradspec.law import ALL_KINDS, AnyTrial, Finding, Law, Status, broken, shown
 from gradspec.laws.tensor.support._memory import first_change, snapshots
 
 
@@ -73,7 +73,7 @@ WRONG_CALL = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    kinds=("function", "module", "text"),
+    kinds=ALL_KINDS,
     over="misuses",
     specimens=(
         "accepts_a_wrong_call",

@@ -9,15 +9,13 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import judges
+from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext.domain._domain import note_object, records_for_page
 from gradspec.sphinx_ext.domain._records import Records
 from gradspec.sphinx_ext.page._evidence import measured_line
 from gradspec.sphinx_ext.page._links import law_link, spec_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, overall
-
-#: What stands above the matrix of a kind, where there is more than one.
-_TITLES = {"function": "Functions", "module": "Modules", "text": "Text operations"}
 
 
 class MatrixDirective(SphinxDirective):
@@ -32,9 +30,10 @@ class MatrixDirective(SphinxDirective):
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
         shown: list[nodes.Node] = []
         matrices = list(_matrices(records))
+        titles = {kind.name: kind.title for kind in kinds()}  # a record may tell of a kind that is not installed
         for kind, head, rows in matrices:
             if len(matrices) > 1:
-                shown.append(nodes.rubric("", _TITLES.get(kind, kind)))
+                shown.append(nodes.rubric("", titles.get(kind, kind)))
             matrix = table(head, rows, "gradspec-matrix")
             shown += [note_object(self, "matrix", kind, matrix), matrix]
         return [

@@ -1,4 +1,4 @@
-"""The directives `gradspec-function`, `gradspec-module`, `gradspec-text`: the page of one spec, in fixed sections."""
+"""The directives `gradspec-function`, `gradspec-module`, `gradspec-text` and so on: the page of one spec."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec.spec._kinds import kind_of
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.autodoc._docstring import description, parsed, shape
@@ -18,7 +19,7 @@ from gradspec.sphinx_ext.domain._domain import GradspecDomain, domain_of, note_o
 from gradspec.sphinx_ext.page import _semantics
 from gradspec.sphinx_ext.page._divergence import divergences
 from gradspec.sphinx_ext.page._nodes import paragraph
-from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, PAGES
+from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, Page, page_of
 from gradspec.sphinx_ext.page._verdicts import badge
 from gradspec.sphinx_ext.page._view import View, load
 
@@ -49,7 +50,7 @@ class SpecDirective(SphinxDirective):
         full_names = options(self.config).annotations
         view = View(name=name, record=record, records=records, full_names=full_names)
         documented = self._documented(view)
-        if PAGES[self.kind].described and documented is not None:
+        if self.page.described and documented is not None:
             words = tuple(parsed(self, description(documented)))
             view = replace(view, described=words, shape=shape(documented))
         for file in record.files.get(f"spec {name}", ()):
@@ -58,7 +59,7 @@ class SpecDirective(SphinxDirective):
         for kind, message in found:
             warn_each_build(self, kind, message)
         head = self._head(view, domain)
-        sections = [self._section(view.name, title, make(view)) for title, make in PAGES[self.kind].before]
+        sections = [self._section(view.name, title, make(view)) for title, make in self.page.before]
         sections.append(self._section(view.name, "Members", self._members(view, documented)))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
         shown = [section for section in sections if section is not None]
@@ -68,6 +69,11 @@ class SpecDirective(SphinxDirective):
     def kind(self) -> str:
         """The kind of the spec: "module" in `gradspec-module`."""
         return self.name.removeprefix("gradspec-")
+
+    @property
+    def page(self) -> Page:
+        """What the page of such a spec says."""
+        return page_of(kind_of(self.kind))
 
     def _without_record(self, name: str) -> list[nodes.Node]:
         records = domain_of(self.env).records
@@ -95,8 +101,7 @@ class SpecDirective(SphinxDirective):
 
     def _documented(self, view: View) -> Any:
         """Return the object that the page is about; None where the page needs only its record, or an import failed."""
-        page = PAGES[self.kind]
-        if not page.described and not (page.inherited and view.is_class):
+        if not self.page.described and not (self.page.inherited and view.is_class):
             return None
         # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
         from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
@@ -112,7 +117,7 @@ class SpecDirective(SphinxDirective):
 
     def _members(self, view: View, documented: Any) -> list[nodes.Node]:
         own = self.parse_content_to_nodes()
-        if not PAGES[self.kind].inherited or not isinstance(documented, type):
+        if not self.page.inherited or not isinstance(documented, type):
             return own
         return [*own, *inherited(documented, view.target, self.env.domains.python_domain)]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.domains import Index, IndexEntry
 
+from gradspec.spec._kinds import kinds
+
 if TYPE_CHECKING:
     from sphinx.domains import Domain
 
@@ -25,7 +27,7 @@ class Object:
 
 
 #: Roles that link to a spec of one kind alone.
-SPEC_ROLES = ("function", "module", "text")
+SPEC_ROLES = tuple(kind.name for kind in kinds())
 
 OBJECTS: Mapping[str, Object] = {
     "spec": Object(title="Specs", roles=SPEC_ROLES),

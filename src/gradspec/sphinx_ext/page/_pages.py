@@ -1,4 +1,4 @@
-"""The sections of a page, always in the same order: those of each kind of spec. Another kind is another entry."""
+"""The sections of a page, always in the same order: those that its kind of spec names, and those of every page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from docutils import nodes
 
+from gradspec.spec._kinds import Kind
 from gradspec.sphinx_ext.page import _differences, _evidence, _semantics
 from gradspec.sphinx_ext.page._view import View
 
@@ -37,24 +38,25 @@ MEASURED: tuple[Section, ...] = (
 #: After the members, on every page.
 AFTER: tuple[Section, ...] = (("References", _semantics.references), ("Provenance", _evidence.provenance))
 
-PAGES: Mapping[str, Page] = {
-    "function": Page(
-        before=(("What it computes", _semantics.computes), ("Arguments", _semantics.arguments), *MEASURED),
-        inherited=True,
-    ),
-    "module": Page(
-        before=(
-            ("What it computes", _semantics.described),
-            ("Arguments", _semantics.arguments),
-            ("Call", _semantics.call),
-            ("State", _evidence.state),
-            *MEASURED,
-        ),
-        inherited=False,
-        described=True,
-    ),
-    "text": Page(
-        before=(("Arguments", _semantics.arguments), ("What comes out", _semantics.comes_out), *MEASURED),
-        inherited=False,
-    ),
+#: What a kind of spec may name as the sections of its page.
+SECTIONS: Mapping[str, Section] = {
+    "computes": ("What it computes", _semantics.computes),
+    "described": ("What it computes", _semantics.described),
+    "arguments": ("Arguments", _semantics.arguments),
+    "call": ("Call", _semantics.call),
+    "state": ("State", _evidence.state),
+    "comes_out": ("What comes out", _semantics.comes_out),
 }
+
+
+def page_of(kind: Kind) -> Page:
+    """Return what the page of a spec of a kind says.
+
+    Raises:
+        ValueError: the kind names a section that there is not.
+    """
+    if unknown := [name for name in kind.sections if name not in SECTIONS]:
+        known = ", ".join(SECTIONS)
+        raise ValueError(f"the kind {kind.name!r} names the section {unknown[0]!r}: the sections are {known}")
+    own = tuple(SECTIONS[name] for name in kind.sections)
+    return Page(before=(*own, *MEASURED), inherited=kind.inherited, described=kind.described)

@@ -52,8 +52,8 @@ class View:
 
     @property
     def is_class(self) -> bool:
-        """Whether the documented object is a class; by its name, so that a page needs no import."""
-        return self.target.rpartition(".")[2][:1].isupper()
+        """Whether the documented object is a class; a record says so, and the page needs no import."""
+        return bool(self.sheet.get("is_class"))  # one that is older does not
 
     @property
     def lead(self) -> nodes.paragraph:
