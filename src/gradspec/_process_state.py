@@ -89,7 +89,7 @@ def listening() -> Iterator[io.StringIO]:
 
 
 @contextmanager
-def undisturbed(device: str, seed: int) -> Iterator[None]:
+def preserved_process_state(device: str, seed: int) -> Iterator[None]:
     """Draw from generators of its own, and put back whatever is changed meanwhile."""
     before = Surroundings.now()
     devices = list(range(torch.cuda.device_count())) if device.startswith("cuda") else []

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from gradspec._one_line import one_line
+from gradspec._renamed import renamed
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ TextTrial: TypeAlias = TrialOf[TextSpec, TextCase]
 AnyTrial: TypeAlias = TrialOf[Spec, Case]
 
 
+@renamed(promise="capability")
 @dataclass(frozen=True, kw_only=True)
 class Law:
     """An equation that every spec of a kind must satisfy."""
@@ -141,7 +143,7 @@ class Law:
     #: Laws without which this one cannot be judged: where one of them ends in an error on a case, it is not measured.
     requires: tuple[str, ...] = ()
     #: The field of the spec's `supports` that promises what this law checks.
-    promise: str | None = None
+    capability: str | None = None
     #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.
     needs_spec: bool = False
     #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.
@@ -162,6 +164,7 @@ class Law:
         return " ".join(rest.split("\n\n")[0].split())
 
 
+@renamed(again="rerun")
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What a law says of a spec on a case."""
@@ -171,7 +174,7 @@ class Verdict:
     case: str
     finding: Finding
     #: The command that runs this check alone.
-    again: str = ""
+    rerun: str = ""
 
     @property
     def status(self) -> Status:

@@ -100,8 +100,8 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     yield ""
     if finding.likely:
         yield _labelled("  Likely: ", finding.likely)
-    if verdict.again:
-        yield f"  Again:  {verdict.again}"
+    if verdict.rerun:
+        yield f"  Again:  {verdict.rerun}"
 
 
 def _labelled(label: str, text: str) -> str:

@@ -160,7 +160,8 @@ def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
 
 def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
     """Return the verdict that a record holds."""
-    own = ("spec", "law", "case", "again")
-    finding = {key: value for key, value in data.items() if key not in own}
+    data = {"rerun": data.get("again", ""), **data}  # as it was called until 0.1
+    own = ("spec", "law", "case", "rerun")
+    finding = {key: value for key, value in data.items() if key not in (*own, "again")}
     finding["status"] = Status(finding["status"])
     return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

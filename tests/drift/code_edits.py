@@ -81,8 +81,8 @@ CODE_EDITS = (
     Edit(
         kind="the name of an argument on the page",
         file=SCALING_SPEC,
-        old='arguments=promise.arguments("f")',
-        new='arguments=promise.arguments("factor")',
+        old='arguments=_cases.arguments("f")',
+        new='arguments=_cases.arguments("factor")',
         check=Site(specs=(FACTOR,), laws=("primal",)),
         says=r"spec 'grad_factor': 'factor' is not a parameter of primal\(x, f\)",
     ),
@@ -153,8 +153,8 @@ CODE_EDITS = (
     Edit(
         kind="a promise of no support",
         file=SCALING_SPEC,
-        old="    documents=(GradFactor, grad_factor),\n",
-        new="    documents=(GradFactor, grad_factor),\n"
+        old="    documented=(GradFactor, grad_factor),\n",
+        new="    documented=(GradFactor, grad_factor),\n"
         "    supports=__import__('gradspec.spec').spec.Supports(double_backward=False),\n",
         check=Site(specs=(FACTOR,), laws=("second_order", "first_order_only")),
         says=r"grad_factor\.md:\d+: .*law \w+ is broken",
@@ -162,8 +162,8 @@ CODE_EDITS = (
     Edit(
         kind="the need of a waiver",
         file=SCALING_SPEC,
-        old="    documents=(GradFactor, grad_factor),\n",
-        new="    documents=(GradFactor, grad_factor),\n    waivers=(__import__('gradspec.spec').spec.Waiver("
+        old="    documented=(GradFactor, grad_factor),\n",
+        new="    documented=(GradFactor, grad_factor),\n    waivers=(__import__('gradspec.spec').spec.Waiver("
         "law='vjp', case='factor 0', reason='old'),),\n",
         check=Site(specs=(FACTOR,), laws=("vjp",)),
         says=r"grad_factor\.md:\d+: .*law vjp .*'factor 0': .*waive",
@@ -211,7 +211,7 @@ CODE_EDITS = (
     Edit(
         kind="a paper",
         file=SCALING_SPEC,
-        old="references=(promise.DIFFLOGIC, promise.REVERSAL)",
+        old="references=(_cases.DIFFLOGIC, _cases.REVERSAL)",
         new="references=()",
         check=DECLARED,
         says=r"grad_factor names no reference",

@@ -97,13 +97,13 @@ def test_the_sheet_of_a_module_says_what_it_is_called_with():
 
     assert (sheet["kind"], sheet["path"], sheet["wrt"]) == ("module", "specimens:NET", ["x"])
     assert [p["name"] for p in sheet["signature"]["parameters"]] == ["classes"]
-    assert sheet["documents"] == ["gradspec.selftest.specimens.modules.Net"]
+    assert sheet["documented"] == ["gradspec.selftest.specimens.modules.Net"]
 
 
 def test_another_class_is_held_to_the_promise_without_our_examples():
     held = NET.for_(lambda classes: NET.module(classes), name="theirs")
 
-    assert (held.name, held.documents, held.differences) == ("theirs", (), ())
+    assert (held.name, held.documented, held.differences) == ("theirs", (), ())
     assert {v.status for v in verify([held], [BY_NAME["batch_size"]]).verdicts} == {Status.HOLDS}
 
 

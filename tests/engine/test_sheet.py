@@ -68,7 +68,7 @@ def test_an_apply_that_names_its_arguments_otherwise_says_nothing_of_the_call():
 
 
 def test_documents_are_named_by_their_public_path():
-    assert spec_sheet(GRAD_FACTOR)["documents"] == ["gradspec.functions.GradFactor", "gradspec.functions.grad_factor"]
+    assert spec_sheet(GRAD_FACTOR)["documented"] == ["gradspec.functions.GradFactor", "gradspec.functions.grad_factor"]
 
 
 def test_the_formulas_of_a_docstring_are_an_equation_each():

@@ -58,7 +58,7 @@ def test_the_sheet_shows_the_call_without_ctx():
 
 
 def test_an_operation_is_shown_where_users_import_it():
-    assert spec_sheet(TEXTS[0])["documents"] == ["gradspec.text.ops.add"]
+    assert spec_sheet(TEXTS[0])["documented"] == ["gradspec.text.ops.add"]
 
 
 def test_a_name_that_is_no_parameter_is_refused():

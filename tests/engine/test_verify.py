@@ -90,7 +90,7 @@ def test_a_failure_names_index_got_expected_likely_cause_and_the_command():
     assert re.fullmatch(r"\[[01], [0-2]\]", finding.index)
     assert float(finding.got) == -float(finding.expected)
     assert finding.likely == "the sign is flipped"
-    assert verdict.again == "gradspec check specimens:SPEC --law vjp --case matrix --seed 3"
+    assert verdict.rerun == "gradspec check specimens:SPEC --law vjp --case matrix --seed 3"
 
 
 def test_one_seed_gives_one_report():
@@ -169,11 +169,11 @@ def test_another_implementation_is_held_to_the_promise_without_our_examples():
     held = GRAD_FACTOR.for_(SCALE.function, name="theirs")
 
     assert isinstance(held, FunctionSpec)
-    assert (held.name, held.documents, held.differences, held.behind) == (
+    assert (held.name, held.documented, held.differences, held.autograd_function) == (
         "theirs",
         (),
         (),
-        SCALE.behind,
+        SCALE.autograd_function,
     )
 
 
@@ -336,10 +336,10 @@ def test_the_class_behind_an_apply_is_looked_into_without_being_named():
         cases=lambda make: iter([Case(name="broadcast", args=(make(2, 3), make(3)))]),
     )
 
-    assert spec.behind is Unreduced
+    assert spec.autograd_function is Unreduced
     assert statuses(spec, "raw_returns") == {Status.BROKEN}
-    assert replace(spec, function=add).behind is None
-    assert replace(spec, function=add, implementation=Unreduced).behind is Unreduced
+    assert replace(spec, function=add).autograd_function is None
+    assert replace(spec, function=add, implementation=Unreduced).autograd_function is Unreduced
 
 
 def test_a_primal_whose_arguments_cannot_be_read_is_refused_with_what_to_write():

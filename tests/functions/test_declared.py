@@ -95,7 +95,7 @@ def test_every_spec_says_where_it_comes_from(spec: Any) -> None:
 
 @pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.formula], ids=lambda spec: spec.name)
 def test_the_mathematics_of_a_docstring_is_that_of_the_formula(spec: FunctionSpec) -> None:
-    owner = spec.documents[0]
+    owner = spec.documented[0]
     said = plain(owner.__doc__)
     for equation in formula_tex(spec)["backward"].split(r",\qquad "):
         assert plain(equation) in said, f"the docstring of {owner.__name__} does not hold the backward of its formula"

@@ -169,7 +169,7 @@ def test_a_factor_under_differentiation_is_refused(cls):
 )
 def test_the_plain_wrapper_keeps_the_promise_of_its_class(spec, wrapper):
     # By position: the wrapper names its arguments in words.
-    held = spec.for_(wrapper, name=wrapper.__name__, implementation=spec.behind)
+    held = spec.for_(wrapper, name=wrapper.__name__, implementation=spec.autograd_function)
     laws = [law for law in LAWS if law.name != "keyword_call" and law.cost == "ms"]
 
     assert verify([held], laws).failures == ()

@@ -9,7 +9,7 @@ from gradspec.functions import FUNCTIONS
 
 @pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 def test_that_the_signature_is_kept_and_is_that_of_the_code(spec, monkeypatch):
-    forward = spec.behind.forward
+    forward = spec.autograd_function.forward
     kept = inspect.signature(forward)
 
     assert inspect.signature(forward) is kept

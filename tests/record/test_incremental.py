@@ -67,7 +67,7 @@ TWICE = FunctionSpec(
     surrogate=double,
     wrt=("x",),
     cases=cases,
-    documents=(Twice,),
+    documented=(Twice,),
     summary="Doubles.",
 )
 SAME = FunctionSpec(name="same", function=same, primal=same, surrogate=same, wrt=("x",), cases=cases)

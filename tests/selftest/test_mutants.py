@@ -12,7 +12,7 @@ from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.selftest._equivalent import EQUIVALENT
-from gradspec.selftest._mutants import Mutant, autopsy, mutants
+from gradspec.selftest._mutants import Mutant, judge_mutant, mutants
 from gradspec.selftest._mutation import Mutation, before_backward, on_class, on_gradients
 from gradspec.selftest._mutations import MUTATIONS
 from gradspec.selftest._run import subject_of
@@ -26,7 +26,7 @@ BY_NAME = {mutation.name: mutation for mutation in MUTATIONS}
 
 def outcome(mutation: Mutation, spec=GRAD_FACTOR, cls=GradFactor):
     mutant = Mutant(spec=spec, cls=cls, mutation=mutation)
-    return subject_of(mutant, autopsy(mutant, CHEAP, PROFILE, maker_of, seconds=300))
+    return subject_of(mutant, judge_mutant(mutant, CHEAP, PROFILE, maker_of, seconds=300))
 
 
 def test_a_mutation_that_changes_nothing_is_reported_as_a_survivor():
@@ -80,7 +80,7 @@ def test_every_function_has_mutants_and_every_proof_is_about_one_of_them():
     names = [mutant.name for mutant in mutants(FUNCTIONS)]
 
     assert len(set(names)) == len(names) >= 60
-    assert {spec.behind.__name__ for spec in FUNCTIONS} <= {name.partition(".")[0] for name in names}
+    assert {spec.autograd_function.__name__ for spec in FUNCTIONS} <= {name.partition(".")[0] for name in names}
     assert set(EQUIVALENT) <= set(names)
 
 

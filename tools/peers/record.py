@@ -196,7 +196,7 @@ def measured(
         report,
         provenance={**report.provenance, "packages": found},
         # No import path leads to a class that was cut out of a file: this session is what runs a check again.
-        verdicts=tuple(replace(verdict, again="nox -s records -- peers") for verdict in report.verdicts),
+        verdicts=tuple(replace(verdict, rerun="nox -s records -- peers") for verdict in report.verdicts),
     )
 
 

@@ -23,7 +23,7 @@ from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec._record import Source, reach_from, root_of
 from gradspec.law import Finding, Law
-from gradspec.laws import LAWS, undisturbed
+from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
@@ -152,7 +152,9 @@ def _chosen(laws: Sequence[Law], profile: Profile, measured: Measured, *, unusab
     chosen = [law for law in laws if law.judges("function") and not law.needs_spec]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     if measured.random:
-        return [law for law in chosen if law.cost != "compile" and law.promise is None and law.name not in _NOT_NOISE]
+        return [
+            law for law in chosen if law.cost != "compile" and law.capability is None and law.name not in _NOT_NOISE
+        ]
     return chosen
 
 
@@ -192,7 +194,7 @@ def _apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | F
     """Return what a call of unknown code gives, in a child process: whatever it does there, this one is as before."""
 
     def alone(_: None) -> Answer:
-        with undisturbed(profile.device, seed):
+        with preserved_process_state(profile.device, seed):
             return run()
 
     if not available(profile.device):

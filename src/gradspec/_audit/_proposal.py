@@ -30,10 +30,10 @@ def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -
         path: the import path of the function, `package.module:Name`; a comment asks for it without one.
     """
     module, _, name = path.partition(":")
-    name = name or (spec.behind.__name__ if spec.behind else spec.name)
+    name = name or (spec.autograd_function.__name__ if spec.autograd_function else spec.name)
     value, gradient = forms
     names = ", ".join(spec.parameters)
-    promises = {law.name: law.promise for law in LAWS}
+    promises = {law.name: law.capability for law in LAWS}
     raising = {promises.get(v.law) for v in report.failures if "raised" in v.finding.details}
     refused = [field.name for field in fields(Supports) if field.name in raising]
     silent = sorted({v.law for v in report.failures if promises.get(v.law) and "raised" not in v.finding.details})
@@ -52,7 +52,7 @@ def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -
         "",
         f"{_constant(spec.name)} = FunctionSpec(",
         f"    name={spec.name!r},",
-        f"    function={name}{'.apply' if spec.behind and not name.endswith('.apply') else ''},",
+        f"    function={name}{'.apply' if spec.autograd_function and not name.endswith('.apply') else ''},",
         _lambda("primal", names, value, "what forward computes, in plain torch"),
         _lambda("surrogate", names, gradient, "the map whose derivative backward applies"),
         f"    wrt={spec.wrt!r},",

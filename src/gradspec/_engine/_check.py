@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gradspec._engine._plan import Check, misuses
 from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
-from gradspec.laws import SpecFaultError, undisturbed
+from gradspec.laws import SpecFaultError, preserved_process_state
 from gradspec.profile import Profile
 from gradspec.spec import Case
 
@@ -24,7 +24,7 @@ def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[s
         seed: of all random numbers.
         prior: the statuses of this case under the laws that ran before.
     """
-    with undisturbed(profile.device, seed):
+    with preserved_process_state(profile.device, seed):
         finding = _find(check, profile, seed, prior or {})
     return verdict_of(check, finding, profile, seed=seed)
 
@@ -36,7 +36,7 @@ def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int) -
         law=check.law.name,
         case=check.case,
         finding=_waived(check, finding),
-        again=again(check, profile, seed),
+        rerun=rerun(check, profile, seed),
     )
 
 
@@ -58,7 +58,7 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except BaseException as error:
         # What a call raises where its law says that it works is a finding about the function; SystemExit too.
         finding = raised(error)
-    if law.promise is None or getattr(spec.supports, law.promise):
+    if law.capability is None or getattr(spec.supports, law.capability):
         return finding
     return _judge_refusal(finding, law)
 
@@ -68,7 +68,7 @@ def _judge_refusal(finding: Finding, law: Law) -> Finding:
     if "raised" in finding.details:
         return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
     if finding.status is Status.HOLDS:
-        return broken(f"works, though the spec promises no {law.promise}: change `supports`")
+        return broken(f"works, though the spec promises no {law.capability}: change `supports`")
     return finding
 
 
@@ -102,7 +102,7 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
     return TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
 
 
-def again(check: Check, profile: Profile, seed: int) -> str:
+def rerun(check: Check, profile: Profile, seed: int) -> str:
     """Return the command that runs a check alone."""
     target = check.path or "TARGET"
     words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]

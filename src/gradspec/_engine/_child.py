@@ -76,7 +76,7 @@ class Child(Generic[Question, Answer]):
             self._pipe.send(question)
             ended = wait([self._pipe, self._end], self._seconds)
             if ended == [self._end] and not self._pipe.poll():
-                return self._obituary()  # its pipe may live on, in a child of its own
+                return self._exit_finding()  # its pipe may live on, in a child of its own
             if not ended:
                 self.close()
                 return Finding(
@@ -87,14 +87,14 @@ class Child(Generic[Question, Answer]):
                 )
             answer: Answer = self._pipe.recv()
         except (EOFError, ConnectionError):
-            return self._obituary()
+            return self._exit_finding()
         return answer
 
     def close(self) -> None:
         """End the child, if there is one; the next question starts another."""
         if self._process is None:
             return
-        self._bury()
+        self._reap()
 
     def __enter__(self) -> Child[Question, Answer]:
         return self
@@ -121,7 +121,7 @@ class Child(Generic[Question, Answer]):
             self._process, self._end = process, os.pidfd_open(process.pid)
             theirs.close()
 
-    def _bury(self) -> tuple[int, str]:
+    def _reap(self) -> tuple[int, str]:
         """End the child and all that it started; return its exit code and the stack that it left."""
         process, pipe, stack, end = self._process, self._pipe, self._stack, self._end
         assert pipe is not None
@@ -139,8 +139,8 @@ class Child(Generic[Question, Answer]):
             stack.seek(0)
             return code, _innermost(stack.read().decode(errors="replace"))
 
-    def _obituary(self) -> Finding:
-        code, stack = self._bury()
+    def _exit_finding(self) -> Finding:
+        code, stack = self._reap()
         if code < 0:
             return broken(
                 f"the interpreter died of {signal.Signals(-code).name}",

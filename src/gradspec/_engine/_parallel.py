@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gradspec._engine._child import available
 from gradspec._engine._plan import Check
-from gradspec._engine._pool import deal, processors
+from gradspec._engine._pool import processors, run_groups
 from gradspec._engine._session import Session
 from gradspec.law import Verdict
 from gradspec.profile import Profile
@@ -46,8 +46,8 @@ def run_checks(
     left = [number for number in range(len(checks)) if number not in verdicts]
     if isolate is False or not available(profile.device):
         jobs = 1  # in this process, where checks would meet
-    hands = _hands(checks, left)
-    jobs = max(1, min(len(hands), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
+    groups = _groups(checks, left)
+    jobs = max(1, min(len(groups), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
     lock = threading.Lock()
 
     def run(session: Session, number: int) -> None:
@@ -58,15 +58,15 @@ def run_checks(
         verdicts[number] = session.run(check)
 
     if left:
-        deal(hands, [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
+        run_groups(groups, [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))
 
 
-def _hands(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
-    """Deal some checks out, all of one case in one hand: a law may require another one on its case."""
-    hands: dict[tuple[str, str], list[int]] = {}
+def _groups(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
+    """Deal some checks out, all of one case in one group: a law may require another one on its case."""
+    groups: dict[tuple[str, str], list[int]] = {}
     for number in numbers:
-        hands.setdefault((checks[number].spec.name, checks[number].case), []).append(number)
-    return list(hands.values())
+        groups.setdefault((checks[number].spec.name, checks[number].case), []).append(number)
+    return list(groups.values())

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_args
 import torch
 
 from gradspec.law import Law, Over
-from gradspec.laws import LAWS, undisturbed
+from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.spec import Misuse, Spec
 from gradspec.spec._kinds import maker_of
@@ -136,7 +136,7 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
     make = maker(seed, profile.device)
     names: list[str] = []
     try:
-        with undisturbed(profile.device, seed):
+        with preserved_process_state(profile.device, seed):
             for name in _named(spec, over, make):
                 names.append(name)  # noqa: PERF402 - what there is before the generator raises is kept
     except (Exception, SystemExit):
@@ -148,7 +148,7 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
 
 def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
     if over == "documents":
-        yield from (qualified_name(document) for document in spec.documents)
+        yield from (qualified_name(document) for document in spec.documented)
     elif over == "misuses":
         yield from (misuse.case.name for misuse in misuses(spec, make))
     else:

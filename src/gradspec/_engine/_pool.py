@@ -1,4 +1,4 @@
-"""Deal hands of work to a few players, each a child process of its own: whoever is free takes the next hand."""
+"""Run groups of work on a few workers, each a child process of its own: whoever is free takes the next group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Protocol, TypeVar
 
 
-class Player(Protocol):
+class Worker(Protocol):
     """What works in a child process."""
 
     def start(self) -> None:
@@ -21,56 +21,56 @@ class Player(Protocol):
         """End the child, if there is one."""
 
 
-AnyPlayer = TypeVar("AnyPlayer", bound=Player)
+AnyWorker = TypeVar("AnyWorker", bound=Worker)
 Item = TypeVar("Item")
 
 
-def deal(
-    hands: Iterable[Sequence[Item]],
-    players: Sequence[AnyPlayer],
-    play: Callable[[AnyPlayer, Item], None],
+def run_groups(
+    groups: Iterable[Sequence[Item]],
+    workers: Sequence[AnyWorker],
+    play: Callable[[AnyWorker, Item], None],
     *,
     on: Callable[[], bool] = lambda: True,
 ) -> int:
-    """Have each hand played by one player, its items in order, and close the players.
+    """Have each group played by one worker, its items in order, and close the workers.
 
     Args:
-        hands: the work; items of one hand stay together.
-        players: not started yet; at least one.
-        play: plays one item; the players run in threads of this process, so what it writes must bear that.
-        on: asked before each hand but the first; where it says no, no more are played.
+        groups: the work; items of one group stay together.
+        workers: not started yet; at least one.
+        play: plays one item; the workers run in threads of this process, so what it writes must bear that.
+        on: asked before each group but the first; where it says no, no more are played.
 
     Returns:
-        How many hands were left.
+        How many groups were left.
     """
-    left, stop, lock = deque(hands), threading.Event(), threading.Lock()
-    dealt = len(left)
+    left, stop, lock = deque(groups), threading.Event(), threading.Lock()
+    given = len(left)
 
     def take() -> Sequence[Item]:
         with lock:
-            return left.popleft() if left and (len(left) == dealt or on()) else ()
+            return left.popleft() if left and (len(left) == given or on()) else ()
 
-    def sit(player: AnyPlayer) -> None:
-        while hand := take():
-            for item in hand:
+    def serve(worker: AnyWorker) -> None:
+        while group := take():
+            for item in group:
                 if stop.is_set():
                     return
-                play(player, item)
+                play(worker, item)
 
     with ExitStack() as stack:
         # What is entered last ends first: no new item, then the children that threads wait for, then the threads; and
         # then each child that a thread forked meanwhile.
-        for player in players:
-            stack.callback(player.close)
-        pool = stack.enter_context(ThreadPoolExecutor(len(players)))
-        for player in players:
-            stack.callback(player.close)
+        for worker in workers:
+            stack.callback(worker.close)
+        pool = stack.enter_context(ThreadPoolExecutor(len(workers)))
+        for worker in workers:
+            stack.callback(worker.close)
         stack.callback(stop.set)
         # Forked here and not in a thread of the pool: a child that is forked elsewhere waits for ever for the lock of a
         # module that this thread is importing, as where a module verifies its specs when it is imported.
-        for player in players:
-            player.start()
-        for running in [pool.submit(sit, player) for player in players]:
+        for worker in workers:
+            worker.start()
+        for running in [pool.submit(serve, worker) for worker in workers]:
             running.result()
     return len(left)
 

@@ -35,7 +35,7 @@ def sources(
     paths, given = paths or {}, given or {}
     roots = {f"spec {spec.name}": root_of(spec, spec.modules, paths.get(spec.name, "")) for spec in specs}
     reach = reach_from()
-    documents = {f"spec {spec.name}": [_home_of(document) for document in spec.documents] for spec in specs}
+    documents = {f"spec {spec.name}": [_home_of(document) for document in spec.documented] for spec in specs}
     found = {
         name: given.get(name) or Source.of(reach, *where, documents=documents[name]) for name, where in roots.items()
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from gradspec._engine._check import again
+from gradspec._engine._check import rerun
 from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._reuse import current, made_when
@@ -100,7 +100,7 @@ def run_plan(
     report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
-        number: replace(reused[check.cell], again=again(check, profile, seed))
+        number: replace(reused[check.cell], rerun=rerun(check, profile, seed))
         for number, check in enumerate(checks)
         if check.cell in reused
     }

@@ -130,7 +130,7 @@ def _audited(
             raise Unusable(str(error)) from None
     words, how = ["gradspec", "audit", target], [] if profile.name == "quick" else ["--profile", profile.name]
     verdicts = tuple(
-        replace(v, again=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed), *how]))
+        replace(v, rerun=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed), *how]))
         for v in found.report.verdicts
     )
     return replace(found, report=replace(found.report, verdicts=verdicts))

@@ -128,7 +128,7 @@ def law_page(law: Law) -> str:
     """Return the page of a law as text."""
     facts = [f"family: {law.family}", f"judges: {law.judged}", f"runs over: {law.over}", f"cost: {law.cost}"]
     facts += [f"requires: {', '.join(law.requires)}"] if law.requires else []
-    facts += [f"promised by: supports.{law.promise}"] if law.promise else []
+    facts += [f"promised by: supports.{law.capability}"] if law.capability else []
     facts += [f"broken on purpose by: {', '.join(law.specimens)}"] if law.specimens else []
     page = (click.style(law.name, bold=True), f"  {law.statement}", _roles(law.doc.strip()), "\n".join(facts))
     return "\n\n".join(page) + "\n"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.functions._torch import carries_tangent
+from gradspec.functions._torch import has_tangent
 
 Coefficient = float | Tensor
 
@@ -40,7 +40,7 @@ def checked_coefficient(x: Tensor, coefficient: Coefficient, *, call: str, name:
 def _checked_tensor(x: Tensor, coefficient: Tensor, call: str, name: str) -> Tensor:
     if coefficient.is_complex():
         raise TypeError(f"{call}: {name} has dtype {coefficient.dtype}, expected a real one")
-    if carries_tangent(coefficient):
+    if has_tangent(coefficient):
         raise ValueError(f"{call}: {name} carries a tangent, and {name} is not differentiated. Give {name}.detach()")
     if coefficient.requires_grad:
         raise ValueError(f"{call}: {name} requires grad, and no gradient flows to it. Give {name}.detach()")

@@ -49,7 +49,7 @@ def apply_function(cls: type[Function], *args: Any) -> Tensor:
     return output
 
 
-def carries_tangent(tensor: Tensor) -> bool:
+def has_tangent(tensor: Tensor) -> bool:
     """Whether forward mode is at work on a tensor."""
     return forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
 

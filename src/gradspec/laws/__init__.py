@@ -1,6 +1,6 @@
 """The laws, in the order in which they run."""
 
-from gradspec._process_state import Surroundings, undisturbed
+from gradspec._process_state import Surroundings, preserved_process_state
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor.support._call import SpecFaultError
@@ -9,4 +9,4 @@ from gradspec.laws.text import LAWS as TEXT_LAWS
 #: Each judges the specs of its kinds.
 LAWS = (*TENSOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 
-__all__ = ["LAWS", "SpecFaultError", "Surroundings", "undisturbed"]
+__all__ = ["LAWS", "SpecFaultError", "Surroundings", "preserved_process_state"]

@@ -49,7 +49,7 @@ class Mutant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Autopsy:
+class MutantResult:
     """What became of a mutant."""
 
     name: str
@@ -82,7 +82,7 @@ def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTAT
 
 def functions_behind(spec: FunctionSpec) -> list[type]:
     """Return the Function of a spec, and those in the modules that its module stands on."""
-    own: Any = spec.behind
+    own: Any = spec.autograd_function
     if own is None:
         return []
     files = {str(file) for file in Source(roots=(own.__module__,)).files(reach_from())}
@@ -96,7 +96,7 @@ def functions_behind(spec: FunctionSpec) -> list[type]:
     return list(dict.fromkeys([own, *sorted(found, key=lambda cls: cls.__name__)]))
 
 
-def autopsy(
+def judge_mutant(
     mutant: Mutant,
     laws: Sequence[Law],
     profile: Profile,
@@ -104,9 +104,9 @@ def autopsy(
     *,
     seed: int = 0,
     seconds: float = 600,
-    known: Autopsy | None = None,
+    known: MutantResult | None = None,
     moved: Collection[str] = (),
-) -> Autopsy:
+) -> MutantResult:
     """Break the Function in a process of its own, hold it to the laws, and return which of them noticed.
 
     Args:
@@ -122,7 +122,7 @@ def autopsy(
     """
 
     def live(_: None) -> tuple[int, tuple[str, ...]]:
-        mutant.mutation.infect(mutant.cls)
+        mutant.mutation.apply(mutant.cls)
         stages = list(_stages(checks_of([_bound_anew(mutant.spec, mutant.cls)], laws, profile, makers, seed=seed)))
         first = 0
         if known is not None:
@@ -141,8 +141,8 @@ def autopsy(
     with Child(live, seconds=seconds, silent=True) as child:
         answer = child.ask(None)
     if isinstance(answer, Finding):
-        return Autopsy(name=mutant.name, spec=mutant.spec.name, crash=answer.message)
-    return Autopsy(name=mutant.name, spec=mutant.spec.name, stage=answer[0], killed_by=answer[1])
+        return MutantResult(name=mutant.name, spec=mutant.spec.name, crash=answer.message)
+    return MutantResult(name=mutant.name, spec=mutant.spec.name, stage=answer[0], killed_by=answer[1])
 
 
 def _killers(checks: Sequence[Check], profile: Profile, seed: int) -> set[str]:

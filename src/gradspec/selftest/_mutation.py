@@ -31,7 +31,7 @@ class Mutation:
     #: Whether a class can have it, where the method does not say so.
     can: Callable[[Any], bool] = lambda cls: True
 
-    def infect(self, cls: type) -> None:
+    def apply(self, cls: type) -> None:
         """Replace the method, for good: call it in a process that ends afterwards."""
         if self.method == "class":
             self.change(cls, lambda: None)()

@@ -20,7 +20,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
-from gradspec.selftest._mutants import STAGES, Autopsy, Mutant, autopsy, mutants, warm_up
+from gradspec.selftest._mutants import STAGES, Mutant, MutantResult, judge_mutant, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._standing import Standing, function_of, sources, specimens_of
 from gradspec.selftest._stock import TOOLS, first_case, judge
@@ -133,8 +133,10 @@ class _Run:
         def judged() -> Subject:
             before = None
             if known is not None:
-                before = Autopsy(name=known.name, spec="", killed_by=known.killed_by, stage=known.stage)
-            found = autopsy(mutant, self.laws, self.profile, self.makers, seed=self.seed, known=before, moved=moved)
+                before = MutantResult(name=known.name, spec="", killed_by=known.killed_by, stage=known.stage)
+            found = judge_mutant(
+                mutant, self.laws, self.profile, self.makers, seed=self.seed, known=before, moved=moved
+            )
             return subject_of(mutant, found, home)
 
         return judged
@@ -194,7 +196,7 @@ def _stands(standing: Standing, spec: Spec) -> tuple[str, Subject | None, frozen
     return home, known, moved, known is not None and bool(known.stock) and not standing.moved("stock")
 
 
-def subject_of(mutant: Mutant, found: Autopsy, source: str = "") -> Subject:
+def subject_of(mutant: Mutant, found: MutantResult, source: str = "") -> Subject:
     """Return what became of a mutant."""
     return Subject(
         sort="mutant",

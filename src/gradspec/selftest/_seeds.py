@@ -18,7 +18,7 @@ from typing import Any
 from gradspec._engine._check import run_check
 from gradspec._engine._child import Child
 from gradspec._engine._plan import Check, plan
-from gradspec._engine._pool import deal, processors
+from gradspec._engine._pool import processors, run_groups
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Finding, Law, Status
 from gradspec.laws import LAWS
@@ -68,7 +68,7 @@ def sweep(
     laws, profile = laws or LAWS, profile or load_profile("quick")
     # A stable sort: of each case the laws stay in their order.
     checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))
-    hands = [list(hand) for _, hand in groupby(range(len(checks)), key=lambda k: _case_of(checks[k]))]
+    groups = [list(group) for _, group in groupby(range(len(checks)), key=lambda k: _case_of(checks[k]))]
     end = time.monotonic() + 60 * minutes
     answers: dict[int, Answer] = {}
     #: What was said of a case under each seed, by the laws before.
@@ -92,12 +92,12 @@ def sweep(
         answers[number] = answer
 
     children = [Child(ask, seconds=profile.seconds * max(1, count)) for _ in range(jobs or processors())]
-    left = deal(hands, children, run, on=lambda: time.monotonic() < end)
+    left = run_groups(groups, children, run, on=lambda: time.monotonic() < end)
     return {
         "run": count,
         "at_most": {what: most for what, most in AT_MOST.items() if most < count},
-        "cases": len(hands),
-        "tried": len(hands) - left,
+        "cases": len(groups),
+        "tried": len(groups) - left,
         "specs": [spec.name for spec in specs],
         "laws": [law.name for law in laws],
         "verdicts": sum(len(statuses) for statuses, _ in answers.values()),

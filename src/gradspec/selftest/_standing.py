@@ -22,7 +22,7 @@ from gradspec.spec._kinds import kinds
 _KINDS = {"modules": "module", "text": "text"}
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
-    "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:autopsy"),
+    "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),
     "judging": ("gradspec.selftest._run:_Run", "gradspec.selftest._run:subject_of"),
     "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:first_case"),
     "laws": ("gradspec.laws:LAWS",),

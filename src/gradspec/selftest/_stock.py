@@ -37,7 +37,7 @@ def gradgradcheck_slow(inputs: Inputs, spec: FunctionSpec) -> None:
 
 def opcheck(inputs: Inputs, spec: FunctionSpec) -> None:
     """A custom operator with this forward and backward: `opcheck` takes no autograd Function."""
-    function: Any = spec.behind
+    function: Any = spec.autograd_function
     kinds = {bool: "bool", int: "int", float: "float", str: "str"}
     typed = [
         f"{'Tensor' if isinstance(value, Tensor) else kinds[type(value)]} {name}"

@@ -2,9 +2,9 @@
 
 from gradspec.spec._base import (
     Argument,
-    Attempt,
     Case,
     Difference,
+    Invocation,
     Make,
     Misuse,
     Reference,
@@ -18,12 +18,12 @@ from gradspec.spec._text import TextCase, TextMaker, TextSpec
 
 __all__ = [
     "Argument",
-    "Attempt",
     "Case",
     "Difference",
     "Effects",
     "Formula",
     "FunctionSpec",
+    "Invocation",
     "Make",
     "Misuse",
     "ModuleCase",

@@ -106,7 +106,7 @@ class Waiver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class Invocation:
     """A call that is ready to be made, and how it is written."""
 
     #: The calls in the order in which they are written, each with its arguments: `("Net", (4,), {}), ("", (x,), {})`.
@@ -137,7 +137,7 @@ class Spec:
     #: The arguments of the call, for the page.
     arguments: tuple[Argument, ...] = ()
     #: The objects whose docstrings carry the examples that the law `examples` runs.
-    documents: tuple[Any, ...] = ()
+    documented: tuple[Any, ...] = ()
     #: Moves when the promise changes.
     version: int = 1
     #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
@@ -151,7 +151,7 @@ class Spec:
         """Return the names of the Python modules whose source the promise is measured for, its own before others."""
         raise NotImplementedError
 
-    def attempt(self, case: Case) -> Attempt:
+    def invocation(self, case: Case) -> Invocation:
         """Return the call of a case, ready to be made as a user makes it."""
         raise NotImplementedError
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gradspec._renamed import renamed
 from gradspec.spec._base import (
     Argument,
-    Attempt,
     Case,
     Difference,
+    Invocation,
     Make,
     Misuse,
     Reference,
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Argument",
-    "Attempt",
     "Case",
     "Difference",
     "Effects",
     "Formula",
     "FunctionSpec",
+    "Invocation",
     "Make",
     "Misuse",
     "Noise",
@@ -114,6 +115,7 @@ class Formula:
     surrogate: str
 
 
+@renamed(documents="documented", behind="autograd_function")
 @dataclass(frozen=True, kw_only=True)
 class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.
@@ -171,7 +173,7 @@ class FunctionSpec(Spec):
         return tuple(inspect.signature(self.primal).parameters)
 
     @property
-    def behind(self) -> type | None:
+    def autograd_function(self) -> type | None:
         """The `torch.autograd.Function` behind `function`: the class whose `apply` it is, or else `implementation`."""
         owner = getattr(self.function, "__self__", None)
         bases = owner.__mro__ if isinstance(owner, type) else ()
@@ -184,11 +186,11 @@ class FunctionSpec(Spec):
         # `__main__` for what was typed into an interpreter, which is in no module.
         return (getattr(self.primal, "__module__", None) or "__main__",)
 
-    def attempt(self, case: Case) -> Attempt:
+    def invocation(self, case: Case) -> Invocation:
         """Return the call of a case."""
         name = getattr(self.function, "__qualname__", self.name)
         given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
-        return Attempt(
+        return Invocation(
             written=((name, case.args, case.kwargs),),
             call=lambda: self.function(*case.args, **case.kwargs),
             values={f"argument {place}": value for place, value in given.items()},
@@ -219,7 +221,7 @@ class FunctionSpec(Spec):
             function=function,
             implementation=implementation,
             noise=noise,
-            documents=(),
+            documented=(),
             differences=(),
         )
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradspec.spec._base import Argument, Attempt, Case, Difference, Make, Misuse, Reference, Spec, check_callable
+from gradspec._renamed import renamed
+from gradspec.spec._base import Argument, Case, Difference, Invocation, Make, Misuse, Reference, Spec, check_callable
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class ModuleSupports:
     channels_last: bool = True
 
 
+@renamed(documents="documented")
 @dataclass(frozen=True, kw_only=True)
 class ModuleSpec(Spec):
     """The promise of one `torch.nn.Module`.
@@ -106,16 +108,16 @@ class ModuleSpec(Spec):
         found = (getattr(subject, "__module__", None) or "__main__" for subject in (self.cases, self.module))
         return tuple(dict.fromkeys(found))
 
-    def attempt(self, case: Case) -> Attempt:
+    def invocation(self, case: Case) -> Invocation:
         """Return the construction of a case, or the call of a module that has been constructed."""
         name = getattr(self.module, "__qualname__", self.name)
         made = (name, case.args, case.kwargs)
         if not isinstance(case, ModuleCase) or case.inputs is None:
-            return Attempt(written=(made,), call=lambda: self.module(*case.args, **case.kwargs), values={})
+            return Invocation(written=(made,), call=lambda: self.module(*case.args, **case.kwargs), values={})
         inputs = case.inputs
         module = self.module(*case.args, **case.kwargs).train(case.training)
         given = {f"argument {place}": value for place, value in enumerate(inputs)}
-        return Attempt(
+        return Invocation(
             written=(made, ("", inputs, {})),
             call=lambda: module(*inputs),
             values={**given, **{f"`{key}`": value for key, value in module.state_dict().items()}},
@@ -136,4 +138,4 @@ class ModuleSpec(Spec):
         Returns:
             A copy of this spec about `module`, without the examples and differences, which are ours.
         """
-        return replace(self, name=name, module=module, documents=(), differences=())
+        return replace(self, name=name, module=module, documented=(), differences=())

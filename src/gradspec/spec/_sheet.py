@@ -22,8 +22,8 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "path": path,
         "version": spec.version,
         "summary": spec.summary,
-        "documents": [qualified_name(document) for document in spec.documents],
-        "is_class": bool(spec.documents) and isinstance(spec.documents[0], type),
+        "documented": [qualified_name(document) for document in spec.documented],
+        "is_class": bool(spec.documented) and isinstance(spec.documented[0], type),
         "arguments": [asdict(argument) for argument in spec.arguments],
         "supports": asdict(spec.supports) if spec.supports is not None else {},
         "references": [asdict(reference) for reference in spec.references],
@@ -39,7 +39,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "effects": asdict(spec.effects),
         "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
-        "stated": stated_tex(spec.documents[0]) if spec.documents and not spec.formula else [],
+        "stated": stated_tex(spec.documented[0]) if spec.documented and not spec.formula else [],
     }
 
 
@@ -68,7 +68,7 @@ def text_sheet(spec: TextSpec) -> dict[str, Any]:
 
 def call_signature(spec: FunctionSpec) -> dict[str, Any]:
     """Return the signature of the call as a user writes it: that of `forward`, if there is one, without ctx."""
-    source = spec.behind
+    source = spec.autograd_function
     if source is None or not hasattr(source, "forward"):
         try:
             signature = inspect.signature(spec.function)

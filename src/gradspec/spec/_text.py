@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
-from gradspec.spec._base import Argument, Attempt, Case, Difference, Misuse, Reference, Spec, check_callable
+from gradspec._renamed import renamed
+from gradspec.spec._base import Argument, Case, Difference, Invocation, Misuse, Reference, Spec, check_callable
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 
@@ -37,6 +38,7 @@ class TextCase(Case):
     says: Mapping[str, Any] = field(default_factory=dict)
 
 
+@renamed(documents="documented")
 @dataclass(frozen=True, kw_only=True)
 class TextSpec(Spec):
     """The promise of one operation on text Variables.
@@ -110,7 +112,7 @@ class TextSpec(Spec):
         found = (getattr(s, "__module__", None) or "__main__" for s in (self.cases, self.implementation, self.function))
         return tuple(dict.fromkeys(found))
 
-    def attempt(self, case: Case) -> Attempt:
+    def invocation(self, case: Case) -> Invocation:
         """Return the call of a case; where the case has feedback, the backward of what the call returned."""
         behind = self.implementation
         name = f"{behind.__name__}.apply" if behind else getattr(self.function, "__qualname__", self.name)
@@ -121,7 +123,7 @@ class TextSpec(Spec):
             return {name: f"{v!r}, version {v.version}, gradient {v.grad!r}" for name, v in variables.items()}
 
         if not isinstance(case, TextCase) or case.feedback is None:
-            return Attempt(
+            return Invocation(
                 written=(made,), call=lambda: self.function(*case.args, **case.kwargs), values={}, state=state
             )
         text = _text()
@@ -131,7 +133,7 @@ class TextSpec(Spec):
         ]
         said = tuple(None if data is None else text.Variable(data) for data in case.feedback)
         given = [(o, s) for o, s in zip(outputs, said, strict=False) if s is not None]
-        return Attempt(
+        return Invocation(
             written=(made, (".backward", tuple(s for _, s in given), {})),
             call=lambda: text.backward([o for o, _ in given], [s for _, s in given]),
             values={},
@@ -150,7 +152,7 @@ class TextSpec(Spec):
             A copy of this spec about `function`, without the examples and differences, which are ours.
         """
         waits = self.io_bound if io_bound is None else io_bound
-        return replace(self, name=name, function=function, io_bound=waits, documents=(), differences=())
+        return replace(self, name=name, function=function, io_bound=waits, documented=(), differences=())
 
 
 def _variables(value: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradspec import __version__
 from gradspec.spec._kinds import kinds
-from gradspec.sphinx_ext import _collector, _config, _inventories
+from gradspec.sphinx_ext import _config, _gc_tuning, _inventories
 from gradspec.sphinx_ext.autodoc import _autodoc, _viewcode
 from gradspec.sphinx_ext.directives._audit import AuditDirective
 from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
@@ -53,7 +53,7 @@ ENV_VERSION = 1
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Register every part of the extension."""
-    _collector.setup(app)  # before what takes memory
+    _gc_tuning.setup(app)  # before what takes memory
     _config.setup(app)
     _inventories.setup(app)
     _autodoc.setup(app)

@@ -1,5 +1,8 @@
 """Reverse-mode differentiation of text: Variables, Functions, and the engine that carries feedback back."""
 
+import warnings
+from typing import Any
+
 from gradspec.text._engine._backward import backward, backward_async, get_gradient_edge, grad
 from gradspec.text._engine._progress import progress
 from gradspec.text._events import (
@@ -16,7 +19,7 @@ from gradspec.text._graph._function import Function
 from gradspec.text._graph._gather import gather
 from gradspec.text._graph._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from gradspec.text._graph._hooks import HookHandle
-from gradspec.text._graph._later import Later, later
+from gradspec.text._graph._later import Deferred, later
 from gradspec.text._graph._merge import Data, Part
 from gradspec.text._graph._node import GradientEdge, Node
 from gradspec.text._graph._picture import mermaid, tree
@@ -32,13 +35,13 @@ __all__ = [
     "Called",
     "Committed",
     "Data",
+    "Deferred",
     "Event",
     "Function",
     "FunctionNode",
     "GradientEdge",
     "HookHandle",
     "JsonLines",
-    "Later",
     "Node",
     "Part",
     "Retried",
@@ -61,3 +64,10 @@ __all__ = [
     "tree",
     "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Later":
+        warnings.warn("gradspec.text.Later is called Deferred now", DeprecationWarning, stacklevel=2)
+        return Deferred
+    raise AttributeError(f"module 'gradspec.text' has no attribute {name!r}")

@@ -414,6 +414,6 @@ def test_a_reply_that_was_paid_for_and_has_the_wrong_schema_is_kept_too(path):
 def test_a_deadline_among_processes(path, monkeypatch):
     """Another process that has the lock and never answers is waited for until the deadline."""
     cache = Cache(path)
-    monkeypatch.setattr("gradspec.text.lm._flights.Flights.lock", lambda self, key: False)
+    monkeypatch.setattr("gradspec.text.lm._single_flight.Flights.lock", lambda self, key: False)
     with pytest.raises(ModelTimeoutError, match="another process"):
         client_of(Counted(), cache, retry=Retry(deadline=0.1))("hi")

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.functions._coefficient import Coefficient as Factor
 from gradspec.functions._coefficient import checked_coefficient, save_coefficient, saved_coefficient
-from gradspec.functions._torch import allow_in_graph, apply_function, carries_tangent
+from gradspec.functions._torch import allow_in_graph, apply_function, has_tangent
 
 
 class _Required:
@@ -49,7 +49,7 @@ def apply_scaling(
         return identity(x)  # no gradient flows to this dtype, so the identity is all there is
     if torch.compiler.is_exporting():
         return stop_gradient_form(x, factor)
-    if carries_tangent(x):
+    if has_tangent(x):
         return apply_function(ScaledCopy, x, factor)
     return function(x, factor)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradspec.functions._gradient_scaling import _cases as promise
+from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
 from gradspec.functions._gradient_scaling._grad_factor import GradFactor, grad_factor
 from gradspec.functions._gradient_scaling._grad_multiply import GradMultiply, grad_multiply
@@ -14,14 +14,14 @@ GRAD_FACTOR = FunctionSpec(
     primal=lambda x, f: x,
     surrogate=lambda x, f: f * x,
     wrt=("x",),
-    cases=promise.cases,
-    raises=promise.misuses,
+    cases=_cases.cases,
+    raises=_cases.misuses,
     summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a factor.",
-    arguments=promise.arguments("f"),
-    documents=(GradFactor, grad_factor),
-    effects=promise.EFFECTS,
+    arguments=_cases.arguments("f"),
+    documented=(GradFactor, grad_factor),
+    effects=_cases.EFFECTS,
     formula=Formula(primal="x", surrogate="f * x"),
-    references=(promise.DIFFLOGIC, promise.REVERSAL),
+    references=(_cases.DIFFLOGIC, _cases.REVERSAL),
     differences=differences("torchlogix.functional.GradFactor", "f"),
 )
 
@@ -31,14 +31,14 @@ GRAD_MULTIPLY = FunctionSpec(
     primal=lambda x, scale: x,
     surrogate=lambda x, scale: scale * x,
     wrt=("x",),
-    cases=promise.cases,
-    raises=promise.misuses,
+    cases=_cases.cases,
+    raises=_cases.misuses,
     summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a scale.",
-    arguments=promise.arguments("scale"),
-    documents=(GradMultiply, grad_multiply),
-    effects=promise.EFFECTS,
+    arguments=_cases.arguments("scale"),
+    documented=(GradMultiply, grad_multiply),
+    effects=_cases.EFFECTS,
     formula=Formula(primal="x", surrogate="scale * x"),
-    references=(promise.GRADIENT_MULTIPLIER, promise.REVERSAL),
+    references=(_cases.GRADIENT_MULTIPLIER, _cases.REVERSAL),
     differences=(
         *differences("espnet2.asr.encoder.avhubert_encoder.GradMultiply", "scale"),
         Difference(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gradspec.functions._instance_discrimination._values import Temperature
-from gradspec.functions._torch import carries_tangent
+from gradspec.functions._torch import has_tangent
 
 CALL = "instance_discrimination_loss"
 REDUCTIONS = ("none", "mean", "sum")
@@ -60,7 +60,7 @@ def _check_shapes(x: Tensor, y: Tensor, memory: Tensor) -> None:
 
 
 def _check_constant(name: str, tensor: Tensor) -> None:
-    if tensor.requires_grad or carries_tangent(tensor):
+    if tensor.requires_grad or has_tangent(tensor):
         raise ValueError(f"{CALL}: {name} is differentiated, and no gradient flows to it. Give {name}.detach()")
 
 

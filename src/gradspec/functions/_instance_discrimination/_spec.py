@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradspec.functions._instance_discrimination import _cases as promise
+from gradspec.functions._instance_discrimination import _cases
 from gradspec.functions._instance_discrimination._function import (
     InstanceDiscriminationLoss,
     instance_discrimination_loss,
@@ -17,10 +17,10 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     primal=plain_loss,
     surrogate=plain_loss,
     wrt=("x",),
-    cases=promise.cases,
-    raises=promise.misuses,
+    cases=_cases.cases,
+    raises=_cases.misuses,
     summary="Classifies each embedding among all the rows of a memory bank, without a buffer of logits.",
-    arguments=promise.ARGUMENTS,
-    documents=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
-    references=(promise.WU_2018, promise.FLASH_2022),
+    arguments=_cases.ARGUMENTS,
+    documented=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
+    references=(_cases.WU_2018, _cases.FLASH_2022),
 )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import is_fake
 
-from gradspec.functions._torch import carries_tangent, transforms_active
+from gradspec.functions._torch import has_tangent, transforms_active
 
 
 def check_call(call: str, x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
@@ -64,7 +64,7 @@ def check_constants(call: str, memory: Tensor, params: Tensor) -> None:
         ValueError: one requires grad or carries a tangent.
     """
     for name, tensor in (("memory", memory), ("params", params)):
-        if tensor.requires_grad or carries_tangent(tensor):
+        if tensor.requires_grad or has_tangent(tensor):
             raise ValueError(f"{call}: {name} is differentiated, and no gradient flows to it. Give {name}.detach()")
 
 
@@ -106,7 +106,7 @@ def check_autograd(call: str, x: Tensor) -> None:
         how = "torch.export, which keeps no backward pass. Export the module in evaluation mode: LinearAverage.eval()"
     elif transforms_active():
         how = "torch.func or torch.vmap, which have no backward pass. Use autograd, or LinearAverage.loss and update"
-    elif carries_tangent(x):
+    elif has_tangent(x):
         how = "forward mode, which has no backward pass. Use autograd, or LinearAverage.loss and update"
     else:
         return

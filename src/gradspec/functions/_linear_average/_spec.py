@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradspec.functions._linear_average import _cases as promise
+from gradspec.functions._linear_average import _cases
 from gradspec.functions._linear_average._differences import DIFFERENCES
 from gradspec.functions._linear_average._function import LinearAverageOp
 from gradspec.spec import Effects, FunctionSpec, Supports
@@ -13,11 +13,11 @@ LINEAR_AVERAGE_OP = FunctionSpec(
     primal=lambda x, y, memory, params: x @ memory.T / params[0],
     surrogate=lambda x, y, memory, params: x @ memory.T / params[0],
     wrt=("x",),
-    cases=promise.cases,
-    raises=promise.misuses,
+    cases=_cases.cases,
+    raises=_cases.misuses,
     summary="Compares a batch with a memory bank, and moves a row of the bank for each embedding after backward.",
-    arguments=promise.ARGUMENTS,
-    documents=(LinearAverageOp,),
+    arguments=_cases.ARGUMENTS,
+    documented=(LinearAverageOp,),
     supports=Supports(
         forward_mode=False,
         func_grad=False,
@@ -28,7 +28,7 @@ LINEAR_AVERAGE_OP = FunctionSpec(
         export=False,
     ),
     effects=Effects(writes=("memory",)),
-    state_after=promise.state_after,
-    references=(promise.WU_2018,),
+    state_after=_cases.state_after,
+    references=(_cases.WU_2018,),
     differences=DIFFERENCES,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradspec.functions._shake_shake import _cases as promise
+from gradspec.functions._shake_shake import _cases
 from gradspec.functions._shake_shake._differences import DIFFERENCES
 from gradspec.functions._shake_shake._function import ShakeShake, mix_branches, shake_shake
 from gradspec.spec import Formula, FunctionSpec, Noise
@@ -13,22 +13,22 @@ SHAKE_SHAKE = FunctionSpec(
     primal=lambda x1, x2, alpha, beta: alpha * x1 + (1 - alpha) * x2,
     surrogate=lambda x1, x2, alpha, beta: beta * x1 + (1 - beta) * x2,
     wrt=("x1", "x2"),
-    cases=promise.cases,
-    raises=promise.misuses,
+    cases=_cases.cases,
+    raises=_cases.misuses,
     summary="Mixes two branches at random, and their gradients at random anew; the laws hold the noise fixed.",
-    arguments=promise.ARGUMENTS,
+    arguments=_cases.ARGUMENTS,
     implementation=ShakeShake,
-    documents=(ShakeShake, shake_shake, mix_branches),
+    documented=(ShakeShake, shake_shake, mix_branches),
     formula=Formula(primal="alpha*x1 + (1 - alpha)*x2", surrogate="beta*x1 + (1 - beta)*x2"),
-    references=(promise.SHAKE_SHAKE_2017,),
+    references=(_cases.SHAKE_SHAKE_2017,),
     differences=DIFFERENCES,
     noise=Noise(
         names=("alpha", "beta"),
         drawing=ShakeShake.apply,
         law="uniform on [0, 1), one number a sample, independent",
         cdf=lambda number: number.clamp(0, 1),
-        probe=promise.probe,
-        recover=promise.recover,
+        probe=_cases.probe,
+        recover=_cases.recover,
         evaluation=lambda x1, x2: ShakeShake.apply(x1, x2, False),
         at_rest={"alpha": 0.5, "beta": 0.5},
     ),

@@ -34,6 +34,6 @@ CHANNELS_LAST = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    promise="channels_last",
+    capability="channels_last",
     specimens=("views_its_features",),
 )

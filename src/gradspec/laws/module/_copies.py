@@ -70,6 +70,6 @@ COPIES = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    promise="copies",
+    capability="copies",
     specimens=("copy_shares_a_tensor", "lambda_as_attribute"),
 )

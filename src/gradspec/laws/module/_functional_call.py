@@ -64,6 +64,6 @@ FUNCTIONAL_CALL = Law(
     doc=__doc__ or "",
     kinds=("module",),
     requires=("batch_size",),
-    promise="functional",
+    capability="functional",
     specimens=("reads_a_parameter_elsewhere",),
 )

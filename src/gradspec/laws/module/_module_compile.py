@@ -43,6 +43,6 @@ MODULE_COMPILE = Law(
     doc=__doc__ or "",
     kinds=("module",),
     cost="compile",
-    promise="compile",
+    capability="compile",
     specimens=("decides_by_a_value",),
 )

@@ -33,6 +33,6 @@ MODULE_EXPORT = Law(
     doc=__doc__ or "",
     kinds=("module",),
     cost="compile",
-    promise="export",
+    capability="export",
     specimens=("decides_by_a_value",),
 )

@@ -50,6 +50,6 @@ MODULE_PRECISION = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    promise="precision",
+    capability="precision",
     specimens=("constant_in_double", "adds_and_subtracts_a_large_number"),
 )

@@ -54,6 +54,6 @@ ADJOINT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    promise="forward_mode",
+    capability="forward_mode",
     specimens=("jvp_of_the_primal",),
 )

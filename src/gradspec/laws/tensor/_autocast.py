@@ -91,7 +91,7 @@ AUTOCAST = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    promise="autocast",
+    capability="autocast",
     specimens=(
         "mixes_dtypes_under_autocast",
         "custom_fwd_with_setup_context",

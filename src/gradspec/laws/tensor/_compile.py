@@ -34,7 +34,7 @@ COMPILE = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal",),
-    promise="compile",
+    capability="compile",
     specimens=(
         "jvp_not_allowed_in_graph",
         "another_value_under_compile",

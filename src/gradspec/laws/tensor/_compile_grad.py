@@ -37,6 +37,6 @@ COMPILE_GRAD = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal",),
-    promise="compile_grad",
+    capability="compile_grad",
     specimens=("dropped_under_compile_grad",),
 )

@@ -51,6 +51,6 @@ COMPILE_JVP = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal",),
-    promise="compile_jvp",
+    capability="compile_jvp",
     specimens=("jvp_not_allowed_in_graph",),
 )

@@ -69,7 +69,7 @@ COMPILE_VMAP = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal",),
-    promise="compile_vmap",
+    capability="compile_vmap",
     specimens=(
         "dropped_under_compile_vmap",
         "another_value_under_compile",

@@ -43,9 +43,9 @@ class _Recorder(doctest.DocTestRunner):
 
 
 def _check(trial: AnyTrial) -> Finding:
-    document = next(d for d in trial.spec.documents if qualified_name(d) == trial.case.name)
+    document = next(d for d in trial.spec.documented if qualified_name(d) == trial.case.name)
     module = sys.modules[document.__module__]
-    names = {document.__name__: document, **{d.__name__: d for d in trial.spec.documents}}
+    names = {document.__name__: document, **{d.__name__: d for d in trial.spec.documented}}
     tests = doctest.DocTestFinder().find(
         document, document.__qualname__, module=module, globs={**vars(module), **names}
     )

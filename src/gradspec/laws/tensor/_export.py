@@ -53,6 +53,6 @@ EXPORT = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal",),
-    promise="export",
+    capability="export",
     specimens=("dropped_under_export",),
 )

@@ -64,6 +64,6 @@ FAKE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    promise="fake",
+    capability="fake",
     specimens=("branches_on_a_value", "wrong_fake_kernel"),
 )

@@ -76,6 +76,6 @@ FORWARD_OVER_REVERSE = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    promise="forward_mode",
+    capability="forward_mode",
     specimens=("another_gradient_beside_a_tangent",),
 )

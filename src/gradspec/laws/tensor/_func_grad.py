@@ -34,7 +34,7 @@ FUNC_GRAD = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    promise="func_grad",
+    capability="func_grad",
     specimens=(
         "combined_forward",
         "another_gradient_under_func_grad",

@@ -65,6 +65,6 @@ JVP = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    promise="forward_mode",
+    capability="forward_mode",
     specimens=("jvp_of_the_primal", "view_refuses_dual_tensors"),
 )

@@ -18,7 +18,7 @@ from gradspec.laws.tensor.support._compare import describe
 
 
 def _check(trial: Trial) -> Finding:
-    cls, inputs = trial.spec.behind, Inputs.of(trial)
+    cls, inputs = trial.spec.autograd_function, Inputs.of(trial)
     if cls is None:
         return not_applicable("the spec names no implementation to look into")
     if not inputs.wrt:

@@ -142,6 +142,6 @@ SECOND_ORDER = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    promise="double_backward",
+    capability="double_backward",
     specimens=("data_in_backward", "penalty_dropped"),
 )

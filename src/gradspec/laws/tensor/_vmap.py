@@ -108,7 +108,7 @@ VMAP = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    promise="vmap",
+    capability="vmap",
     specimens=(
         "combined_forward",
         "no_vmap_rule",

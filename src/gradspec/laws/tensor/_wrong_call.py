@@ -22,7 +22,7 @@ from gradspec.laws.tensor.support._memory import first_change, snapshots
 
 
 def _check(trial: AnyTrial) -> Finding:
-    misuse, attempt = trial.misuse, trial.spec.attempt(trial.case)
+    misuse, attempt = trial.misuse, trial.spec.invocation(trial.case)
     assert misuse is not None, "verify gives a misuse to a law that runs over misuses"
     call = "".join(f"{name}({_written(args, kwargs)})" for name, args, kwargs in attempt.written)
     tensors = {name: value for name, value in attempt.values.items() if isinstance(value, Tensor)}

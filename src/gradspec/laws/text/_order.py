@@ -17,7 +17,7 @@ from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable
 from gradspec.laws.text._accumulation import judge
 from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, Said, alone, feedback, heard, nodes_of, say
 from gradspec.laws.text.support._watch import Ran, leaves_of, watch
-from gradspec.text import Later
+from gradspec.text import Deferred
 
 CALLS = 3
 #: The longest wait, in seconds: long against the start of a thread.
@@ -57,7 +57,7 @@ def _run(trial: TextTrial, limit: int, log: list[Ran]) -> dict[str, list[Said]]:
 def _waits(ran: Ran) -> bool:
     function = ran.node._function
     values = (v for slot, value in zip(ran.slots, ran.values, strict=False) for v in leaves_of(slot, value))
-    return function.io_bound or function._is_async or any(isinstance(value, Later) for value in values)
+    return function.io_bound or function._is_async or any(isinstance(value, Deferred) for value in values)
 
 
 ORDER = Law(

@@ -67,6 +67,6 @@ LINEAR_AVERAGE = ModuleSpec(
         Argument(name="momentum", type="float", text="The share of the old row in the new one, between 0 and 1."),
     ),
     inputs=ARGUMENTS[:2],
-    documents=(LinearAverage,),
+    documented=(LinearAverage,),
     references=(WU_2018,),
 )

@@ -93,7 +93,7 @@ SHORTCUT = ModuleSpec(
     ),
     inputs=images("in_ch"),
     returns=BLOCK_OUTPUT,
-    documents=(Shortcut,),
+    documented=(Shortcut,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHORTCUT,
 )
@@ -112,7 +112,7 @@ SHAKE_BLOCK = ModuleSpec(
     ),
     inputs=images("in_ch"),
     returns=BLOCK_OUTPUT,
-    documents=(ShakeBlock,),
+    documented=(ShakeBlock,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHAKE_BLOCK,
 )
@@ -133,7 +133,7 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     ),
     inputs=images("in_ch"),
     returns=BLOCK_OUTPUT,
-    documents=(ShakeBottleNeck,),
+    documented=(ShakeBottleNeck,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
     differences=differences.SHAKE_BOTTLE_NECK,
 )

@@ -59,7 +59,7 @@ SHAKE_RESNET = ModuleSpec(
     ),
     inputs=images("3"),
     returns="The logits, of shape (B, label).",
-    documents=(ShakeResNet,),
+    documented=(ShakeResNet,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHAKE_RESNET,
 )
@@ -79,7 +79,7 @@ SHAKE_RESNEXT = ModuleSpec(
     ),
     inputs=images("3"),
     returns="The logits, of shape (B, label).",
-    documents=(ShakeResNeXt,),
+    documented=(ShakeResNeXt,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
     differences=differences.SHAKE_RESNEXT,
 )

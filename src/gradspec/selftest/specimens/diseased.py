@@ -362,4 +362,4 @@ enter(
     replace(SCALE, surrogate=lambda x, factor: factor * x.detach() * x),
     surrogate=r"not its numerical one",
 )
-enter("stale_example", replace(SCALE, documents=(StaleExample,)), examples=r"does not print what it says")
+enter("stale_example", replace(SCALE, documented=(StaleExample,)), examples=r"does not print what it says")

@@ -187,7 +187,7 @@ enter(
     compile=r"value under torch.compile .*differs",
     compile_vmap=r"value 0 under torch.compile of torch.vmap differs",
 )
-enter("no_example", replace(SCALE, documents=(NoExample,)), examples=r"the docstring has no example")
+enter("no_example", replace(SCALE, documented=(NoExample,)), examples=r"the docstring has no example")
 enter(
     "gradient_of_another_function",
     replace(SCALE, surrogate=stand_in(lambda x, factor: Scale.apply(x, factor))),

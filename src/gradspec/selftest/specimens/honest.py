@@ -148,7 +148,7 @@ SCALE = FunctionSpec(
     wrt=("x",),
     cases=_scale_cases,
     raises=_scale_misuses,
-    documents=(Scale,),
+    documented=(Scale,),
     formula=Formula(primal="x", surrogate="factor * x"),
 )
 CUBE = FunctionSpec(

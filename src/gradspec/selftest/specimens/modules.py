@@ -53,7 +53,7 @@ def _state(classes):
     return StateContract(keys=("conv.weight", *(f"bn.{key}" for key in norm), "out.weight", "out.bias"))
 
 
-NET = ModuleSpec(name="net", module=Net, cases=_cases, raises=_misuses, state=_state, wrt=("x",), documents=(Net,))
+NET = ModuleSpec(name="net", module=Net, cases=_cases, raises=_misuses, state=_state, wrt=("x",), documented=(Net,))
 HONEST = (NET,)
 DISEASED: dict[str, Disease] = {}
 

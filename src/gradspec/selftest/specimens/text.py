@@ -106,7 +106,7 @@ def _echo_cases(make: TextMaker) -> Iterator[TextCase]:
 
 
 TAG = TextSpec(
-    name="tag", function=Tag.apply, primal=_tag, cases=_cases, raises=_misuses, wrt=("x", "y"), documents=(Tag,)
+    name="tag", function=Tag.apply, primal=_tag, cases=_cases, raises=_misuses, wrt=("x", "y"), documented=(Tag,)
 )
 ECHO = TextSpec(
     name="echo",

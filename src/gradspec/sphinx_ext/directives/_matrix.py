@@ -72,5 +72,5 @@ def _cell(records: Records, spec: str, law: str) -> Cell:
 
 def _short(records: Records, spec: str) -> str:
     record = records.of_spec(spec)
-    documents = record.report.sheets[spec]["documents"] if record else ()
+    documents = record.report.sheets[spec]["documented"] if record else ()
     return str(documents[0]).rpartition(".")[2] if documents else spec

@@ -19,7 +19,7 @@ def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
     for verdict in report.of(spec=view.name):
         if verdict.status.is_failure:
             message = f": {verdict.finding.message}" if verdict.finding.message else ""
-            again = f" (again: {verdict.again})" if verdict.again else ""
+            again = f" (again: {verdict.rerun})" if verdict.rerun else ""
             yield (
                 GradspecWarning.BROKEN,
                 f"{view.call}: law {verdict.law} {_verb(verdict.status)} on case {verdict.case!r}{message}{again}",

@@ -41,7 +41,7 @@ class View:
     @property
     def target(self) -> str:
         """The qualified name of the documented class or function."""
-        documents = self.sheet["documents"]
+        documents = self.sheet["documented"]
         return str(documents[0]) if documents else self.name
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from gradspec.text._engine._pass import Pass
 from gradspec.text._graph._arguments import holds_itself
 from gradspec.text._graph._context import FunctionNode
-from gradspec.text._graph._later import Later
+from gradspec.text._graph._later import Deferred
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import no_stop
 
@@ -33,7 +33,7 @@ async def run(current: Pass, limit: int) -> None:
                 for node, given in current.ready_nodes():
                     function = node._function
                     if function.io_bound or function._is_async:
-                        calls.start(node, given, Later(function.backward, (node, *node._filled(given))))
+                        calls.start(node, given, Deferred(function.backward, (node, *node._filled(given))))
                         continue
                     returned = function.backward(node, *node._filled(given))
                     if _later_in(returned, node):
@@ -113,7 +113,7 @@ class Calls:
 
     async def _resolved(self, value: Any, above: tuple[int, ...] = ()) -> Any:
         """Make the calls in what a backward returned, all at once, and put their results in their places."""
-        if isinstance(value, Later):
+        if isinstance(value, Deferred):
             args = await self._resolved(value.args)
             return await self._resolved(await self._call(value.call, *args, **value.kwargs))
         if id(value) in above:
@@ -179,7 +179,7 @@ def _later_in(returned: Any, node: FunctionNode) -> bool:
 
 
 def _calls_later(value: Any) -> bool:
-    if isinstance(value, Later):
+    if isinstance(value, Deferred):
         return True
     if isinstance(value, dict):
         value = value.values()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from gradspec.text._graph._arguments import CONTAINERS, Nested, edge_of, holds_itself, variables_in
 from gradspec.text._graph._grad_mode import ENABLED
 from gradspec.text._graph._hooks import replace_each
-from gradspec.text._graph._later import Later, resolve
+from gradspec.text._graph._later import Deferred, resolve
 from gradspec.text._graph._merge import zero
 from gradspec.text._graph._node import MADE, Edge, Node, next_rank
 from gradspec.text._graph._saved import FREED, pack, unpack
@@ -201,7 +201,7 @@ class FunctionNode(Node):
 
     def _after(self, returned: Any, given: Sequence[Variable | None]) -> Sequence[Variable | None]:
         """Return what `backward` returned as one gradient, or None, for each edge."""
-        if isinstance(returned, Later):
+        if isinstance(returned, Deferred):
             returned = resolve(returned)
         values = returned if isinstance(returned, tuple) else (returned,)
         if len(values) == 1 and self._slots == ALONE and not self._posthooks:

@@ -11,7 +11,7 @@ from gradspec.text._graph._variable import Variable
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Later:
+class Deferred:
     """A call that `backward` returns in place of a gradient, for the engine to make."""
 
     #: What is called; it returns what would have stood here.
@@ -20,7 +20,7 @@ class Later:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
-def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Later:
+def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred:
     """Return a call for a backward to return in place of a gradient: the engine makes it, several at once if it may.
 
     The calls for the inputs of one node, and for the elements of a list, do not wait for each other then. A plain
@@ -46,12 +46,12 @@ def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Later:
         >>> x.grad.data, y.grad.data
         ('x: shorter', 'y: shorter')
     """
-    return Later(call, args, kwargs)
+    return Deferred(call, args, kwargs)
 
 
 def resolve(value: Any) -> Any:
     """Make the call that a value is, here and now; another value is returned as it is."""
-    if not isinstance(value, Later):
+    if not isinstance(value, Deferred):
         return value
     result = value.call(*map(resolve, value.args), **value.kwargs)
     if not isinstance(result, Variable) and inspect.isawaitable(result):

@@ -14,9 +14,9 @@ from typing import Literal
 
 from gradspec.text.lm._account import Kept
 from gradspec.text.lm._errors import CacheMissError, ModelTimeoutError
-from gradspec.text.lm._flights import Flights
 from gradspec.text.lm._model import Completion, Usage
 from gradspec.text.lm._request import Request, key_of
+from gradspec.text.lm._single_flight import Flights
 from gradspec.text.lm._steps import Join, Sleep, Steps
 
 FORMAT = 1

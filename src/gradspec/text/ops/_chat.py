@@ -8,7 +8,7 @@ from typing import Any
 
 from gradspec.text._graph._deferred import computed, given, length_of, now, variable_of
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._later import Later, later
+from gradspec.text._graph._later import Deferred, later
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._pending import Pending
 from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
@@ -185,7 +185,7 @@ def _each(content: Any, ask: Any) -> Any:
     return ask(content) if content is True or isinstance(content, Variable) else None
 
 
-def _asked(ctx: Any, variable: Variable, feedback: Sequence[Any]) -> Later | None:
+def _asked(ctx: Any, variable: Variable, feedback: Sequence[Any]) -> Deferred | None:
     """Return the calls that ask what should change in a Variable: one for each place, if anything was said there."""
     if not ctx.wants(variable):
         return None

@@ -76,5 +76,5 @@ CHAT = TextSpec(
         Argument(name="options", type="Any", text="Handed to the model in forward."),
     ),
     returns="The answer, or a list of answers where Variables hold lists.",
-    documents=(chat,),
+    documented=(chat,),
 )

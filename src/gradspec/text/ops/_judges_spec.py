@@ -119,7 +119,7 @@ EVALUATE = TextSpec(
         REDUCTION,
     ),
     returns=JUDGED,
-    documents=(evaluate,),
+    documented=(evaluate,),
 )
 EXACT_MATCH = TextSpec(
     name="text_exact_match",
@@ -131,7 +131,7 @@ EXACT_MATCH = TextSpec(
     summary="Score 1 where a prediction is its target, white space at both ends aside, and 0 elsewhere.",
     arguments=(PREDICTION, TARGET),
     returns=JUDGED,
-    documents=(exact_match,),
+    documented=(exact_match,),
 )
 JUDGE = TextSpec(
     name="text_judge",
@@ -148,5 +148,5 @@ JUDGE = TextSpec(
         TARGET,
     ),
     returns=JUDGED,
-    documents=(judge,),
+    documented=(judge,),
 )

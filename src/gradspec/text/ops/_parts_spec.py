@@ -121,7 +121,7 @@ ADD = TextSpec(
         Argument(name="y", type="Variable | str | float", gradient=True, text="Likewise; one of them is a Variable."),
     ),
     returns="The result; its role names the roles of both.",
-    documents=(add,),
+    documented=(add,),
 )
 JOIN = TextSpec(
     name="text_join",
@@ -136,7 +136,7 @@ JOIN = TextSpec(
         Argument(name="separator", type="str", text=_SEPARATOR),
     ),
     returns="One text.",
-    documents=(join,),
+    documented=(join,),
 )
 SUM = TextSpec(
     name="text_sum",
@@ -150,7 +150,7 @@ SUM = TextSpec(
         Argument(name="variables", type="Iterable[Variable]", gradient=True, text="All texts, or all numbers."),
     ),
     returns="One text, or one number.",
-    documents=(sum,),
+    documented=(sum,),
 )
 SPLIT = TextSpec(
     name="text_split",
@@ -166,7 +166,7 @@ SPLIT = TextSpec(
         Argument(name="maxsplit", type="int", text="At most so many cuts; -1 is no limit."),
     ),
     returns="A tuple of the pieces.",
-    documents=(split,),
+    documented=(split,),
 )
 FILL = TextSpec(
     name="text_fill",
@@ -183,5 +183,5 @@ FILL = TextSpec(
         Argument(name="values", type="Variable | str | float", gradient=True, text="The values, each by its name."),
     ),
     returns="The filled template.",
-    documents=(fill,),
+    documented=(fill,),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gradspec.sphinx_ext._collector import RARE
+from gradspec.sphinx_ext._gc_tuning import RARE
 
 if TYPE_CHECKING:
     from pathlib import Path

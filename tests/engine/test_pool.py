@@ -1,0 +1,78 @@
+"""How work is given to workers: groups whole, no new one after the end, and no worker left open."""
+
+import threading
+
+import pytest
+
+from gradspec._engine._pool import run_groups
+
+
+class Worker:
+    """Writes down what happens to it."""
+
+    def __init__(self):
+        self.events = []
+
+    def start(self):
+        self.events.append("start")
+
+    def close(self):
+        self.events.append("close")
+
+
+def test_that_a_hand_is_played_whole_and_in_order_by_one_player():
+    workers, played = [Worker() for _ in range(3)], []
+    groups = [[(group, item) for item in range(5)] for group in range(20)]
+
+    left = run_groups(groups, workers, lambda worker, item: played.append((item, id(worker))))
+
+    assert left == 0
+    assert sorted(item for item, _ in played) == [item for group in groups for item in group]
+    for number in range(20):
+        of_it = [(item, worker) for (group, item), worker in played if group == number]
+        assert [item for item, _ in of_it] == list(range(5))
+        assert len({worker for _, worker in of_it}) == 1
+
+
+def test_that_whoever_is_free_takes_the_next_hand():
+    slow, quick = Worker(), Worker()
+    took, go = {id(slow): 0, id(quick): 0}, threading.Event()
+
+    def play(worker, item):
+        took[id(worker)] += 1
+        if worker is slow:
+            go.wait(20)
+        elif sum(took.values()) == 10:
+            go.set()
+
+    run_groups([[k] for k in range(10)], [slow, quick], play)
+
+    assert took[id(slow)] <= 1
+    assert took[id(quick)] >= 9
+
+
+def test_that_every_player_is_closed_after_an_error_and_the_others_take_nothing_more():
+    workers, played = [Worker(), Worker()], []
+    other = threading.Event()
+
+    def play(worker, item):
+        played.append(item)
+        if worker is workers[0]:
+            other.wait(20)
+            raise ValueError("no more")
+        other.set()
+        while "close" not in worker.events:  # a child that is closed answers, and its thread goes on
+            pass
+
+    with pytest.raises(ValueError, match="no more"):
+        run_groups([[1], [2], [3], [4]], workers, play)
+
+    assert sorted(played) == [1, 2]
+    assert all(worker.events[-1] == "close" for worker in workers)
+
+
+def test_that_the_first_hand_is_played_in_any_case_and_none_after_the_end():
+    played = []
+
+    assert run_groups([[1], [2], [3]], [Worker(), Worker()], lambda _, item: played.append(item), on=lambda: False) == 2
+    assert played == [1]
