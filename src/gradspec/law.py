@@ -180,17 +180,3 @@ class Verdict:
     def status(self) -> Status:
         """The status of the finding."""
         return self.finding.status
-
-
-def law_sheet(law: Law) -> dict[str, Any]:
-    """Return the sheet of a law."""
-    return {
-        "family": law.family,
-        "statement": law.statement,
-        "doc": law.doc,
-        "cost": law.cost,
-        "over": law.over,
-        "kinds": list(law.kinds),
-        "requires": list(law.requires),
-        "specimens": list(law.specimens),
-    }

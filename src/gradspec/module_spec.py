@@ -1,6 +1,5 @@
-"""Specs of modules, under the path that they had before `gradspec.spec` held every spec."""
+"""What a module promises, a network or a layer, and how to build what a case names. `gradspec.spec` has these too."""
 
 from gradspec.spec import ModuleCase, ModuleSpec, ModuleSupports, StateContract
 
-# In the order of the page that documents them.
-__all__ = ["ModuleCase", "StateContract", "ModuleSupports", "ModuleSpec"]  # noqa: RUF022
+__all__ = ["ModuleCase", "StateContract", "ModuleSupports", "ModuleSpec"]

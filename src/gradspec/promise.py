@@ -1,21 +1,20 @@
-"""What a spec of any kind says, under the path that it had before `gradspec.spec` held every spec."""
+"""What a spec of any kind says, as frozen data; the kinds add what only they have. `gradspec.spec` has these too."""
 
 import warnings
 from typing import Any
 
 from gradspec.spec import Argument, Case, Difference, Invocation, Make, Misuse, Reference, Spec, Waiver, check_callable
 
-# In the order of the page that documents them.
 __all__ = [
-    "Argument",
-    "Case",
-    "Difference",
-    "Invocation",
     "Make",
+    "Case",
     "Misuse",
+    "Argument",
+    "Difference",
     "Reference",
-    "Spec",
     "Waiver",
+    "Invocation",
+    "Spec",
     "check_callable",
 ]
 

@@ -1,6 +1,5 @@
-"""Specs of operations on text, under the path that they had before `gradspec.spec` held every spec."""
+"""What a text Function promises: frozen data, which needs no torch. `gradspec.spec` has these too."""
 
-from gradspec.spec import Argument, TextCase, TextMaker, TextSpec
+from gradspec.spec import TextCase, TextMaker, TextSpec
 
-# In the order of the page that documents them.
-__all__ = ["Argument", "TextMaker", "TextCase", "TextSpec"]  # noqa: RUF022
+__all__ = ["TextMaker", "TextCase", "TextSpec"]

@@ -12,7 +12,7 @@ from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._reuse import current, made_when
 from gradspec._engine._sources import sources
 from gradspec._record import Source, provenance, state_of
-from gradspec.law import Law, Verdict, law_sheet
+from gradspec.law import Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
 from gradspec.report import Report
@@ -136,7 +136,21 @@ def blank(
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
-        laws={law.name: law_sheet(law) for law in laws},
+        laws={law.name: _law_sheet(law) for law in laws},
         sources=stands_on,
         request=state_of(request, *tree) if request is not None else {},
     )
+
+
+def _law_sheet(law: Law) -> dict[str, Any]:
+    """Return the sheet of a law."""
+    return {
+        "family": law.family,
+        "statement": law.statement,
+        "doc": law.doc,
+        "cost": law.cost,
+        "over": law.over,
+        "kinds": list(law.kinds),
+        "requires": list(law.requires),
+        "specimens": list(law.specimens),
+    }
