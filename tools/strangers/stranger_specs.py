@@ -58,7 +58,8 @@ def _of_module(path: Path, file: ModuleType, more: dict[str, Any]) -> FunctionSp
     inputs = list(inspect.signature(file.primal).parameters)[1:]
 
     def called(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+        def call(*args: Any, **named: Any) -> Any:
+            given = call.__signature__.bind(*args, **named).args  # type: ignore[attr-defined]
             module = file.module()
             rest = given[len(names) :]
             holder = _Holder(module, plain)

@@ -28,6 +28,7 @@ from gradspec.laws.tensor._freed import FREED
 from gradspec.laws.tensor._func_grad import FUNC_GRAD
 from gradspec.laws.tensor._global_state import GLOBAL_STATE
 from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
+from gradspec.laws.tensor._interleaved import INTERLEAVED
 from gradspec.laws.tensor._jvp import JVP
 from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
 from gradspec.laws.tensor._layout import LAYOUT
@@ -51,12 +52,16 @@ from gradspec.laws.tensor._wrong_call import WRONG_CALL
 #: In the order in which they run: a law comes after the laws that it requires.
 LAWS = (
     PRIMAL,
+    VJP,
+    INPUTS_UNTOUCHED,
+    COTANGENTS_UNTOUCHED,
+    DECLARED_WRITES,
+    INTERLEAVED,
     FORMULA,
     RAW_RETURNS,
     PRECISION,
     EXAMPLES,
     SURROGATE,
-    VJP,
     JVP,
     ADJOINT,
     COTANGENT_LINEARITY,
@@ -80,9 +85,6 @@ LAWS = (
     RETAINED_GRAPH,
     KEYWORD_CALL,
     WRONG_CALL,
-    INPUTS_UNTOUCHED,
-    COTANGENTS_UNTOUCHED,
-    DECLARED_WRITES,
     STATE_TRANSITION,
     ALIASING,
     GLOBAL_STATE,
@@ -128,6 +130,7 @@ __all__ = [
     "FUNC_GRAD",
     "GLOBAL_STATE",
     "INPUTS_UNTOUCHED",
+    "INTERLEAVED",
     "JVP",
     "KEYWORD_CALL",
     "LAWS",
