@@ -40,7 +40,8 @@ def is_documented(package: str, name: str) -> bool:
         return True  # a registry, each of whose specs has a page
     # `automodule` documents what a module defines, and what a package shows.
     home = getattr(thing, "__module__", package)
-    homes = {f"{package}.{name}", f"{home}.{name}", home, package}
+    room = home.partition("._")[0]  # `gradspec.spec._base` is shown as `gradspec.spec`
+    homes = {f"{package}.{name}", f"{home}.{name}", f"{room}.{name}", home, package}
     return bool(homes & documented()) or f"{package}.{name}" in by_directive()
 
 
