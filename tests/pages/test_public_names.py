@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from functools import cache
 
 import pytest
@@ -40,9 +41,14 @@ def is_documented(package: str, name: str) -> bool:
         return True  # a registry, each of whose specs has a page
     # `automodule` documents what a module defines, and what a package shows.
     home = getattr(thing, "__module__", package)
-    room = home.partition("._")[0]  # `gradspec.spec._base` is shown as `gradspec.spec`
-    homes = {f"{package}.{name}", f"{home}.{name}", f"{room}.{name}", home, package}
-    return bool(homes & documented()) or f"{package}.{name}" in by_directive()
+    homes = {f"{package}.{name}", f"{home}.{name}", home, package}
+    return bool(homes & documented()) or f"{package}.{name}" in by_directive() or is_shown_by_another(name, thing)
+
+
+def is_shown_by_another(name: str, thing: object) -> bool:
+    """Return whether a page documents a module that has it from where it is defined."""
+    modules = (importlib.import_module(module) for module in documented() if module in sys.modules)
+    return any(name in getattr(module, "__all__", ()) and getattr(module, name) is thing for module in modules)
 
 
 @cache
