@@ -19,6 +19,7 @@ DIRECTIVES = {"{eval-rst}", "{toctree}", "{math}", "{literalinclude}"}
 OWN = re.compile(r"\{gradspec-[\w-]+\}")
 #: Blocks that another test reads: page and kind, and that test.
 ELSEWHERE = {
+    **{("how-to/add-a-kind.md", kind): "tests/engine/test_new_kind.py" for kind in ("python", "toml", "sh", "")},
     ("how-to/audit-a-function.md", "python"): "tests/test_how_to.py",
     ("how-to/audit-a-function.md", "sh"): "tests/audits/test_audits.py",
     ("how-to/verify-in-pytest.md", "python"): "tests/test_how_to.py",
