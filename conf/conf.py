@@ -29,6 +29,7 @@ extensions = [
 gradspec_records = ["../build/records/site.json"]
 # A record that nobody has made yet, as that of a CUDA device, is left out.
 gradspec_committed_records = ["../docs/records/peers.json", "../docs/records/cuda.json"]
+gradspec_law_pages = "laws"
 gradspec_inventories = {
     "python": ("https://docs.python.org/3/", "inventories/python.txt"),
     "torch": ("https://docs.pytorch.org/docs/stable/", "inventories/torch.txt"),

@@ -19,6 +19,7 @@ DIRECTIVES = {"{eval-rst}", "{toctree}", "{math}", "{literalinclude}"}
 OWN = re.compile(r"\{gradspec-[\w-]+\}")
 #: Blocks that another test reads: page and kind, and that test.
 ELSEWHERE = {
+    **{("how-to/add-a-kind.md", kind): "tests/engine/test_new_kind.py" for kind in ("python", "toml", "sh", "")},
     ("how-to/audit-a-function.md", "python"): "tests/test_how_to.py",
     ("how-to/audit-a-function.md", "sh"): "tests/audits/test_audits.py",
     ("how-to/verify-in-pytest.md", "python"): "tests/test_how_to.py",
@@ -74,7 +75,7 @@ def test_the_test_that_reads_a_block_names_its_page(place: tuple[str, str], test
 def test_the_entry_points_of_a_page_are_those_that_are_read() -> None:
     (block,) = (b for b in BLOCKS if (b.page, b.kind) == ("how-to/verify-in-pytest.md", "toml"))
     groups = tomllib.loads(block.text)["project"]["entry-points"]
-    registry = (ROOT / "src" / "gradspec" / "registry.py").read_text(encoding="utf-8")
+    registry = (ROOT / "src" / "gradspec" / "_registry" / "_registry.py").read_text(encoding="utf-8")
     assert len(groups) == 2
     assert all(f'group="{group}"' in registry for group in groups)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from functools import cache
 
 import pytest
@@ -41,7 +42,13 @@ def is_documented(package: str, name: str) -> bool:
     # `automodule` documents what a module defines, and what a package shows.
     home = getattr(thing, "__module__", package)
     homes = {f"{package}.{name}", f"{home}.{name}", home, package}
-    return bool(homes & documented()) or f"{package}.{name}" in by_directive()
+    return bool(homes & documented()) or f"{package}.{name}" in by_directive() or is_shown_by_another(name, thing)
+
+
+def is_shown_by_another(name: str, thing: object) -> bool:
+    """Return whether a page documents a module that has it from where it is defined."""
+    modules = (importlib.import_module(module) for module in documented() if module in sys.modules)
+    return any(name in getattr(module, "__all__", ()) and getattr(module, name) is thing for module in modules)
 
 
 @cache

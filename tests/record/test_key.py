@@ -83,6 +83,10 @@ def hidden(double):
 quick = lambda x: x + 1
 
 
+def every():
+    return [value for value in globals().values() if callable(value)]
+
+
 def outer():
     import keyed.late as late
 
@@ -136,6 +140,8 @@ def moves(package: Path) -> Callable[..., bool]:
         pytest.param("area", "shapes.py", "pi = 3.14", "pi = 3.1", id="an attribute of a class"),
         pytest.param("listed", "shapes.py", "x * x", "x * x * x", id="what is entered in a registry"),
         pytest.param("chosen", "helpers.py", "3 * x", "5 * x", id="any function of a module that getattr asks"),
+        pytest.param("every", "shapes.py", "return 0", "return 1", id="any definition where globals() is asked"),
+        pytest.param("every", "helpers.py", "2 * x", "4 * x", id="any import where globals() is asked"),
         pytest.param("quick", "shapes.py", "x + 1", "x + 2", id="a lambda"),
         pytest.param("outer", "late.py", "return 1", "return 3", id="an import within a function"),
         pytest.param("area", "helpers.py", "def double", "X = double = 1\ndef double", id="another definition of it"),

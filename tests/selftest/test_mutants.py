@@ -16,7 +16,7 @@ from gradspec.selftest._mutants import Mutant, judge_mutant, mutants
 from gradspec.selftest._mutation import Mutation, before_backward, on_class, on_gradients
 from gradspec.selftest._mutations import MUTATIONS
 from gradspec.selftest._run import subject_of
-from gradspec.selftest._workers import made_by
+from gradspec.selftest._workers import deal
 from gradspec.spec._kinds import maker_of
 
 PROFILE = load_profile("quick")
@@ -100,7 +100,21 @@ def test_a_function_is_spared_what_would_change_nothing_in_it():
     assert {name.partition(".")[0] for name in spared} <= {name.partition(".")[0] for name in names}
 
 
-def test_workers_share_the_work_and_say_when_one_fails():
-    assert sorted(made_by(lambda n: n * n, [1, 2, 3, 4, 5], 2)) == [1, 4, 9, 16, 25]
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_share_the_work(jobs):
+    made = []
+    deal(lambda n: (n * n, os.getpid()), [1, 2, 3, 4, 5], made.append, jobs=jobs)
+    assert sorted(square for square, _ in made) == [1, 4, 9, 16, 25]
+    assert (os.getpid() in {pid for _, pid in made}) is (jobs == 1)
+
+
+def test_a_worker_that_fails_is_said():
     with pytest.raises(RuntimeError, match="a worker ended before its work was done"):
-        list(made_by(lambda n: 1 // n, [1, 0, 2], 2))
+        deal(lambda n: 1 // n, [1, 0, 2], lambda made: None, jobs=2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_more_is_dealt_once_the_time_is_over(jobs):
+    made = []
+    deal(lambda n: n, list(range(50)), made.append, jobs=jobs, on=lambda: False)
+    assert made == [0]

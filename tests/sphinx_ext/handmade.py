@@ -147,7 +147,7 @@ def report(project: Project) -> Report:
 
 def verdict(law: str, case: str, finding: Finding | None = None, spec: str = "scale") -> Verdict:
     return Verdict(
-        spec=spec, law=law, case=case, finding=finding or Finding(status=Status.HOLDS), again=f"gradspec check {law}"
+        spec=spec, law=law, case=case, finding=finding or Finding(status=Status.HOLDS), rerun=f"gradspec check {law}"
     )
 
 
@@ -169,7 +169,7 @@ def breaking(made: Report, law: str = "vjp", message: str = "off by a sign") -> 
 
 FAMILIES = {"formula": "values", "examples": "values", "vjp": "derivative", "wrong_call": "protocol"}
 
-OVER = {"examples": "documents", "wrong_call": "wrong_calls"}
+OVER = {"examples": "documents", "wrong_call": "misuses"}
 
 LAW: dict[str, Any] = {
     "statement": r"\bar{x} = Ds(x)^{\top}\,\bar{y}",
@@ -184,7 +184,7 @@ SHEET: dict[str, Any] = {
     "path": "demo:SCALE",
     "version": 3,
     "summary": "Scales the gradient that flows back through it.",
-    "documents": ["demo.Scale", "demo.scale"],
+    "documented": ["demo.Scale", "demo.scale"],
     "is_class": True,
     "signature": {
         "parameters": [

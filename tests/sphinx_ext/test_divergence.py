@@ -153,7 +153,7 @@ def test_a_function_that_the_record_does_not_hold(project: Project) -> None:
 
 def test_a_class_that_cannot_be_imported(project: Project) -> None:
     made = report(project)
-    sheet = {**made.sheets["scale"], "documents": ["demo.Missing"]}
+    sheet = {**made.sheets["scale"], "documented": ["demo.Missing"]}
     project.write(replace(made, sheets={"scale": sheet}))
     (line,) = only(project.build(), "import")
     assert "demo.Missing cannot be imported: ImportError" in line

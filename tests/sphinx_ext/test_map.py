@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 
+from gradspec.sphinx_ext.drawing._frame import END, LEFT
 from gradspec.sphinx_ext.drawing._map_contour import regions
 from gradspec.sphinx_ext.drawing._map_record import Map
-from gradspec.sphinx_ext.drawing._map_svg import BASE, END, SHADES, TOP, described, map_svg, shade
+from gradspec.sphinx_ext.drawing._map_svg import BASE, SHADES, TOP, described, map_svg, shade
 from gradspec.sphinx_ext.drawing._plot_record import Axis
-from gradspec.sphinx_ext.drawing._plot_svg import LEFT
 from gradspec.sphinx_ext.output._assets import STATIC
 from sphinx_ext.handmade import copied, resealed
 from sphinx_ext.test_plot import luminance

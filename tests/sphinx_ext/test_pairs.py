@@ -86,7 +86,7 @@ def prepared(folder: Path, suffix: str) -> Project:
     plain = {key: value for key, value in SHEET.items() if key not in ("effects", "tex", "wrt", "differences")}
     inputs = [{"name": "x", "type": "Tensor", "shape": "", "dtype": "", "gradient": True, "text": "It."}]
     own = {"inputs": inputs, "returns": "It.", "differences": [], "frozen": [], "io_bound": True}
-    others = {name: plain | own | {"kind": kind, "documents": [target]} for name, (kind, target) in kinds.items()}
+    others = {name: plain | own | {"kind": kind, "documented": [target]} for name, (kind, target) in kinds.items()}
     laws = {"vjp": made.laws["vjp"] | {"kinds": ["function", "module", "text"]}}
     verdicts = [verdict("vjp", "factor 2"), *(verdict("vjp", "one", None, name) for name in others)]
     sources = {f"spec {name}": made.sources["spec scale"] for name in ("scale", *others)}

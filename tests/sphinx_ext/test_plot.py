@@ -13,8 +13,9 @@ from bs4 import BeautifulSoup, Tag
 
 from gradspec._record import read_experiment
 from gradspec.report import RecordError
+from gradspec.sphinx_ext.drawing._frame import CHARACTER, WIDTH
 from gradspec.sphinx_ext.drawing._plot_record import Axis, Figure, Line, figure_of, number_of
-from gradspec.sphinx_ext.drawing._plot_svg import CHARACTER, WIDTH, svg
+from gradspec.sphinx_ext.drawing._plot_svg import svg
 from sphinx_ext.handmade import Built, Project, copied, edited, resealed, source_of
 
 CONTRAST = 3.0

@@ -35,6 +35,8 @@ class Mentions:
     reads_files: bool = False
     #: Modules are imported by names that are computed.
     finds_modules: bool = False
+    #: The names of its own module are looked through: all of them may be meant.
+    own_names: bool = False
 
     @classmethod
     def of(cls, nodes: Iterable[ast.AST], module: Module) -> Mentions:
@@ -112,6 +114,8 @@ class _Visitor:
                 self.found.finds_modules = True
         elif name in FINDERS and (isinstance(call.func, ast.Name) or name not in ("exec", "eval")):
             self.found.finds_modules = True  # but not `module.eval()`
+        elif name == "globals" and isinstance(call.func, ast.Name):
+            self.found.own_names = True
         self.visit(call.func, hidden)
         for child in (*call.args, *told(call)):
             self.visit(child, hidden)

@@ -80,6 +80,8 @@ class Resolver:
         for name in mentions.dynamic:
             for target in mentions.local.get(name, ()) or self.program.load(module).imports.get(name, ()):
                 self._follow(found, (name,), target, ())
+        if mentions.own_names:
+            found.ours[("globals",)] = self._whole(module)
         found.modules |= {name for targets in mentions.local.values() for name, _ in targets}
         if mentions.finds_modules:
             package = module.name.partition(".")[0] if not module.name.endswith(".py") else module.name

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._targets import load_attribute
-from gradspec.cli._commands import main
 from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from gradspec.spec import Case
 
 
-@main.command(
+@click.command(
     epilog=block(
         "Exit code",
         "0  every law that needs no spec holds, or says why it was not checked",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec import __version__
 from gradspec._registry._registry import (
     did_you_mean,
     installed_specs,
@@ -21,7 +20,6 @@ from gradspec._registry._registry import (
 )
 from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._shared import (
-    Commands,
     Unusable,
     block,
     one_line_errors,
@@ -39,17 +37,7 @@ if TYPE_CHECKING:
     from gradspec.spec import Spec
 
 
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
-)
-@click.version_option(__version__, prog_name="gradspec")
-def main() -> None:
-    """Hold custom autograd functions to the laws that their specs promise."""
-
-
-@main.command(
+@click.command(
     epilog=block(
         "Exit code",
         "0  every law holds, or says why it was not checked",
@@ -122,7 +110,7 @@ def check(
     sys.exit(1 if fails(report, Rank(fail_on)) and not exit_zero else 0)
 
 
-@main.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
+@click.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
 def list_(targets: tuple[str, ...]) -> None:
     """List the specs that can be checked, and the laws.
@@ -139,7 +127,7 @@ def list_(targets: tuple[str, ...]) -> None:
     _tables.put(console, _tables.laws(known))
 
 
-@main.command(epilog=block("Examples", "gradspec explain vjp"))
+@click.command(epilog=block("Examples", "gradspec explain vjp"))
 @click.argument("law")
 def explain(law: str) -> None:
     """Say what a law states, why it matters, what breaks it, and the remedy."""
@@ -150,7 +138,7 @@ def explain(law: str) -> None:
     click.echo(_tables.law_page(found), nl=False)
 
 
-@main.command(
+@click.command(
     epilog=block(
         "Examples",
         "gradspec check gradspec.functions --record record.json",

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._record import RecordError
-from gradspec.cli._commands import main
 from gradspec.cli._shared import Unusable, block, jobs_option, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
     from gradspec.selftest._record import Matrix, Seeds, Subject
 
 
-@main.command(
+@click.command(
     epilog=block(
         "Exit code",
         "0  every diseased specimen is killed by its own law, no sound one by any, and each mutant that survives",

@@ -24,7 +24,7 @@ from gradspec.selftest._mutants import STAGES, Mutant, MutantResult, judge_mutan
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._standing import Standing, function_of, sources, specimens_of
 from gradspec.selftest._stock import TOOLS, first_case, judge
-from gradspec.selftest._workers import made_by
+from gradspec.selftest._workers import deal
 from gradspec.selftest.specimens import DISEASED, HONEST
 from gradspec.spec import FunctionSpec, Spec
 from gradspec.spec._kinds import maker_of
@@ -98,14 +98,16 @@ def selftest(
         warm_up(spec, LAWS, profile, maker_of, seed=seed)
     random.Random(seed).shuffle(order)
     done = 0
+
+    def take(subject: Subject) -> None:
+        nonlocal done
+        found[subject.name] = subject
+        done += 1
+        if progress:
+            progress(done, len(order), subject.name)
+
     if order:
-        for subject in made_by(lambda name: chosen[name](), order, jobs):
-            found[subject.name] = subject
-            done += 1
-            if progress:
-                progress(done, len(order), subject.name)
-            if time.monotonic() > started + 60 * minutes:
-                break
+        deal(lambda name: chosen[name](), order, take, jobs=jobs, on=lambda: time.monotonic() <= started + 60 * minutes)
     if known is not None and not done and len(found) == len(known.subjects):
         facts |= {name: known.provenance[name] for name in ("date", "commit")}
     return Matrix(

@@ -1,60 +1,60 @@
-"""A few processes that share a list of work: each takes every n-th item, and sends what it made as it comes."""
+"""Deal work to child processes, and take what each made of it as it comes."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from gradspec._engine._child import Child
+from gradspec._engine._pool import run_groups
+from gradspec.law import Finding
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
+#: Every law has a limit of its own; an hour ends what hangs outside of them.
+SECONDS = 3600
 
-def made_by(work: Callable[[Item], Made], items: Sequence[Item], jobs: int) -> Iterator[Made]:
-    """Yield `work(item)` for each item, as they come; in this process where `jobs` is 1.
 
-    The processes are forked, so that items need not be pickled; what is made is.
+def deal(
+    work: Callable[[Item], Made],
+    items: Sequence[Item],
+    take: Callable[[Made], None],
+    *,
+    jobs: int,
+    on: Callable[[], bool] = lambda: True,
+) -> None:
+    """Call `take(work(item))` for each item; whoever is free works on the next one.
+
+    Args:
+        work: runs in a child process, or in this one if there is one job. The children are forked, so that items need
+            not be pickled; what is made is.
+        items: the work, in order.
+        take: runs in this process, one call at a time.
+        jobs: the number of processes.
+        on: asked before each item but the first; if it says no, no more are worked on.
 
     Raises:
-        RuntimeError: a process ended before its work was done; its error stands on stderr.
+        RuntimeError: a child ended before it answered; its error is on stderr.
     """
     if jobs == 1:
-        yield from map(work, items)
+        for number, item in enumerate(items):
+            if number and not on():
+                return
+            take(work(item))
         return
-    fork = multiprocessing.get_context("fork")
-    answers = fork.SimpleQueue()  # a Queue would have a thread, beside which the workers could not fork
-    workers: list[Any] = [
-        fork.Process(target=_work, args=(work, items[k::jobs], answers), daemon=False) for k in range(jobs)
-    ]
-    for worker in workers:
-        worker.start()
-    busy = jobs
-    try:
-        while busy:
-            answer = answers.get()
-            if answer is None:
-                busy -= 1
-            elif isinstance(answer, BaseException):
-                raise RuntimeError(f"a worker ended before its work was done: {answer}")
-            else:
-                yield answer
-    finally:
-        for worker in workers:
-            worker.terminate()
-            worker.join()
+    lock, lost = threading.Lock(), list[Finding]()
 
+    def play(child: Child[int, Made], number: int) -> None:
+        made = child.ask(number)
+        with lock:
+            if isinstance(made, Finding):
+                lost.append(made)
+            elif not lost:
+                take(made)
 
-def _work(work: Callable[[Any], Any], items: Sequence[Any], answers: Any) -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    try:
-        for item in items:
-            answers.put(work(item))
-    except BaseException as error:
-        traceback.print_exc()
-        answers.put(RuntimeError(repr(error)))
-    answers.put(None)
-    os._exit(0)
+    children = [Child[int, Made](lambda number: work(items[number]), seconds=SECONDS) for _ in range(jobs)]
+    run_groups([[number] for number in range(len(items))], children, play, on=lambda: not lost and on())
+    if lost:
+        raise RuntimeError(f"a worker ended before its work was done: {lost[0].message}")

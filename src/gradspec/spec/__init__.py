@@ -13,7 +13,9 @@ from gradspec.spec._base import (
     check_callable,
 )
 from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Supports
+from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
+from gradspec.spec._signature import signature_sheet
 from gradspec.spec._text import TextCase, TextMaker, TextSpec
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Formula",
     "FunctionSpec",
     "Invocation",
+    "Kind",
     "Make",
     "Misuse",
     "ModuleCase",
@@ -39,4 +42,5 @@ __all__ = [
     "TextSpec",
     "Waiver",
     "check_callable",
+    "signature_sheet",
 ]

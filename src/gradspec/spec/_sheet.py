@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import typing
 from dataclasses import asdict
 from typing import Any
 
 from gradspec.spec._base import Spec
 from gradspec.spec._function import FunctionSpec
 from gradspec.spec._module import ModuleSpec
+from gradspec.spec._signature import signature_data
 from gradspec.spec._text import TextSpec
 
 
@@ -46,7 +46,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
 def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
     """Return what the sheet of a module says beside that."""
     return {
-        "signature": _signature(inspect.signature(spec.module)) | {"returns": ""},
+        "signature": signature_data(inspect.signature(spec.module)) | {"returns": ""},
         "wrt": list(spec.wrt),
         "inputs": [asdict(argument) for argument in spec.inputs],
         "returns": spec.returns,
@@ -59,7 +59,7 @@ def text_sheet(spec: TextSpec) -> dict[str, Any]:
     behind = spec.implementation
     signature = inspect.signature(spec.function) if behind is None else behind._call.signature
     return {
-        "signature": _signature(signature),
+        "signature": signature_data(signature),
         "wrt": list(spec.wrt),
         "returns": spec.returns,
         "io_bound": spec.io_bound,
@@ -76,7 +76,7 @@ def call_signature(spec: FunctionSpec) -> dict[str, Any]:
             signature = inspect.signature(spec.primal)
     else:
         signature = as_applied(source, forward_signature(source))
-    return _signature(signature)
+    return signature_data(signature)
 
 
 def as_applied(function: Any, signature: inspect.Signature) -> inspect.Signature:
@@ -100,18 +100,6 @@ def forward_signature(function: Any) -> inspect.Signature:
     signature = inspect.signature(function.forward)
     skip = 0 if _has_setup_context(function) else 1
     return signature.replace(parameters=list(signature.parameters.values())[skip:])
-
-
-def _signature(signature: inspect.Signature) -> dict[str, Any]:
-    parameters = [
-        {
-            "name": parameter.name,
-            "annotation": _annotation(parameter.annotation),
-            "default": None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
-        }
-        for parameter in signature.parameters.values()
-    ]
-    return {"parameters": parameters, "returns": _annotation(signature.return_annotation)}
 
 
 def formula_tex(spec: FunctionSpec) -> dict[str, Any]:
@@ -192,11 +180,3 @@ def qualified_name(document: Any) -> str:
         if path.startswith(f"{public}.") and "._" not in path and getattr(module, name, None) is document
     )
     return f"{next(shown, document.__module__)}.{name}"
-
-
-def _annotation(annotation: Any) -> str:
-    if annotation is inspect.Parameter.empty:
-        return ""
-    if isinstance(annotation, str):
-        return annotation
-    return getattr(annotation, "__name__", None) or str(typing.cast("object", annotation))

@@ -19,6 +19,9 @@ class Options:
     records: tuple[str, ...] = ()
     #: Records that were committed: other devices, other implementations. They are shown, and never warn.
     committed_records: tuple[str, ...] = ()
+    #: The folder of the pages of laws, relative to the source folder. A build writes a page for each law of `records`
+    #: there and removes that of a law which is gone; let git ignore them. Empty: you write these pages.
+    law_pages: str = ""
     #: Text inventories for intersphinx, by name: the address of the documentation, and the path of the list.
     inventories: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     #: The full names of what annotations abbreviate.

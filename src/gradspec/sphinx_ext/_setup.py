@@ -23,7 +23,7 @@ from gradspec.sphinx_ext.directives._peers import PeersDirective
 from gradspec.sphinx_ext.directives._spec import SpecDirective
 from gradspec.sphinx_ext.domain import _domain
 from gradspec.sphinx_ext.drawing import _style
-from gradspec.sphinx_ext.output import _assets, _llms, _math, _summary
+from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary
 from gradspec.sphinx_ext.page import _defaults, _links
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _autodoc.setup(app)
     _defaults.setup(app)
     _domain.setup(app)
+    _law_pages.setup(app)
     _links.setup(app)
     _math.setup(app)
     _assets.setup(app)

@@ -1,43 +1,23 @@
-"""Laws of modules."""
+"""Laws of modules.
 
-from gradspec.laws.module._batch_independence import BATCH_INDEPENDENCE
-from gradspec.laws.module._batch_size import BATCH_SIZE
-from gradspec.laws.module._channels_last import CHANNELS_LAST
+A line for each, in the order in which they run: a law comes after the laws that it requires.
+"""
+
+from gradspec.laws.module._state_dict import STATE_DICT
 from gradspec.laws.module._copies import COPIES
-from gradspec.laws.module._evaluation_mode import EVALUATION_MODE
-from gradspec.laws.module._functional_call import FUNCTIONAL_CALL
 from gradspec.laws.module._gradient_flow import GRADIENT_FLOW
+from gradspec.laws.module._evaluation_mode import EVALUATION_MODE
+from gradspec.laws.module._batch_size import BATCH_SIZE
+from gradspec.laws.module._batch_independence import BATCH_INDEPENDENCE
+from gradspec.laws.module._functional_call import FUNCTIONAL_CALL
 from gradspec.laws.module._module_compile import MODULE_COMPILE
 from gradspec.laws.module._module_export import MODULE_EXPORT
 from gradspec.laws.module._module_precision import MODULE_PRECISION
-from gradspec.laws.module._state_dict import STATE_DICT
+from gradspec.laws.module._channels_last import CHANNELS_LAST
 
-#: In the order in which they run: a law comes after the laws that it requires.
-LAWS = (
-    STATE_DICT,
-    COPIES,
-    GRADIENT_FLOW,
-    EVALUATION_MODE,
-    BATCH_SIZE,
-    BATCH_INDEPENDENCE,
-    FUNCTIONAL_CALL,
-    MODULE_COMPILE,
-    MODULE_EXPORT,
-    MODULE_PRECISION,
-    CHANNELS_LAST,
-)
+from gradspec.law import Law
 
-__all__ = [
-    "BATCH_INDEPENDENCE",
-    "BATCH_SIZE",
-    "CHANNELS_LAST",
-    "COPIES",
-    "EVALUATION_MODE",
-    "FUNCTIONAL_CALL",
-    "GRADIENT_FLOW",
-    "LAWS",
-    "MODULE_COMPILE",
-    "MODULE_EXPORT",
-    "MODULE_PRECISION",
-    "STATE_DICT",
-]
+#: What is imported above, in that order.
+LAWS = tuple(value for value in globals().values() if isinstance(value, Law))
+
+__all__ = ["LAWS"]

@@ -77,7 +77,8 @@ class ShakeResNet(nn.Module):
 
         Batch norm is folded into the convolutions, and the two branches are stacked into one of twice the width: the
         same numbers to about 1e-5 in float32, in less time. The copy shares no memory with this module and does not
-        follow it: call again after training or loading a state. Its `state_dict` has keys of its own.
+        follow it: call again after training or loading a state. Its `state_dict` has keys of its own. A block fuses its
+        branches and its shortcut, and a shortcut its batch norm.
 
         Returns:
             A module in evaluation, with frozen parameters; a gradient still flows to its input.

@@ -62,21 +62,5 @@ class Shortcut(nn.Module):
         return y
 
     def fuse_for_inference(self) -> nn.Module:
-        """Return a new module with the output of this one in evaluation, its batch norm folded into the convolutions.
-
-        Returns:
-            A module in evaluation, with frozen parameters, that shares no memory with this one.
-
-        Raises:
-            TypeError: `bn` was replaced by something else than a batch norm with running statistics.
-            RuntimeError: later, when `train()` is called on what is returned.
-
-        Example:
-            >>> import torch
-            >>> from gradspec.nn import Shortcut
-            >>> shortcut = Shortcut(4, 6, stride=2).eval()
-            >>> x = torch.ones(2, 4, 8, 8)
-            >>> bool(torch.allclose(shortcut.fuse_for_inference()(x), shortcut(x), rtol=1e-5, atol=1e-5))
-            True
-        """
+        """Return a module that evaluates as this one: see :meth:`gradspec.nn.ShakeResNet.fuse_for_inference`."""
         return FusedShortcut(self.conv1, self.conv2, self.bn)

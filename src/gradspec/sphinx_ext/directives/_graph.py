@@ -13,6 +13,7 @@ from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.drawing._graph_svg import svg
 from gradspec.sphinx_ext.page._nodes import code
 from gradspec.text import mermaid, tree
+from gradspec.text._graph._picture import graph
 
 
 class GraphDirective(SphinxDirective):
@@ -33,15 +34,16 @@ class GraphDirective(SphinxDirective):
         try:
             exec(compile(source, self.env.docname, "exec"), names)
             variable = eval(self.arguments[0], names)
-            lines, flowchart = tree(variable), mermaid(variable)
+            lines, flowchart, (boxes, arrows) = tree(variable), mermaid(variable), graph(variable)
         except (Exception, SystemExit) as error:  # it is the page's own code, which may raise anything
             message = f"the graph of {self.arguments[0]} cannot be drawn: {type(error).__name__}: {error}"
             warn_each_build(self, GradspecWarning.IMPORT, message)
             return [code(source, "python")]
+        labels = {box.name: box.label for box in boxes}
         folded = f"<details><summary>As Mermaid</summary><pre>{escape(flowchart)}</pre></details>"
         return [
             code(source, "python"),
-            nodes.raw("", svg(flowchart, f"The graph of {self.arguments[0]}: {lines}"), format="html"),
+            nodes.raw("", svg(labels, arrows, f"The graph of {self.arguments[0]}: {lines}"), format="html"),
             code(lines, "text"),
             nodes.raw("", folded, format="html"),
         ]

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.directives.other import TocTree
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
+from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.domain._domain import records_for_page
 from gradspec.sphinx_ext.domain._records import Records
+from gradspec.sphinx_ext.output._law_pages import law_pages
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
 
 
 class LawsDirective(SphinxDirective):
-    """List the laws of this build."""
+    """List the laws of this build; the option `toctree` puts the pages of `gradspec_law_pages` in the navigation."""
+
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"toctree": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
         records = records_for_page(self.env)
+        toctree = self._toctree() if "toctree" in self.options else []
         if not records.build:
             self.env.note_reread()
-            return [paragraph(badge(Status.NOT_MEASURED))]
-        return [table(["Law", "What it says"], _rows(records), "gradspec-law-list")]
+            return [paragraph(badge(Status.NOT_MEASURED)), *toctree]
+        return [table(["Law", "What it says"], _rows(records), "gradspec-law-list"), *toctree]
+
+    def _toctree(self) -> list[nodes.Node]:
+        if not options(self.config).law_pages:
+            raise self.error("the option `toctree` needs gradspec_law_pages in conf.py")
+        pages = StringList([f"/{page}" for page in law_pages(self.env)], source=self.get_source_info()[0])
+        where = (self.lineno, self.content_offset, "", self.state, self.state_machine)
+        return TocTree("toctree", [], {"hidden": None}, pages, *where).run()
 
 
 def _rows(records: Records) -> Iterator[list[Cell]]:

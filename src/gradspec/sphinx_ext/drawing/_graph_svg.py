@@ -1,27 +1,22 @@
-"""A Mermaid flowchart drawn as an SVG, without Mermaid: boxes in layers, the leaves on top."""
+"""The graph of a text drawn as an SVG: boxes in layers, the leaves on top."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-_BOX = re.compile(r'^\s*(\w+)[\[(]"(.*)"[\])]$')
-_ARROW = re.compile(r"^\s*(\w+) --> (\w+)$")
 #: In pixels: the height of a box, the gap below a layer, the width of a letter, the gap beside a box.
 BOX, GAP, LETTER, BESIDE = 30, 34, 7, 16
 
 
-def read_flowchart(text: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return the labels of the boxes by name, and the arrows, from the first box to the second."""
-    boxes = {match[1]: _plain(match[2]) for line in text.splitlines() if (match := _BOX.match(line))}
-    arrows = [(match[1], match[2]) for line in text.splitlines() if (match := _ARROW.match(line))]
-    return boxes, arrows
+def svg(boxes: Mapping[str, str], arrows: Sequence[tuple[str, str]], title: str) -> str:
+    """Return the drawing, in which everything is escaped.
 
-
-def svg(flowchart: str, title: str) -> str:
-    """Return the drawing; `title` is what a screen reader says of it. Everything in it is escaped."""
-    boxes, arrows = read_flowchart(flowchart)
+    Args:
+        boxes: the label of each, by name.
+        arrows: the names of the box above and the box below.
+        title: what a screen reader says of it.
+    """
     layers = _layers(boxes, arrows)
     widths = {name: LETTER * len(label) + BESIDE for name, label in boxes.items()}
     total = max(sum(widths[name] + BESIDE for name in layer) for layer in layers)
@@ -72,7 +67,3 @@ def _layers(boxes: Mapping[str, str], arrows: Sequence[tuple[str, str]]) -> list
     for name, place in depth.items():
         found[place].append(name)
     return found
-
-
-def _plain(label: str) -> str:
-    return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label)

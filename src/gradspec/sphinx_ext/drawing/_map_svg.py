@@ -7,16 +7,16 @@ from html import escape
 from itertools import pairwise
 from math import dist
 
+from gradspec.sphinx_ext.drawing._frame import CHARACTER, END, LEFT, Frame, number
 from gradspec.sphinx_ext.drawing._map_contour import Point, regions
 from gradspec.sphinx_ext.drawing._map_record import Map
 from gradspec.sphinx_ext.drawing._plot_scale import Scale, scale, tick_label
-from gradspec.sphinx_ext.drawing._plot_svg import BOTTOM, CHARACTER, LEFT, RIGHT, WIDTH
 
 #: The style sheet has so many shades, from the lowest band to the highest.
 SHADES = 8
 #: The plot is so high, below a legend of this height.
 SIDE, TOP = 300, 82
-END, BASE, HEIGHT = WIDTH - RIGHT, TOP + SIDE, TOP + SIDE + BOTTOM
+BASE = TOP + SIDE
 #: A line that is shorter within the plot has no number of its own.
 SHORTEST = 40
 #: Where along a line its number may stand, the best place first.
@@ -30,18 +30,16 @@ def map_svg(shown: Map, name: str) -> str:
         shown: what to draw.
         name: of the element; it is unique on the page.
     """
-    x, y = scale(shown.x, shown.columns, snug=True), scale(shown.y, shown.rows, snug=True)
+    frame = frame_of(shown)
     value = scale(shown.value, (v for row in shown.values for v in row), snug=False)
     shades = [shade(i, len(value.ticks) - 1) for i in range(len(value.ticks) - 1)]
     parts = [
-        f'<svg class="gradspec-plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" id="{name}-plot" '
-        f'aria-labelledby="{name}-title {name}-desc" xmlns="http://www.w3.org/2000/svg">',
-        f'<title id="{name}-title" class="nohighlight">{escape(shown.title)}</title>',
-        f'<desc id="{name}-desc" class="nohighlight">{escape(described(shown))}</desc>',
+        *frame.opened(name, shown.title, described(shown)),
         *_legend(shown, value, shades),
         f'<rect class="{shades[0]}" x="{LEFT}" y="{TOP}" width="{END - LEFT}" height="{SIDE}"/>',
-        *_bands(shown, x, y, value, shades),
-        *_axes(shown, x, y),
+        *_bands(shown, frame, value, shades),
+        f'<rect class="gradspec-frame" x="{LEFT}" y="{TOP}" width="{END - LEFT}" height="{SIDE}"/>',
+        *frame.axes(shown.x, shown.y, grid=False),
     ]
     return "\n".join([*parts, "</svg>"])
 
@@ -69,19 +67,15 @@ def described(shown: Map) -> str:
     )
 
 
-def across(x: Scale, at: float) -> float:
-    """Return where a value of the horizontal axis stands."""
-    return LEFT + (END - LEFT) * x(at)
+def frame_of(shown: Map) -> Frame:
+    """Return where the axes of a map stand."""
+    x, y = scale(shown.x, shown.columns, snug=True), scale(shown.y, shown.rows, snug=True)
+    return Frame(top=TOP, base=BASE, x=x, y=y)
 
 
-def up(y: Scale, at: float) -> float:
-    """Return where a value of the vertical axis stands."""
-    return BASE - SIDE * y(at)
-
-
-def _bands(shown: Map, x: Scale, y: Scale, value: Scale, shades: list[str]) -> Iterator[str]:
+def _bands(shown: Map, frame: Frame, value: Scale, shades: list[str]) -> Iterator[str]:
     """Yield what lies at each level or above, from the lowest level up, and then the numbers of the levels."""
-    xs, ys = [across(x, at) for at in shown.columns], [up(y, at) for at in shown.rows]
+    xs, ys = list(map(frame.across, shown.columns)), list(map(frame.up, shown.rows))
     values = [[value(v) for v in row] for row in shown.values]
     numbers: list[str] = []
     taken: list[Point] = []
@@ -147,21 +141,4 @@ def _legend(shown: Map, value: Scale, shades: list[str]) -> Iterator[str]:
         at = LEFT + i * width
         yield f'<rect class="gradspec-contour {style}" x="{at:.1f}" y="22" width="{width:.1f}" height="12"/>'
     for i, level in enumerate(value.ticks):
-        label = tick_label(level, shown.value)
-        at = min(LEFT + i * width, WIDTH - CHARACTER * len(label) / 2)
-        yield f'<text x="{at:.1f}" y="47" text-anchor="middle">{label}</text>'
-
-
-def _axes(shown: Map, x: Scale, y: Scale) -> Iterator[str]:
-    yield f'<rect class="gradspec-frame" x="{LEFT}" y="{TOP}" width="{END - LEFT}" height="{SIDE}"/>'
-    for tick in y.ticks:
-        at = up(y, tick)
-        yield f'<line class="gradspec-tick" x1="{LEFT - 5}" y1="{at:.1f}" x2="{LEFT}" y2="{at:.1f}"/>'
-        yield f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{tick_label(tick, shown.y)}</text>'
-    for tick in x.ticks:
-        at, label = across(x, tick), tick_label(tick, shown.x)
-        yield f'<line class="gradspec-tick" x1="{at:.1f}" y1="{BASE}" x2="{at:.1f}" y2="{BASE + 5}"/>'
-        middle = min(at, WIDTH - CHARACTER * len(label) / 2)
-        yield f'<text x="{middle:.1f}" y="{BASE + 18}" text-anchor="middle">{label}</text>'
-    yield f'<text x="{(LEFT + END) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(shown.x.label)}</text>'
-    yield f'<text x="0" y="{TOP - 10}">{escape(shown.y.label)}</text>'
+        yield number(LEFT + i * width, 47, tick_label(level, shown.value))

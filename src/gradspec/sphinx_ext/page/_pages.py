@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from docutils import nodes
 
-from gradspec.spec._kinds import Kind
+from gradspec.spec import Kind
 from gradspec.sphinx_ext.page import _differences, _evidence, _semantics
 from gradspec.sphinx_ext.page._view import View
 

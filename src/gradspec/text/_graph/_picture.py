@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradspec.text._graph._context import FunctionNode
 from gradspec.text._graph._node import AccumulateGrad, Node
 from gradspec.text._graph._variable import Variable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A call or a leaf, as a picture shows it."""
+
+    name: str
+    label: str
+    is_leaf: bool
+
+
+def graph(variable: Variable, *, width: int | None = 60) -> tuple[list[Box], list[tuple[str, str]]]:
+    """Return the boxes of the graph that a Variable stands on, and the arrows between them, leaves first, by name.
+
+    Args:
+        variable: Where to begin.
+        width: Data and feedback are cut to so many characters; None shows them whole.
+    """
+    names: dict[Node, str] = {}
+    boxes = []
+    for node, _, seen in _walk(variable):
+        if seen:
+            continue
+        names[node] = f"n{len(names)}"
+        boxes.append(Box(name=names[node], label=_label(node, width), is_leaf=isinstance(node, AccumulateGrad)))
+    arrows = [(names[target], name) for node, name in names.items() for target, _ in node._edges if target is not None]
+    return boxes, arrows
 
 
 def tree(variable: Variable, *, width: int | None = 60) -> str:
@@ -31,9 +59,7 @@ def tree(variable: Variable, *, width: int | None = 60) -> str:
     """
     lines = []
     for node, depth, seen in _walk(variable):
-        text = f"{_title(node)} (see above)" if seen else "; ".join([_title(node), *_details(node, width)])
-        if isinstance(node, AccumulateGrad) and not seen:
-            text = f"{_title(node)} {_said(node.variable, width)}"
+        text = f"{_title(node)} (see above)" if seen else _label(node, width)
         lines.append("  " * depth + text)
     return "\n".join(lines)
 
@@ -55,19 +81,10 @@ def mermaid(variable: Variable, *, width: int | None = 60) -> str:
           n1("prompt #39;say #34;hi#34;#39;")
           n1 --> n0
     """
-    names: dict[Node, str] = {}
-    boxes, arrows = [], []
-    for node, _, seen in _walk(variable):
-        if seen:
-            continue
-        name = names.setdefault(node, f"n{len(names)}")
-        if isinstance(node, AccumulateGrad):
-            boxes.append(f'  {name}("{_escaped(f"{_title(node)} {_said(node.variable, width)}")}")')
-        else:
-            boxes.append(f'  {name}["{_escaped("; ".join([_title(node), *_details(node, width)]))}"]')
-    for node, name in names.items():
-        arrows += [f"  {names[target]} --> {name}" for target, _ in node._edges if target is not None]
-    return "\n".join(["flowchart TD", *boxes, *arrows])
+    boxes, arrows = graph(variable, width=width)
+    signs = {True: '("{}")', False: '["{}"]'}
+    drawn = [f"  {box.name}{signs[box.is_leaf].format(_escaped(box.label))}" for box in boxes]
+    return "\n".join(["flowchart TD", *drawn, *(f"  {source} --> {target}" for source, target in arrows)])
 
 
 def _walk(variable: Variable) -> Iterator[tuple[Node, int, bool]]:
@@ -91,6 +108,12 @@ def _title(node: Node) -> str:
         return node.variable.role or "leaf"
     roles = ", ".join(role for role in node._origin[1] if role) if isinstance(node, FunctionNode) else ""
     return f"{node.name()}: {roles}" if roles else node.name()
+
+
+def _label(node: Node, width: int | None) -> str:
+    if isinstance(node, AccumulateGrad):
+        return f"{_title(node)} {_said(node.variable, width)}"
+    return "; ".join([_title(node), *_details(node, width)])
 
 
 def _details(node: Node, width: int | None) -> list[str]:

@@ -1,0 +1,22 @@
+"""The group of commands, and the commands that are in it."""
+
+from __future__ import annotations
+
+import click
+
+from gradspec import __version__
+from gradspec.cli._audit import audit
+from gradspec.cli._commands import check, explain, list_, show
+from gradspec.cli._selftest import selftest
+from gradspec.cli._shared import Commands, block
+
+
+@click.group(
+    cls=Commands,
+    commands=(check, audit, selftest, list_, explain, show),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
+)
+@click.version_option(__version__, prog_name="gradspec")
+def main() -> None:
+    """Hold custom autograd functions to the laws that their specs promise."""
