@@ -118,10 +118,15 @@ def reach_from(*folders: Path) -> Reach:
     key = (folders, tuple(sys.path), str(Path.cwd()))
     found = _reaches.get(key)
     if found is None or not found.is_fresh():
+        _reaches.pop(key, None)
+        while len(_reaches) >= _KEPT:  # a process that goes from folder to folder would keep them all
+            del _reaches[next(iter(_reaches))]
         found = _reaches[key] = Reach(Modules(folders=folders))
     return found
 
 
+#: How many of them a process keeps.
+_KEPT = 4
 _reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
 
 
