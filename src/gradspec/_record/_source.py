@@ -105,8 +105,8 @@ def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[st
         tops |= {other.partition(".")[0] for other in closure.others}
         tops |= {d.module.name.partition(".")[0] for d in closure.definitions if not d.module.name.endswith(".py")}
         files |= set(closure.files)
-    places = [place for top in tops if (place := place_of(top)) is not None]
-    beside = [f for f in files if not any(f.is_relative_to(place) or f == place.with_suffix(".py") for place in places)]
+    places = {place for top in tops if (place := place_of(top)) is not None}
+    beside = [file for file in files if places.isdisjoint((*file.parents, file.with_suffix("")))]
     return sorted(tops - sys.stdlib_module_names), sorted(map(shown_path, beside))
 
 
