@@ -1,7 +1,16 @@
 """Fixtures that every test may use."""
 
+import gc
+
 import pytest
 import torch
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """Keep torch and the tests themselves out of every search for cycles: they stay, and a fork would copy them."""
+    gc.collect()
+    gc.freeze()
 
 
 def _devices():

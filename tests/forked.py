@@ -130,6 +130,7 @@ COMMAND_LINE = (
     "rich.table",
     "torch",
     "warm_compiler",
+    "warm_sources",
 )
 
 

@@ -15,6 +15,7 @@ OTHERS = (
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx.util.requests",
+    "warm_sources",
 )
 for name in (*builtin_extensions, *OTHERS):
     importlib.import_module(name)

@@ -56,8 +56,8 @@ def test_that_a_pipe_never_cuts_or_folds_a_name(gradspec, folder):
     name = "a_name_" * 20
     (folder / "long.py").write_text(f"import tiny\nA = tiny.HONEST.for_(tiny.Scale.apply, name={name!r})\n")
 
-    for command in ("check", "list"):
-        assert any(name in line.split() for line in gradspec(command, "long.py").stdout.splitlines())
+    for words in (("check", "long.py", "--law", "vjp"), ("list", "long.py")):
+        assert any(name in line.split() for line in gradspec(*words).stdout.splitlines())
 
 
 def test_that_verbose_says_why_a_law_was_not_checked(gradspec):
@@ -220,8 +220,11 @@ def test_that_a_run_is_planned_once(gradspec, folder):
 
 
 def test_that_the_number_of_processes_changes_nothing_but_the_time(gradspec):
-    one, three = (gradspec("check", "tiny", "--json", "--jobs", str(jobs)).stdout for jobs in (1, 3))
+    laws = ("primal", "vjp", "adjoint", "second_order", "inputs_untouched", "wrong_call", "compile")
+    words = ("check", "tiny", "--json", *(word for law in laws for word in ("--law", law)))
+    one, three = (gradspec(*words, "--jobs", str(jobs)).stdout for jobs in (1, 3))
 
+    assert {v["status"] for v in json.loads(one)["verdicts"]} == {"holds", "broken"}
     assert [{**verdict, "seconds": 0} for verdict in json.loads(one)["verdicts"]] == [
         {**verdict, "seconds": 0} for verdict in json.loads(three)["verdicts"]
     ]

@@ -17,6 +17,13 @@ from gradspec.functions._linear_average._bank import move_rows
 from gradspec.functions._linear_average._journal import State
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_there_is_stays():
+    """A search for cycles in a test visits what the tests of this file make, and not what others left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def without_collector():
     """What is freed is freed by its last reference, not by the garbage collector."""

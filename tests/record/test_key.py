@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gradspec._record import Reach, Source, experiment_sources, reach_from, read_experiment, write_experiment
+from gradspec._record import (
+    Reach,
+    Source,
+    _program,
+    _source,
+    experiment_sources,
+    reach_from,
+    read_experiment,
+    write_experiment,
+)
 
 FILES = {
     "__init__.py": "from keyed.shapes import area\n",
@@ -224,6 +233,25 @@ def test_a_version_of_another_package_counts_unless_the_provenance_notes_it(
     monkeypatch.setattr("gradspec._record._key.version_of", lambda top: f"{top} 2")
     assert not counted.is_current(reach_from())
     assert noted.is_current(reach_from())
+
+
+def test_a_process_that_goes_from_folder_to_folder_parses_once_and_sees_each_edit(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key(folder: str) -> str:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        return Source.of(reach_from(), "keyed.shapes:area").key
+
+    before, parsed = key("first"), dict(_program._parsed)
+    assert key("second") == before
+    assert _program._parsed == parsed
+    (package / "helpers.py").write_text((package / "helpers.py").read_text().replace("2", "3"))
+    assert key("third") != before
+    assert {module.name for module in parsed if _program._parsed[module] is not parsed[module]} == {"keyed.helpers"}
+    for number in range(9):
+        key(f"one more {number}")
+    assert len(_source._reaches) <= 4
 
 
 OPERATORS = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -44,13 +45,19 @@ def read(text: str) -> Page:
 def broken(pages: dict[Path, Page]) -> list[str]:
     """Return the links of pages, by path, that lead to no file, or to no anchor of a page."""
     found = []
+
+    @cache  # the pages of a folder have the same links around them
+    def file(folder: Path, address: str) -> Path | None:
+        target = (folder / unquote(address)).resolve()
+        return target if target.is_file() else None
+
     for path, page in pages.items():
         for link in sorted(page.links | page.loads):
             address = urlsplit(link)
             if address.scheme or address.netloc:
                 continue
-            target = (path.parent / unquote(address.path)).resolve() if address.path else path
-            if not target.is_file():
+            target = file(path.parent, address.path) if address.path else path
+            if target is None:
                 found.append(f"{path.name}: {link}: no such file")
             elif address.fragment and target.suffix == ".html":
                 anchor = unquote(address.fragment)

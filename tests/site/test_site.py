@@ -1,20 +1,14 @@
-"""The built site: each published name has an entry and an anchor, and no page of a class is torch's own words.
-
-Looks at the folder in `GRADSPEC_SITE`, by default `build/html`. Without a site it is skipped, unless
-`GRADSPEC_SITE_REQUIRED` is set: `nox -s docs` sets both.
-"""
+"""The built site: each published name has an entry and an anchor, and no page of a class is torch's own words."""
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 
 from boilerplate import known, passages, share
 from published_api import EXISTING, PublishedClass
@@ -22,9 +16,6 @@ from published_api import EXISTING, PublishedClass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOT = Path(__file__).parents[2]
-SITE = Path(os.environ.get("GRADSPEC_SITE") or ROOT / "build" / "html")
-REQUIRED = bool(os.environ.get("GRADSPEC_SITE_REQUIRED"))
 #: No page may quote more than this of torch's docstrings; the pages of our classes quote nothing.
 LIMIT = 0.05
 
@@ -32,15 +23,9 @@ existing = pytest.mark.parametrize("entry", EXISTING, ids=lambda entry: entry.ou
 
 
 @pytest.fixture(scope="module")
-def inventory() -> Mapping[str, str]:
+def inventory(site: Path) -> Mapping[str, str]:
     """Return the address of each Python object that the site exports, from its objects.inv."""
-    path = SITE / "objects.inv"
-    if not path.is_file():
-        message = f"no site in {SITE}: build it with `nox -s docs`, or name its folder in GRADSPEC_SITE"
-        if REQUIRED:
-            pytest.fail(message)
-        pytest.skip(message)
-    return python_objects(path.read_bytes())
+    return python_objects((site / "objects.inv").read_bytes())
 
 
 def python_objects(data: bytes) -> dict[str, str]:
@@ -54,18 +39,6 @@ def python_objects(data: bytes) -> dict[str, str]:
     return found
 
 
-@cache
-def page(name: str) -> BeautifulSoup:
-    return BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "html.parser")
-
-
-def article(soup: BeautifulSoup) -> str:
-    """Return the text of a page without its navigation."""
-    found = soup.find("article") or soup.find(attrs={"role": "main"})
-    assert isinstance(found, Tag), "the page has no article"
-    return found.get_text(" ")
-
-
 @existing
 def test_every_published_name_is_in_the_inventory(entry: PublishedClass, inventory: Mapping[str, str]) -> None:
     names = [entry.ours, *(f"{entry.ours}.{member}" for member in entry.members)]
@@ -73,29 +46,35 @@ def test_every_published_name_is_in_the_inventory(entry: PublishedClass, invento
 
 
 @existing
-def test_every_published_name_has_its_anchor(entry: PublishedClass, inventory: Mapping[str, str]) -> None:
+def test_every_published_name_has_its_anchor(
+    entry: PublishedClass, inventory: Mapping[str, str], articles: Mapping[Path, Tag], site: Path
+) -> None:
     dangling = []
     for name in (entry.ours, *(f"{entry.ours}.{member}" for member in entry.members)):
         file, _, anchor = inventory.get(name, "").partition("#")
-        if not (SITE / file).is_file() or page(file).find(id=anchor or True) is None:
+        page = articles.get(site / file)
+        if page is None or page.find(id=anchor or True) is None:
             dangling.append(f"{name}: {file}#{anchor}")
     assert dangling == []
 
 
 @existing
-def test_no_word_of_a_class_page_is_torchs(entry: PublishedClass, inventory: Mapping[str, str]) -> None:
-    text = article(page(inventory[entry.ours].partition("#")[0]))
+def test_no_word_of_a_class_page_is_torchs(
+    entry: PublishedClass, inventory: Mapping[str, str], articles: Mapping[Path, Tag], site: Path
+) -> None:
+    text = articles[site / inventory[entry.ours].partition("#")[0]].get_text(" ")
     assert len(text.split()) > 100, "the page is empty: nothing was counted"
     assert passages(text, known()) == []
 
 
-def test_no_page_is_torchs(inventory: Mapping[str, str]) -> None:
+def test_no_page_is_torchs(articles: Mapping[Path, Tag], site: Path) -> None:
     grams = known()
     shares = {
-        path.relative_to(SITE).as_posix(): share(article(page(path.relative_to(SITE).as_posix())), grams)
-        for path in sorted(SITE.rglob("*.html"))
-        if not path.relative_to(SITE).parts[0].startswith("_")
+        path.relative_to(site).as_posix(): share(article.get_text(" "), grams)
+        for path, article in articles.items()
+        if path.relative_to(site).parts[0] != "_modules"  # source code quotes what it overrides
     }
+    assert len(shares) > 100
     assert {name: f"{part:.0%}" for name, part in shares.items() if part > LIMIT} == {}
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from bs4 import BeautifulSoup
+import pytest
+from bs4 import BeautifulSoup, Tag
 from markdown_it import MarkdownIt
 
 #: Pages that are made of no document: an index, the search, source code.
@@ -25,14 +27,18 @@ def rendered(twin: Path) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
-def test_a_twin_has_every_table_row_and_every_code_block(pages: list[Path], site: Path) -> None:
+@pytest.fixture(scope="module")
+def twins(pages: list[Path], site: Path) -> Mapping[Path, BeautifulSoup]:
+    """Return the twin of each page that is made of a document."""
+    return {path: rendered(path.with_name(f"{path.name}.md")) for path in pages if is_document(path, site)}
+
+
+def test_a_twin_has_every_table_row_and_every_code_block(
+    twins: Mapping[Path, BeautifulSoup], articles: Mapping[Path, Tag]
+) -> None:
     seen = 0
-    for path in pages:
-        if not is_document(path, site):
-            continue
-        article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").article
-        twin = rendered(path.with_name(f"{path.name}.md"))
-        assert article is not None
+    for path, twin in twins.items():
+        article = articles[path]
         rows = [len(table.find_all("tr")) for table in article.find_all("table") if not table.find_parent("table")]
         assert [len(table.find_all("tr")) for table in twin.find_all("table")] == rows, path.name
         blocks = [flat(block.get_text()) for block in article.select("div.highlight pre")]
@@ -45,14 +51,13 @@ def test_a_twin_has_every_table_row_and_every_code_block(pages: list[Path], site
     assert seen > 300, "nothing was compared"
 
 
-def test_the_links_of_twins_lead_to_files(pages: list[Path], site: Path) -> None:
+def test_the_links_of_twins_lead_to_files(twins: Mapping[Path, BeautifulSoup]) -> None:
     dangling = []
-    for path in pages:
-        if is_document(path, site):
-            for link in rendered(path.with_name(f"{path.name}.md")).select("a[href]"):
-                address = str(link["href"]).partition("#")[0]
-                if address and not re.match(r"[a-z]+:", address) and not (path.parent / address).is_file():
-                    dangling.append(f"{path.name}.md: {address}")
+    for path, twin in twins.items():
+        for link in twin.select("a[href]"):
+            address = str(link["href"]).partition("#")[0]
+            if address and not re.match(r"[a-z]+:", address) and not (path.parent / address).is_file():
+                dangling.append(f"{path.name}.md: {address}")
     assert dangling == []
 
 

@@ -41,14 +41,7 @@ class Program:
     def load(self, module: Module) -> Loaded:
         """Return the definitions and imports of a module."""
         if module.name not in self._loaded:
-            stamped = stamp(module.file)
-            found, imports, stars = definitions(module)
-            by_name: dict[str, list[Definition]] = {}
-            for definition in found:
-                for name in definition.binds:
-                    by_name.setdefault(name, []).append(definition)
-            effects = tuple(definition for definition in found if definition.has_effect or definition.decorators)
-            self._loaded[module.name] = Loaded(module, found, by_name, imports, stars, effects, stamped)
+            self._loaded[module.name] = _read(module)
         return self._loaded[module.name]
 
     def siblings(self, package: str, module: Module) -> Iterator[Module]:
@@ -79,6 +72,27 @@ class Program:
                         found.add(inner.name)
             self._imports[name] = tuple(n for n in found if self.modules.find(n) is not None)
         return self._imports[name]
+
+
+def _read(module: Module) -> Loaded:
+    """Return the definitions and imports of a module; one of a package is parsed once a process, until it changes."""
+    stamped = stamp(module.file)
+    known = _parsed.get(module)
+    if known is not None and known.stamp == stamped:
+        return known
+    found, imports, stars = definitions(module)
+    by_name: dict[str, list[Definition]] = {}
+    for definition in found:
+        for name in definition.binds:
+            by_name.setdefault(name, []).append(definition)
+    effects = tuple(definition for definition in found if definition.has_effect or definition.decorators)
+    loaded = Loaded(module, found, by_name, imports, stars, effects, stamped)
+    if not module.name.endswith(".py"):  # what a script imports depends on which files lie beside it
+        _parsed[module] = loaded
+    return loaded
+
+
+_parsed: dict[Module, Loaded] = {}
 
 
 def stamp(file: Path) -> tuple[int, int]:

@@ -105,8 +105,8 @@ def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[st
         tops |= {other.partition(".")[0] for other in closure.others}
         tops |= {d.module.name.partition(".")[0] for d in closure.definitions if not d.module.name.endswith(".py")}
         files |= set(closure.files)
-    places = [place for top in tops if (place := place_of(top)) is not None]
-    beside = [f for f in files if not any(f.is_relative_to(place) or f == place.with_suffix(".py") for place in places)]
+    places = {place for top in tops if (place := place_of(top)) is not None}
+    beside = [file for file in files if places.isdisjoint((*file.parents, file.with_suffix("")))]
     return sorted(tops - sys.stdlib_module_names), sorted(map(shown_path, beside))
 
 
@@ -118,10 +118,15 @@ def reach_from(*folders: Path) -> Reach:
     key = (folders, tuple(sys.path), str(Path.cwd()))
     found = _reaches.get(key)
     if found is None or not found.is_fresh():
+        _reaches.pop(key, None)
+        while len(_reaches) >= _KEPT:  # a process that goes from folder to folder would keep them all
+            del _reaches[next(iter(_reaches))]
         found = _reaches[key] = Reach(Modules(folders=folders))
     return found
 
 
+#: How many of them a process keeps.
+_KEPT = 4
 _reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
 
 

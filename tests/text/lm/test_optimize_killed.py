@@ -3,14 +3,16 @@
 import json
 import random
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+import forked
 from text.lm.server import Server, digest
 
 PROGRAM = str(Path(__file__).with_name("tune.py"))
+#: What the program imports: it is killed at its work, and not while it starts.
+IMPORTED = ("gradspec.text", "gradspec.text.lm", "gradspec.text.ops", "gradspec.text.optim")
 KILLS = 25
 
 
@@ -19,17 +21,21 @@ def reply(body):
     return f"<new>Prompt {said[:8]}.</new>" if "Rewrite the text" in body["messages"][-1]["content"] else said
 
 
-def start(server, folder):
-    return subprocess.Popen([sys.executable, PROGRAM, server.url, str(folder)], stdout=subprocess.PIPE, text=True)
+def run(at, folder, timeout=60):
+    """Run the program to its end, and return what it says; it is killed when its time is up."""
+    done = forked.server(*IMPORTED).run([PROGRAM, at.url, folder], timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_killed_at_25_random_moments_and_resumed_with_the_same_result(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
+    forked.server(*IMPORTED).run(["-c", ""])  # it has imported when this has run
     with Server(reply=reply, delay=0.005) as server:
         began = time.monotonic()
-        wanted, _ = start(server, whole).communicate(timeout=60)
+        wanted = run(server, whole)
         took = time.monotonic() - began
         once = len(server.requests)
         assert json.loads(wanted)["calls"] >= once > 50
@@ -37,12 +43,9 @@ def test_killed_at_25_random_moments_and_resumed_with_the_same_result(tmp_path):
         server.paid.clear()
         draw, killed, since = random.Random(0), 0, 0
         while killed < KILLS:
-            run = start(server, cut)
             try:
-                found, _ = run.communicate(timeout=draw.uniform(0.3, 1.0) * took)
+                found = run(server, cut, draw.uniform(0.3, 1.0) * took)
             except subprocess.TimeoutExpired:
-                run.kill()
-                run.communicate()
                 killed, since = killed + 1, since + 1
             else:  # it came to its end: begin anew
                 assert found == wanted
@@ -51,7 +54,7 @@ def test_killed_at_25_random_moments_and_resumed_with_the_same_result(tmp_path):
                 server.requests.clear()
                 server.paid.clear()
                 since = 0
-        found, _ = start(server, cut).communicate(timeout=60)
+        found = run(server, cut)
         again = Counter(json.dumps(body, sort_keys=True) for body in server.paid)
     assert found == wanted
     assert sum(again.values()) - len(again) <= 8 * since  # what was in flight when it was killed, and no more
