@@ -81,8 +81,10 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
         return ""
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")
-    extra = () if not raises or check.law.name == "vjp" or "vjp" in stands_on else ("vjp",)
-    for name in (*stands_on, *extra):
+    names = list(stands_on)
+    if raises and check.law.name != "vjp" and "vjp" not in names:
+        names.append("vjp")
+    for name in names:
         if name not in _BY_NAME:
             continue
         status = prior.get(name) or _status_of(_BY_NAME[name], trial)
