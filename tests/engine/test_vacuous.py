@@ -106,3 +106,17 @@ def test_what_is_kept_is_judged_anew_with_the_cases_that_there_are_now():
 
     assert statuses(verify([spec(*FLAT)], laws, known=flat)) == [Status.VACUOUS] * 2
     assert statuses(verify([sloped], laws, known=flat)) == [Status.HOLDS] * 3
+
+
+def test_a_case_says_the_range_of_its_numbers():
+    from gradspec.spec._maker import Maker
+
+    make = Maker(0, "cpu")
+    near, whole = make(100, low=-1, high=1), make(100, dtype=torch.int64, low=0, high=2)
+
+    assert near.min() < -0.9
+    assert near.max() > 0.9
+    assert near.abs().max() <= 1
+    assert set(whole.tolist()) == {0, 1, 2}
+    with pytest.raises(ValueError, match="low is 2 and high is 1"):
+        make(3, low=2, high=1)
