@@ -18,7 +18,13 @@ from gradspec.functions._linear_average import LINEAR_AVERAGE_OP, LinearAverageO
 from gradspec.functions._shake_shake import SHAKE_SHAKE, ShakeShake, mix_branches, shake_shake
 
 #: The specs, in the order of the site.
-FUNCTIONS = (GRAD_FACTOR, GRAD_MULTIPLY, SHAKE_SHAKE, LINEAR_AVERAGE_OP, INSTANCE_DISCRIMINATION_LOSS)
+FUNCTIONS = (
+    GRAD_FACTOR,
+    GRAD_MULTIPLY,
+    SHAKE_SHAKE,
+    LINEAR_AVERAGE_OP,
+    INSTANCE_DISCRIMINATION_LOSS,
+)
 
 __all__ = [
     "FUNCTIONS",
