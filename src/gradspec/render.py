@@ -7,7 +7,7 @@ from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any
 
 from gradspec.findings import rank_words, use_of
-from gradspec.law import Status, Verdict
+from gradspec.law import Rank, Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -68,7 +68,7 @@ def finding_text(found: Found, laws: Mapping[str, Any], *, details: bool = False
     """
     verdict = found.verdict
     head, _, rest = failure_text(verdict, details=details).partition("\n")
-    lines = [f"{head}   [{use_of(verdict.law, laws)}: {rank_words(found.rank)}]", rest.rstrip()]
+    lines = [f"{head}   [{use_of(verdict.law, laws)}]", rest.rstrip()]
     others = [law for law in found.laws if law != verdict.law]
     if others:
         lines.append(_wrapped("  And:    ", ", ".join(others)))
@@ -136,6 +136,8 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
                 else f"  {key}:\n{indent(str(value), '    ')}"
             )
     yield ""
+    if finding.rank:
+        yield f"  Rank:   {rank_words(Rank(finding.rank))}"
     if finding.likely:
         yield _labelled("  Likely: ", finding.likely)
     if verdict.rerun:

@@ -61,6 +61,8 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
     empty = log_sum_exps == -torch.inf
     largest = log_sum_exps.amax(0).detach()
     largest = largest.masked_fill(largest == -torch.inf, 0)  # -inf - -inf would be NaN where every slice is empty
+    # With m = max_s l_s:  sum_s e^{l_s} = e^m sum_s e^{l_s - m}, so l = m + log sum_s e^{l_s - m}, where no power is
+    # above 1; and e^{l_s - l} = e^{l_s - m} / sum_t e^{l_t - m}, in which m cancels: its gradient is not needed.
     weights = (log_sum_exps - largest).exp()
     total = weights.sum(0)
     # Over their own sum, which is exact where exp(log_sum_exps - log_sum_exp) has lost the digits of large logits.

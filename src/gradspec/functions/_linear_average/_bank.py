@@ -44,6 +44,9 @@ def _transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
         x_bar = y_bar @ memory
         if moved is not None:
             rows, old, once = moved
+            # M_seen = M_now + sum_r e_r (old_r - now_r)^T over the rows that have moved since, each once, so
+            #   y_bar M_seen = y_bar M_now + y_bar[:, rows] (old - now):
+            # the bank as it was, without a copy of the bank.
             correction = (old - memory[rows]) * once[:, None]
             x_bar = x_bar + y_bar.index_select(1, rows) @ correction
         return x_bar / params[0] if transforms_active() else x_bar.div_(params[0])

@@ -72,6 +72,8 @@ def _drawn(noise: Noise, inputs: Inputs) -> dict[str, Tensor]:
 
 
 def _bound(n: int, level: float) -> float:
+    # P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) (Dvoretzky, Kiefer, Wolfowitz 1956, with Massart's constant, 1990), and
+    # Hoeffding's inequality has the same right-hand side for the share of one cell; solved for e at the level.
     return math.sqrt(math.log(2 / level) / (2 * n))
 
 
@@ -79,6 +81,8 @@ def _has_law(name: str, u: Tensor, law: str, level: float, rounding: float) -> F
     """Compare the empirical distribution of n numbers with the declared one, both as seen through its cdf."""
     n, ordered = len(u), u.sort().values
     ranks = torch.arange(n + 1, dtype=torch.float64, device=u.device) / n
+    # F_n steps from (k - 1)/n to k/n at the k-th number, so that its largest distance from the identity, which is the
+    # law as seen through its own cdf, is at one end of a step.
     deviation = float(torch.maximum((ranks[1:] - ordered).abs(), (ordered - ranks[:-1]).abs()).max())
     bound = _bound(n, level) + rounding
     if deviation <= bound:

@@ -90,6 +90,10 @@ def _judge(what: str, got: Tensor, plain: Tensor, right: Tensor, elsewhere: floa
     # Not farther from the float64 answer than twice the reference in the same dtype, plus one unit of rounding: of its
     # worst element, for behind a sum the reference is exact in one element or the other by luck alone. Where the case
     # is so small that it is exact in all of them, its error on calls that resemble the case counts too.
+    #   |F_16 - F_64| <= 2 max |r_16 - r_64| + eps_16 max |F_64| + tiny
+    # The first term is what the operations of the reference lose in this precision, twice, since the function may group
+    # them otherwise; the second is the rounding of the result itself; tiny is the least normal number, below which
+    # results are rounded absolutely (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 2.2).
     unit = torch.finfo(plain.dtype).eps * right[judged].abs().max() + torch.finfo(plain.dtype).tiny
     wrong = judged & ~(error <= slack[judged].max().clamp_min(2 * elsewhere) + unit)  # rather than `>`: a NaN is wrong
     if not bool(wrong.any()):

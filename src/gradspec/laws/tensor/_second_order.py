@@ -111,6 +111,12 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     }
     if not loss.requires_grad:
         return found
+    # With L = <v, y o y> / 2 and y = F(x), backward is asked for its cotangent v o y:
+    #   g     = dL/dx          = Ds(x)^T (v o y)
+    #   <w,g> = <Ds(x) w, v o y>
+    #   d/dx  = D^2 s(x)[w]^T (v o y)  +  Ds(x)^T (v o Ds(x) w)      both from backward being differentiated
+    #   d/dv  = y o Ds(x) w                                          from its dependence on the cotangent alone
+    # The second term of d/dx is there for a linear s too (D^2 s = 0): the square puts y into the cotangent.
     first = torch.autograd.grad(loss, list(leaves.values()), create_graph=True, allow_unused=True)
     second = _gradients(_contracted(w, first), every)
     found |= {f"second derivative with respect to {name}": t for name, t in second.items()}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from docutils import nodes
 
+from gradspec.findings import rank_of, rank_words
 from gradspec.law import Status, Verdict
 from gradspec.render import SIGNS, words
 from gradspec.sphinx_ext.page._nodes import paragraph, span
@@ -62,14 +63,15 @@ def brief_message(message: str) -> str:
 
 def details(verdicts: Iterable[Verdict], *, brief: bool = False) -> list[str]:
     """Return a line for each thing that was found other than that the law holds, with its cases."""
-    groups: dict[tuple[Status, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for verdict in verdicts:
         if verdict.status is not Status.HOLDS:
             message = brief_message(verdict.finding.message) if brief else verdict.finding.message
-            groups.setdefault((verdict.status, message), []).append(verdict.case)
+            said = [words(verdict.status), *([rank_words(rank_of(verdict))] if verdict.finding.rank else [])]
+            groups.setdefault((", ".join(said), message), []).append(verdict.case)
     return [
-        f"{words(status)}: {_listed(list(dict.fromkeys(cases)))}{f' ({message})' if message else ''}"
-        for (status, message), cases in groups.items()
+        f"{said}: {_listed(list(dict.fromkeys(cases)))}{f' ({message})' if message else ''}"
+        for (said, message), cases in groups.items()
     ]
 
 

@@ -1,0 +1,52 @@
+"""Functions that somebody else wrote: sound ones are green, and the first finding names the defect of the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradspec import Status, Supports, verify
+from gradspec.findings import findings
+from gradspec.law import Rank
+from gradspec.laws import LAWS
+from strangers.stranger_specs import STRANGERS, load, spec_of
+
+QUICK = [law for law in LAWS if law.judges("function") and law.cost == "ms"]
+
+
+def found(file):
+    return findings(verify([spec_of(STRANGERS / f"{file}.py", supports=Supports.eager())], QUICK))
+
+
+@pytest.mark.parametrize("name", ["gradient_reversal", "layer_norm", "lsq_quantize", "log_mix", "vector_quantize"])
+def test_a_sound_function_has_no_finding_of_the_first_two_ranks(name):
+    assert [f.verdict for f in found(f"functions/{name}") if f.rank in (Rank.WRONG, Rank.REFUSED)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("upsample_nearest", "vjp"),
+        ("my_relu", "cotangents_untouched"),
+        ("thresholded_relu", "interleaved"),
+        ("mish", "second_order"),
+        ("gated_unit", "retained_graph"),
+        ("weighted_sum", "vjp"),
+        ("sliding_mean", "layout"),
+        ("standardize_numpy", "inputs_untouched"),
+    ],
+)
+def test_the_first_finding_names_the_defect(name, law):
+    first = found(f"functions/{name}")[0].verdict
+    said = f"{first.finding.message} {first.finding.argument} {first.finding.likely}".lower()
+
+    assert first.law == law
+    words = load(STRANGERS / "functions" / f"{name}.py").TRUTH["names"]
+    assert any(word.lower() in said for word in words), (said, words)
+
+
+@pytest.mark.parametrize("name", ["uint8_image", "relu6", "lsq_one_bit", "sign_hardtanh", "hinge_loss"])
+def test_a_flat_case_lets_no_zero_gradient_pass(name):
+    (first, *_) = found(f"flat/{name}")
+
+    assert first.verdict.status in (Status.VACUOUS, Status.BROKEN)
+    assert first.verdict.law == "vjp"
