@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gradspec.findings import rank_words, use_of
+from gradspec.findings import rank_words
 from gradspec.law import Rank, Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from gradspec.findings import Found
     from gradspec.report import Report
@@ -58,17 +58,15 @@ def failure_text(verdict: Verdict, *, details: bool = False) -> str:
     return "\n".join(_failure_lines(verdict, details=details)).rstrip()
 
 
-def finding_text(found: Found, laws: Mapping[str, Any], *, details: bool = False) -> str:
+def finding_text(found: Found, *, details: bool = False) -> str:
     """Return what one cause broke: its worst verdict in full, then the cases, the laws that share it, and the patch.
 
     Args:
         found: the cause.
-        laws: the sheets of the report's laws.
         details: add the further facts of the finding.
     """
     verdict = found.verdict
-    head, _, rest = failure_text(verdict, details=details).partition("\n")
-    lines = [f"{head}   [{use_of(verdict.law, laws)}]", rest.rstrip()]
+    lines = [failure_text(verdict, details=details)]
     others = [law for law in found.laws if law != verdict.law]
     if others:
         lines.append(_wrapped("  And:    ", ", ".join(others)))

@@ -47,8 +47,8 @@ def test_that_the_table_has_a_row_for_each_law_and_a_column_for_each_spec(gradsp
 
     assert next(line.split() for line in lines if line.strip()) == ["law", "honest", "ignores_factor"]
     assert [" ".join(line.split()) for line in lines if line.startswith((" vjp", " formula"))] == [
-        "formula · not applicable 2 · not applicable 2",
         "vjp ✓ holds 2 ✗ broken 1, ✓ holds 1",
+        "formula · not applicable 2 · not applicable 2",
     ]
 
 

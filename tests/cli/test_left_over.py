@@ -136,11 +136,6 @@ def test_that_an_interrupt_that_a_function_raises_is_its_own(folder):
     [
         ("A = spec(lambda x: (x, None), primal=lambda x: (x, None))", "output 1 of the surrogate is a NoneType"),
         (
-            "def listed(make):\n    yield Case(name='list', args=([make(2), make(2)],))\n"
-            "A = spec(lambda x: x[0], primal=lambda x: x[0], cases=listed)",
-            "wrt names `x`, which is a list: make its tensors arguments of their own",
-        ),
-        (
             "def bare(make):\n    yield Case(name='bare', args=make(1, 3))\nA = spec(exp, cases=bare)",
             "case 'bare': args is a Tensor, expected a tuple: write args=(x,) for one argument",
         ),

@@ -69,7 +69,7 @@ def test_a_wrong_gradient_is_one_finding_and_the_first():
     assert first.verdict.finding.likely == "every element is off by the factor 0.667"
     assert {"precision", "second_order", "checkpoint", "retained_graph"} <= set(first.follows)
     assert all(f.rank is Rank.REFUSED for f in rest), "nothing else is wrong silently"
-    assert len(finding_text(first, report.laws).splitlines()) < 20
+    assert len(finding_text(first).splitlines()) < 20
 
 
 def test_what_one_edit_mends_is_one_finding_with_the_edit():
@@ -78,7 +78,7 @@ def test_what_one_edit_mends_is_one_finding_with_the_edit():
 
     assert found.rank is Rank.REFUSED
     assert {"func_grad", "vmap", "jvp"} <= set(found.laws)
-    text = finding_text(found, report.laws)
+    text = finding_text(found)
     assert "def setup_context(ctx, inputs, output):" in text
     assert "generate_vmap_rule = True" in text
     assert text.count("@staticmethod\n") == 3, "each part once"

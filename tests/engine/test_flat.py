@@ -23,7 +23,9 @@ class Sum(Function):
     @staticmethod
     def backward(ctx, y_bar):
         weight, *features = ctx.saved_tensors
-        return torch.stack([(y_bar * f).sum() for f in features]), *(w * y_bar for w in weight)
+        asked, *each = ctx.needs_input_grad
+        first = torch.stack([(y_bar * f).sum() for f in features]) if asked else None
+        return first, *(w * y_bar if needed else None for w, needed in zip(weight, each, strict=True))
 
 
 def plain(weight, features):

@@ -353,11 +353,13 @@ def test_a_primal_whose_arguments_cannot_be_read_is_refused_with_what_to_write()
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        (lambda x, *, f: f * x, "primal by position, one name an argument, and 'f' is keyword-only"),
-        (lambda *xf: xf[0] * xf[1], "primal by position, one name an argument, and 'xf' is variadic positional"),
-        (lambda x, **f: f["f"] * x, "primal by position, one name an argument, and 'f' is variadic keyword"),
+        (lambda *xf: xf[0] * xf[1], "'x' is not a parameter of primal"),
+        (
+            lambda x, **f: f["f"] * x,
+            "gives? each argument of primal by its name, and 'f' takes any: write primal without",
+        ),
     ],
 )
-def test_a_primal_that_cannot_be_called_by_position_is_refused(form, said):
+def test_a_primal_whose_arguments_have_no_names_is_refused(form, said):
     with pytest.raises(ValueError, match=said):
         replace(SCALE, primal=form, surrogate=form)

@@ -32,7 +32,7 @@ def test_a_disease_is_caught_by_its_law(law, name):
         pytest.skip("no CUDA device on this machine")
     disease = DISEASED[name]
     verdicts = verify([disease.spec], [BY_NAME[law]]).verdicts
-    broken = [v.finding.message for v in verdicts if v.status is Status.BROKEN]
+    broken = [v.finding.details.get("found", v.finding.message) for v in verdicts if v.status is Status.BROKEN]
 
     assert broken, f"{law} lets {name} pass: {[(v.case, v.status) for v in verdicts]}"
     assert any(re.search(disease.caught_by[law], message) for message in broken), broken

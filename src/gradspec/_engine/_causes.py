@@ -9,7 +9,7 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised, shown
-from gradspec.laws import LAWS, SpecFaultError, cause_of, stand_in, torch_version
+from gradspec.laws import LAWS, SpecFaultError, cause_of, is_stand_in, stand_in, torch_version
 from gradspec.spec import FunctionSpec
 
 _BY_NAME = {law.name: law for law in LAWS}
@@ -35,7 +35,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if promised is None and raises:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
     if root := _root(check, trial, prior, finding):
-        return broken(f"follows from {root}", follows=root, details={"found": finding.message})
+        return broken(f"follows from {root}", follows=root, details={**finding.details, "found": finding.message})
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if law.capability is None or not isinstance(check.spec, FunctionSpec):
         return finding
@@ -77,8 +77,8 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
     It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode.
     """
     spec = check.spec
-    if not isinstance(spec, FunctionSpec):
-        return ""
+    if not isinstance(spec, FunctionSpec) or is_stand_in(spec.primal):
+        return ""  # an audit: nothing but the function itself says what is right
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")
     names = list(stands_on)
@@ -104,7 +104,7 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
 def _status_of(law: Law, trial: NewTrial) -> Status:
     try:
         return law.check(trial()).status
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return raised(error).status
 
 
@@ -112,7 +112,7 @@ def _error_of(law: Law, trial: NewTrial) -> Any:
     """Return what a call raises under a law; None where it does not."""
     try:
         return law.check(trial()).details.get("raised")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return shown(error)
 
 

@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from gradspec.findings import findings
+from gradspec.findings import findings, use_of
 from gradspec.law import Law, Status
 from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, words
 from gradspec.report import kind_of_sheet
@@ -85,8 +85,13 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
             if verdict.finding.message and not verdict.status.is_failure:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
+    last = ""
     for found in findings(report):
-        headline, _, rest = finding_text(found, report.laws, details=verbose).partition("\n")
+        use = use_of(found.verdict.law, report.laws)
+        if use != last:
+            click.echo(click.style(f"{use[:1].upper()}{use[1:]}\n", underline=True))
+        last = use
+        headline, _, rest = finding_text(found, details=verbose).partition("\n")
         click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
     for line in summary_lines(report):
         click.echo(line)

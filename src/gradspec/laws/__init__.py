@@ -5,7 +5,7 @@ from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor.support._calibration import cause_of, torch_version
 from gradspec.laws.tensor.support._call import SpecFaultError
-from gradspec.laws.tensor.support._reference import stand_in
+from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
@@ -17,6 +17,7 @@ __all__ = [
     "SpecFaultError",
     "Surroundings",
     "cause_of",
+    "is_stand_in",
     "preserved_process_state",
     "stand_in",
     "torch_version",

@@ -132,5 +132,5 @@ VJP = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    specimens=("factor_forgotten", "sign_flipped", "off_by_a_millionth", "tuple_argument"),
+    specimens=("factor_forgotten", "sign_flipped", "off_by_a_millionth", "tuple_argument", "declares_a_zero_gradient"),
 )

@@ -363,3 +363,4 @@ enter(
     surrogate=r"not its numerical one",
 )
 enter("stale_example", replace(SCALE, documented=(StaleExample,)), examples=r"does not print what it says")
+enter("declares_a_zero_gradient", replace(SCALE, zero_gradient=("x",)), vjp=r"declared to be zero")
