@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 #: The attribute of a test's report that holds a verdict.
 VERDICT = "gradspec_verdict"
+#: Beside it: how many its law has on its spec.
+OF = "gradspec_of"
+#: Beside it: whether it is of a target, as the record is.
+KEPT = "gradspec_kept"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,7 +92,10 @@ def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law] | None = No
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark behind `parametrize_with_laws`, and what keeps the record."""
     config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
-    if config.option.gradspec_record and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(VacuousKeeper(), "gradspec-vacuous")
+    if config.option.gradspec_record:
         config.pluginmanager.register(RecordKeeper(config), "gradspec-record")
 
 
@@ -111,9 +119,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
     session = Session(checks, profile)
     metafunc.config.add_cleanup(session.close)
+    number = Counter((check.spec.name, check.law.name) for check in checks)
     metafunc.parametrize(
         "check",
-        [partial(_hold, session.run, check) for check in checks],
+        [partial(_hold, session.run, check, number[check.spec.name, check.law.name]) for check in checks],
         ids=[f"{check.spec.name}::{check.law.name}[{check.case}]" for check in checks],
     )
 
@@ -172,24 +181,23 @@ class LawItem(pytest.Item):
     def __init__(self, *, check: Check, **rest: Any) -> None:
         super().__init__(**rest)
         self.check = check
-        #: What the record takes.
-        self.verdict: Verdict | None = None
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        _hold(self._run, self.check)
-
-    def _run(self, check: Check) -> Verdict:
-        self.verdict = self.parent.run(check)
-        return self.verdict
+        mine = (self.check.spec.name, self.check.law.name)
+        _hold(self.parent.run, self.check, sum((c.spec.name, c.law.name) == mine for c in self.parent.checks))
 
     def reportinfo(self) -> tuple[Any, None, str]:
         """Return where the item stands; it has no line in a file."""
         return self.path, None, self.nodeid
 
 
-def _hold(run: Callable[[Check], Verdict], check: Check) -> None:
-    """Run a check, and fail or skip in the words of the command line."""
+#: The verdict of the test that runs, and how many its law has on its spec.
+_LAST: list[tuple[Verdict, int]] = []
+
+
+def _hold(run: Callable[[Check], Verdict], check: Check, of: int) -> None:
+    """Run a check, one of so many of its law on its spec, and fail or skip in the words of the command line."""
     from gradspec.law import Status
     from gradspec.render import failure_text, reason
 
@@ -197,6 +205,7 @@ def _hold(run: Callable[[Check], Verdict], check: Check) -> None:
         # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
         patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
         verdict = run(check)
+    _LAST.append((verdict, of))
     if verdict.status.is_failure:
         pytest.fail(failure_text(verdict), pytrace=False)
     if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
@@ -218,11 +227,53 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Send the verdict of an item with its report: the process that writes the record may be another one."""
     report = yield
-    if call.when == "call" and isinstance(item, LawItem) and item.verdict is not None:
+    if call.when == "call" and _LAST:
         from gradspec.report import verdict_to_dict
 
-        setattr(report, VERDICT, json.dumps(verdict_to_dict(item.verdict)))  # plain: xdist sends it
+        verdict, of = _LAST.pop()
+        setattr(report, VERDICT, json.dumps(verdict_to_dict(verdict)))  # plain: xdist sends it
+        setattr(report, OF, of)
+        setattr(report, KEPT, isinstance(item, LawItem))
     return report
+
+
+class VacuousKeeper:
+    """Says at the end which laws held on every case of a spec, and would have held for a wrong result too."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self.of: dict[tuple[str, str], int] = {}
+        self.texts: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the verdict of a test."""
+        if (text := getattr(report, VERDICT, None)) is not None:
+            verdict = json.loads(text)
+            key = (verdict["spec"], verdict["law"])
+            self.found.setdefault(key, []).append(verdict)
+            self.of[key] = getattr(report, OF)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge each law on the specs of which all cases ran; one that shows nothing fails the run."""
+        whole = [found for key, found in self.found.items() if len(found) == self.of[key]]
+        if not any("blind" in verdict["details"] for found in whole for verdict in found):
+            return
+        from gradspec._engine._vacuous import settled
+        from gradspec.law import Status
+        from gradspec.render import failure_text
+        from gradspec.report import verdict_from_dict
+
+        for found in whole:
+            vacuous = [v for v in settled(map(verdict_from_dict, found)) if v.status is Status.VACUOUS]
+            self.texts += [failure_text(verdict) for verdict in vacuous[:1]]
+        if self.texts and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say which."""
+        for text in self.texts:
+            terminalreporter.section("gradspec: a law shows nothing", red=True)
+            terminalreporter.write_line(text)
 
 
 class RecordKeeper:
@@ -235,7 +286,7 @@ class RecordKeeper:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the verdict of an item."""
-        if (verdict := getattr(report, VERDICT, None)) is not None:
+        if (verdict := getattr(report, VERDICT, None)) is not None and getattr(report, KEPT):
             self.found.append(json.loads(verdict))
 
     def pytest_sessionfinish(self) -> None:
@@ -243,6 +294,7 @@ class RecordKeeper:
         if not self.found or not (targets := _targets(self.config)):
             return
         from gradspec._engine._reuse import current, merged
+        from gradspec._engine._vacuous import settled
         from gradspec._record import only_writer
         from gradspec.report import verdict_from_dict, write_record
 
@@ -251,7 +303,7 @@ class RecordKeeper:
         report = replace(run.blank, verdicts=tuple(map(verdict_from_dict, self.found)))
         reused = len(current(known, run.blank, run.checks)) if known else 0
         with only_writer(path):
-            write_record(merged(known, report) if known else report, path)
+            write_record(merged(known, report) if known else replace(report, verdicts=settled(report.verdicts)), path)
         self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -298,9 +350,10 @@ class _Run:
 
 def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:
     from gradspec._engine._reuse import current
+    from gradspec._engine._vacuous import unsettled
 
     run = _Run.of(session.config, targets)
-    stands = list(current(run.known, run.blank, run.checks).values()) if run.known else []
+    stands = list(map(unsettled, current(run.known, run.blank, run.checks).values())) if run.known else []
     for _, spec in run.pairs:
         mine = [check for check in run.checks if check.spec is spec]
         known = [verdict for verdict in stands if verdict.spec == spec.name]

@@ -32,6 +32,8 @@ class Status(StrEnum):
     BROKEN = "broken"
     #: The law was checked, and its error bar is too wide to tell.
     INCONCLUSIVE = "inconclusive"
+    #: The law holds, and would hold for a wrong result too on every case of the spec: nothing was shown.
+    VACUOUS = "vacuous"
     #: The law is not expected to hold, for a stated reason.
     WAIVED = "waived"
     #: The law says nothing about this case.
@@ -40,6 +42,8 @@ class Status(StrEnum):
     NOT_MEASURED = "not_measured"
     #: The spec promises no support, and the call was refused with an error.
     REFUSED_AS_DECLARED = "refused_as_declared"
+    #: The spec promises neither support nor a refusal, and the call was refused, or torch itself cannot do it.
+    NOT_PROMISED = "not_promised"
     #: Nothing could be judged: the case could not be made, the plain call raised, or no answer came in time; or a
     #: waiver is no longer needed.
     ERROR = "error"
@@ -47,7 +51,20 @@ class Status(StrEnum):
     @property
     def is_failure(self) -> bool:
         """Whether a run that contains this verdict failed."""
-        return self in (Status.BROKEN, Status.ERROR, Status.INCONCLUSIVE)
+        return self in (Status.BROKEN, Status.ERROR, Status.INCONCLUSIVE, Status.VACUOUS)
+
+
+class Rank(StrEnum):
+    """How dangerous a violation is, the worst first."""
+
+    #: A value, a gradient, a state or memory is wrong, and nothing says so.
+    WRONG = "wrong"
+    #: A call that should work raises.
+    REFUSED = "refused"
+    #: Needless: a gradient that nobody asked for, a wait for the device, a promise that is smaller than it could be.
+    WASTE = "waste"
+    #: This torch does it to any function of this form, a sound one too.
+    LIMIT = "limit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +82,10 @@ class Finding:
     expected: str = ""
     #: The likely cause.
     likely: str = ""
+    #: Of a violation, its `Rank`; empty where another law's violation explains it.
+    rank: str = ""
+    #: The law from whose violation this one follows: with the function's own eager result as the reference it holds.
+    follows: str = ""
     #: Further plain data: the output of examples, the message of a refused call.
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -142,6 +163,8 @@ class Law:
     over: Over = "cases"
     #: Laws without which this one cannot be judged: where one of them ends in an error on a case, it is not measured.
     requires: tuple[str, ...] = ()
+    #: Laws that together say what this one says: where one of them is broken, this one is too, and follows from it.
+    implied_by: tuple[str, ...] = ()
     #: The field of the spec's `supports` that promises what this law checks.
     capability: str | None = None
     #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from textwrap import indent
-from typing import TYPE_CHECKING
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Any
 
+from gradspec.findings import rank_words, use_of
 from gradspec.law import Status, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from gradspec.findings import Found
     from gradspec.report import Report
 
 #: A sign for each status, worst first: the order in which a law's verdicts on several cases are read as one.
@@ -18,9 +20,11 @@ SIGNS = {
     Status.ERROR: "!",
     Status.BROKEN: "✗",
     Status.INCONCLUSIVE: "?",
+    Status.VACUOUS: "∅",
     Status.NOT_MEASURED: "○",
     Status.WAIVED: "~",
     Status.REFUSED_AS_DECLARED: "⊘",
+    Status.NOT_PROMISED: "-",
     Status.HOLDS: "✓",
     Status.NOT_APPLICABLE: "·",
 }
@@ -29,6 +33,7 @@ _HEADLINES = {
     Status.BROKEN: "{spec} breaks `{law}` on case `{case}`",
     Status.ERROR: "{spec}: `{law}` could not run on case `{case}`",
     Status.INCONCLUSIVE: "{spec}: `{law}` cannot tell on case `{case}`",
+    Status.VACUOUS: "{spec}: `{law}` shows nothing on case `{case}`",
 }
 
 
@@ -51,6 +56,39 @@ def failure_text(verdict: Verdict, *, details: bool = False) -> str:
         details: add the further facts of the finding.
     """
     return "\n".join(_failure_lines(verdict, details=details)).rstrip()
+
+
+def finding_text(found: Found, laws: Mapping[str, Any], *, details: bool = False) -> str:
+    """Return what one cause broke: its worst verdict in full, then the cases, the laws that share it, and the patch.
+
+    Args:
+        found: the cause.
+        laws: the sheets of the report's laws.
+        details: add the further facts of the finding.
+    """
+    verdict = found.verdict
+    head, _, rest = failure_text(verdict, details=details).partition("\n")
+    lines = [f"{head}   [{use_of(verdict.law, laws)}: {rank_words(found.rank)}]", rest.rstrip()]
+    others = [law for law in found.laws if law != verdict.law]
+    if others:
+        lines.append(_wrapped("  And:    ", ", ".join(others)))
+    if len(found.cases) > 1:
+        lines.append(_wrapped("  Cases:  ", ", ".join(found.cases)))
+    if found.follows:
+        lines.append(_wrapped("  Follow: ", ", ".join(found.follows)))
+    if patch := _patch(found):
+        lines.append(f"  Write:\n{indent(patch, '    ')}")
+    return "\n".join(lines)
+
+
+def _patch(found: Found) -> str:
+    """Return what to write for all that this finding says is lacking, each part once."""
+    parts = (part for verdict in found.verdicts for part in verdict.finding.details.get("patch", ()))
+    return "\n".join(dict.fromkeys(parts))
+
+
+def _wrapped(label: str, text: str) -> str:
+    return fill(text, 100, initial_indent=label, subsequent_indent=" " * len(label))
 
 
 def reason(verdict: Verdict) -> str:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from gradspec._engine._causes import judged
+from gradspec._engine._flat import flattened
 from gradspec._engine._plan import Check, misuses
-from gradspec.law import AnyTrial, Finding, Law, Status, TrialOf, Verdict, broken, raised, shown
-from gradspec.laws import SpecFaultError, preserved_process_state
+from gradspec._engine._vacuous import with_witness
+from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
+from gradspec.laws import SpecFaultError, preserved_process_state, witnessing
 from gradspec.profile import Profile
-from gradspec.spec import Case
+from gradspec.spec import Case, FunctionSpec
+
+#: What torch says of any in-place function of a leaf, and what to do: a network calls it on what it has computed.
+_LEAF = "a leaf Variable that requires grad"
+IN_PLACE = "torch allows to no function: give it a copy in the spec, `function=lambda x: F.apply(x.clone())`"
 
 
 def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[str, Status] | None = None) -> Verdict:
@@ -41,7 +49,7 @@ def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int) -
 
 
 def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]) -> Finding:
-    law, spec = check.law, check.spec
+    law = check.law
     for needed in law.requires:
         if prior.get(needed) is Status.ERROR:
             return Finding(status=Status.NOT_MEASURED, message=f"needs the law {needed}, which ended in an error")
@@ -50,7 +58,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
     try:
-        finding = law.check(trial)
+        with witnessing() as seen:
+            finding = with_witness(law.check(trial), seen)
     except SpecFaultError as error:
         finding = Finding(status=Status.ERROR, message=str(error))
     except KeyboardInterrupt:
@@ -58,18 +67,9 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except BaseException as error:
         # What a call raises where its law says that it works is a finding about the function; SystemExit too.
         finding = raised(error)
-    if law.capability is None or getattr(spec.supports, law.capability):
-        return finding
-    return _judge_refusal(finding, law)
-
-
-def _judge_refusal(finding: Finding, law: Law) -> Finding:
-    """A promise of no support is kept by raising; silence, right or wrong, breaks it."""
-    if "raised" in finding.details:
-        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
-    if finding.status is Status.HOLDS:
-        return broken(f"works, though the spec promises no {law.capability}: change `supports`")
-    return finding
+        if _LEAF in str(error):
+            finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
+    return judged(finding, check, lambda: _trial(check, profile, seed), prior)
 
 
 def _waived(check: Check, finding: Finding) -> Finding:
@@ -99,7 +99,8 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
         case = misuse.case
     else:
         case = next(c for c in spec.cases(make) if c.name == check.case)
-    return TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
+    trial: Any = TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
+    return flattened(trial) if check.law.over == "cases" and isinstance(spec, FunctionSpec) else trial
 
 
 def rerun(check: Check, profile: Profile, seed: int) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from gradspec._engine._plan import Check
+from gradspec._engine._vacuous import settled
 from gradspec._record import Cell, cell_key, reusable
 from gradspec._record._cells import how_hard
 from gradspec.law import Status, Verdict
@@ -77,7 +78,7 @@ def merged(known: Report, new: Report) -> Report:
     verdicts = {cell: v for cell, v in verdicts.items() if not _depends_on_another(v, verdicts, both)}
     specs = {name: place for place, name in enumerate(both.sheets)}
     laws = {name: place for place, name in enumerate(both.laws)}
-    ordered = sorted(verdicts.values(), key=lambda v: (specs[v.spec], laws[v.law]))
+    ordered = sorted(settled(verdicts.values()), key=lambda v: (specs[v.spec], laws[v.law]))
     held: Mapping[str, Any] = {v.spec: None for v in ordered}
     request = known.request if known.request == new.request else {}
     return replace(

@@ -11,6 +11,7 @@ from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._reuse import current, made_when
 from gradspec._engine._sources import sources
+from gradspec._engine._vacuous import settled, unsettled
 from gradspec._record import Source, provenance, state_of
 from gradspec.law import Law, Verdict
 from gradspec.laws import LAWS
@@ -69,6 +70,7 @@ def verify(
         jobs=jobs,
         progress=progress,
         known=known,
+        whole=case is None,
     )
 
 
@@ -87,6 +89,7 @@ def run_plan(
     given: Mapping[str, Source] | None = None,
     request: Mapping[str, Any] | None = None,
     keep: Callable[[Report], None] | None = None,
+    whole: bool = True,
 ) -> Report:
     """Run checks that are planned, and report them.
 
@@ -96,11 +99,12 @@ def run_plan(
         given: sources of specs that are known already, by "spec NAME".
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
+        whole: whether these are all cases of their specs, so that it can be said that none of them shows anything.
     """
     report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
-        number: replace(reused[check.cell], rerun=rerun(check, profile, seed))
+        number: replace(unsettled(reused[check.cell]), rerun=rerun(check, profile, seed))
         for number, check in enumerate(checks)
         if check.cell in reused
     }
@@ -116,7 +120,8 @@ def run_plan(
         if keep is not None:
             keep(replace(so_far(), request={"interrupted": True}))
         raise
-    return so_far()
+    report = so_far()
+    return replace(report, verdicts=settled(report.verdicts)) if whole else report
 
 
 def blank(

@@ -27,6 +27,8 @@ from gradspec.cli._shared import (
     refuse_unwritable,
     run_options,
 )
+from gradspec.findings import fails
+from gradspec.law import Rank
 from gradspec.profile import load_profile
 from gradspec.report import Report, read_record
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     epilog=block(
         "Exit code",
         "0  every law holds, or says why it was not checked",
-        "1  a law is broken or inconclusive, or something raised",
+        "1  a law is broken, inconclusive or vacuous, or something raised",
         "2  the arguments cannot be used; nothing was run or written",
     )
     + "\n\n"
@@ -53,11 +55,19 @@ if TYPE_CHECKING:
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
 @click.option("--case", metavar="NAME", help="Only the case of this name.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["wrong", "refused", "waste", "limit"]),
+    default="limit",
+    show_default="all that the spec promises",
+    help="The least dangerous rank of a violation that exits 1. What could not be judged always does.",
+)
 @click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
 @run_options
 def check(
     targets: tuple[str, ...],
     case: str | None,
+    fail_on: str,
     exit_zero: bool,
     law_names: tuple[str, ...],
     seed: int,
@@ -97,7 +107,7 @@ def check(
         click.echo(report.to_json(), nl=False)
     else:
         print_report(report, verbose=verbose)
-    sys.exit(1 if report.failures and not exit_zero else 0)
+    sys.exit(1 if fails(report, Rank(fail_on)) and not exit_zero else 0)
 
 
 @click.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
@@ -173,5 +183,6 @@ def _run(
             known=kept.report,
             request=request if kept.has_path else None,
             keep=lambda report: kept.keep(report, len(checks)),
+            whole=case is None,
             **how,
         )

@@ -14,8 +14,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from gradspec.findings import findings
 from gradspec.law import Law, Status
-from gradspec.render import SIGNS, counts, failure_text, reason, summary_lines, words
+from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, words
 from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ _STYLES = {
     Status.ERROR: "bold red",
     Status.BROKEN: "bold red",
     Status.INCONCLUSIVE: "bold yellow",
+    Status.VACUOUS: "bold yellow",
     Status.NOT_MEASURED: "yellow",
     Status.WAIVED: "yellow",
     Status.REFUSED_AS_DECLARED: "cyan",
+    Status.NOT_PROMISED: "dim",
     Status.HOLDS: "green",
     Status.NOT_APPLICABLE: "dim",
 }
@@ -82,8 +85,8 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
             if verdict.finding.message and not verdict.status.is_failure:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
-    for verdict in report.failures:
-        headline, _, rest = failure_text(verdict, details=verbose).partition("\n")
+    for found in findings(report):
+        headline, _, rest = finding_text(found, report.laws, details=verbose).partition("\n")
         click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
     for line in summary_lines(report):
         click.echo(line)

@@ -3,10 +3,22 @@
 from gradspec._process_state import Surroundings, preserved_process_state
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
+from gradspec.laws.tensor.support._calibration import cause_of, torch_version
 from gradspec.laws.tensor.support._call import SpecFaultError
+from gradspec.laws.tensor.support._reference import stand_in
+from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
 #: Each judges the specs of its kinds.
 LAWS = (*TENSOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 
-__all__ = ["LAWS", "SpecFaultError", "Surroundings", "preserved_process_state"]
+__all__ = [
+    "LAWS",
+    "SpecFaultError",
+    "Surroundings",
+    "cause_of",
+    "preserved_process_state",
+    "stand_in",
+    "torch_version",
+    "witnessing",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
@@ -44,30 +44,45 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Supports:
-    """What is promised. A promise of no support is tested too: the refusal must be an error."""
+    """What is promised: True, that it works; False, that it is refused with an error, which is tested too.
+
+    None promises neither: it may work, or raise, or be what this torch does to any function of this form; a silently
+    wrong result of its own it may not give.
+    """
 
     #: Forward-mode differentiation: `torch.func.jvp` and dual tensors.
-    forward_mode: bool = True
+    forward_mode: bool | None = True
     #: Differentiating the backward pass.
-    double_backward: bool = True
+    double_backward: bool | None = True
     #: `torch.func.grad` and what is built on it.
-    func_grad: bool = True
+    func_grad: bool | None = True
     #: `torch.vmap`.
-    vmap: bool = True
+    vmap: bool | None = True
     #: `torch.compile(fullgraph=True)`, forward and backward.
-    compile: bool = True
+    compile: bool | None = True
     #: `torch.compile` of a function that calls `torch.func.grad`.
-    compile_grad: bool = True
+    compile_grad: bool | None = True
     #: `torch.compile` of a function that calls `torch.vmap`.
-    compile_vmap: bool = True
+    compile_vmap: bool | None = True
     #: `torch.compile` of a function that calls `torch.func.jvp`.
-    compile_jvp: bool = True
+    compile_jvp: bool | None = True
     #: `torch.export.export(...).module()`, then backward.
-    export: bool = True
+    export: bool | None = True
     #: Fake tensors, which have no values: what compilers and memory estimators trace with.
-    fake: bool = True
+    fake: bool | None = True
     #: `torch.autocast` around the call.
-    autocast: bool = True
+    autocast: bool | None = True
+
+    @classmethod
+    def eager(cls, **promised: bool | None) -> Supports:
+        """Return the promise of eager training alone: first derivatives, and None for all else but what is given.
+
+        Example:
+            >>> from gradspec import Supports
+            >>> Supports.eager(compile=True).vmap is None
+            True
+        """
+        return cls(**{**dict.fromkeys((field.name for field in fields(cls)), None), **promised})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +152,8 @@ class FunctionSpec(Spec):
     surrogate: Callable[..., Any]
     #: The arguments to which a gradient flows.
     wrt: tuple[str, ...]
+    #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
+    zero_gradient: tuple[str, ...] = ()
     #: The `torch.autograd.Function` behind a `function` that is not its `apply`; the laws that look inside need it.
     implementation: type | None = None
     supports: Supports = Supports()
@@ -150,6 +167,9 @@ class FunctionSpec(Spec):
 
     def __post_init__(self) -> None:
         check_callable(self, "function", "primal", "surrogate", "cases")
+        for name in self.zero_gradient:
+            if name not in self.wrt:
+                raise ValueError(f"spec {self.name!r}: zero_gradient names {name!r}, which is not in wrt")
         names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
         for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
             if name not in names:
@@ -227,7 +247,7 @@ class FunctionSpec(Spec):
 
 
 def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the arguments of a primal or surrogate, which the laws call by position."""
+    """Return the names of the arguments of a primal or surrogate."""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:  # a function in C, such as torch.exp
@@ -235,10 +255,10 @@ def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[st
             f"spec {spec!r}: Python cannot read the arguments of {role}: write a function, or lambda x: ..."
         ) from None
     for name, parameter in parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+        if parameter.kind is parameter.VAR_KEYWORD:
             raise ValueError(
-                f"spec {spec!r}: the laws call {role} by position, one name an argument, and {name!r} is "
-                f"{parameter.kind.description}: write {role} without * and **"
+                f"spec {spec!r}: the laws give each argument of {role} by its name, and {name!r} takes any: "
+                f"write {role} without **"
             )
     return tuple(parameters)
 

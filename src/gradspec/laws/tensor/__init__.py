@@ -4,12 +4,16 @@ A line for each, in the order in which they run: a law comes after the laws that
 """
 
 from gradspec.laws.tensor._primal import PRIMAL
+from gradspec.laws.tensor._vjp import VJP
+from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
+from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
+from gradspec.laws.tensor._declared_writes import DECLARED_WRITES
+from gradspec.laws.tensor._interleaved import INTERLEAVED
 from gradspec.laws.tensor._formula import FORMULA
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
 from gradspec.laws.tensor._precision import PRECISION
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._surrogate import SURROGATE
-from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor._jvp import JVP
 from gradspec.laws.tensor._adjoint import ADJOINT
 from gradspec.laws.tensor._cotangent_linearity import COTANGENT_LINEARITY
@@ -33,9 +37,6 @@ from gradspec.laws.tensor._needs_input_grad import NEEDS_INPUT_GRAD
 from gradspec.laws.tensor._retained_graph import RETAINED_GRAPH
 from gradspec.laws.tensor._keyword_call import KEYWORD_CALL
 from gradspec.laws.tensor._wrong_call import WRONG_CALL
-from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
-from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
-from gradspec.laws.tensor._declared_writes import DECLARED_WRITES
 from gradspec.laws.tensor._state_transition import STATE_TRANSITION
 from gradspec.laws.tensor._aliasing import ALIASING
 from gradspec.laws.tensor._global_state import GLOBAL_STATE

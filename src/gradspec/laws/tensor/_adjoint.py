@@ -54,6 +54,7 @@ ADJOINT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
+    implied_by=("vjp", "jvp"),
     capability="forward_mode",
     specimens=("jvp_of_the_primal",),
 )

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
@@ -75,8 +75,10 @@ def _judge(name: str, got: Tensor, plain: Tensor, right: Tensor, rounding: float
     if not bool((~(excess <= 0)).any()):
         return HOLDS
     worst = int(excess.detach().nan_to_num(nan=torch.inf).flatten().argmax())
+    error = (got.detach().double() - right).abs().nan_to_num(nan=torch.inf)
     return broken(
         f"{name} under autocast is less accurate than plain operations",
+        rank=Rank.WASTE if float(error.max()) < 0.05 * float(right.abs().max()) else Rank.WRONG,
         argument=name,
         got=f"{got.flatten()[worst].item():.6g}",
         expected=f"{right.flatten()[worst].item():.6g}",
@@ -90,7 +92,7 @@ AUTOCAST = Law(
     statement=r"|\operatorname{autocast}(F) - F_{64}| \le 2\,|\operatorname{autocast}(r) - r_{64}| + \text{ulp}",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="autocast",
     specimens=(
         "mixes_dtypes_under_autocast",

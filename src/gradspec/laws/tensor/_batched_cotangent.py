@@ -46,6 +46,6 @@ BATCHED_COTANGENT = Law(
     check=_check,
     doc=__doc__ or "",
     cost="process",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=("reaches_under_the_cotangent",),
 )

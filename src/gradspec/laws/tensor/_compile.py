@@ -22,8 +22,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     torch._dynamo.reset()
     compiled = torch.compile(frozen(trial.spec.function, inputs), fullgraph=True, backend=trial.profile.backend)
-    likely = "the custom gradient is dropped silently: the plain derivative of forward is applied"
-    return judge_run(trial, inputs, f"torch.compile ({trial.profile.backend})", compiled, likely)
+    return judge_run(trial, inputs, f"torch.compile ({trial.profile.backend})", compiled)
 
 
 COMPILE = Law(
@@ -33,7 +32,7 @@ COMPILE = Law(
     check=_check,
     doc=__doc__ or "",
     cost="compile",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="compile",
     specimens=(
         "jvp_not_allowed_in_graph",

@@ -97,7 +97,7 @@ COTANGENT_LAYOUT = Law(
     statement=r"B(v) = B(\operatorname{contiguous}(v))",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=(
         "views_its_cotangent",
         "views_through_backward",

@@ -48,7 +48,7 @@ EVALUATION = Law(
     statement=r"F_{\text{eval}}(x) = F(x;\,\text{noise at rest})",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     needs_spec=True,
     specimens=(
         "random_in_evaluation",

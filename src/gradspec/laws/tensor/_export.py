@@ -35,11 +35,10 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    likely = "the custom gradient is dropped silently: the plain derivative of forward is left, or none at all"
     for strict in (True, False):
         module = _Exported(frozen(trial.spec.function, inputs))
         program = exported(module, tuple(inputs.leaves().values()), strict=strict)
-        finding = judge_run(trial, inputs, f"torch.export(strict={strict})", program, likely)
+        finding = judge_run(trial, inputs, f"torch.export(strict={strict})", program)
         if finding is not HOLDS:
             return finding
     return HOLDS
@@ -52,7 +51,7 @@ EXPORT = Law(
     check=_check,
     doc=__doc__ or "",
     cost="compile",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="export",
     specimens=("dropped_under_export",),
 )

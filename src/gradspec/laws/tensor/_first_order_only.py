@@ -24,8 +24,8 @@ from gradspec.laws.tensor.support._reference import reference
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
-    if trial.spec.supports.double_backward:
-        return not_applicable("second derivatives are promised, and the law second_order holds them")
+    if trial.spec.supports.double_backward is not False:
+        return not_applicable("the law second_order holds second derivatives: a refusal of them is not promised")
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     for name, of_cotangent in (("a gradient penalty", False), ("the derivative of the gradient in v", True)):
@@ -62,7 +62,7 @@ FIRST_ORDER_ONLY = Law(
     statement=r"D_x \lVert \bar{x}(x, v) \rVert^2 \text{ raises}",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     needs_spec=True,
     specimens=("penalty_silently_dropped",),
 )

@@ -75,7 +75,7 @@ FORWARD_OVER_REVERSE = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="forward_mode",
     specimens=("another_gradient_beside_a_tangent",),
 )

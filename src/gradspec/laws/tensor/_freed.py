@@ -61,7 +61,7 @@ FREED = Law(
     statement=r"\operatorname{refs}(y) = 0 \Rightarrow y \text{ is freed}",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=(
         "output_on_ctx",
         "keeps_its_output_through_backward",

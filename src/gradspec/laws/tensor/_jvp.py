@@ -64,7 +64,7 @@ JVP = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="forward_mode",
     specimens=("jvp_of_the_primal", "view_refuses_dual_tensors"),
 )

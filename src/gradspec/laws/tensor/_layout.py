@@ -63,7 +63,7 @@ LAYOUT = Law(
     statement=r"F(x) = F(\operatorname{contiguous}(x))",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=(
         "views_its_input",
         "misreads_a_strided_input",

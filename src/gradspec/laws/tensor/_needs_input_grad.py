@@ -9,44 +9,61 @@ Remedy: return None where `ctx.needs_input_grad` is false.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from typing import Any
+
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs, spying, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
+from gradspec.laws.tensor.support._form import classes_behind
 from gradspec.laws.tensor.support._reference import reference
 
 
 def _check(trial: Trial) -> Finding:
-    cls, inputs = trial.spec.autograd_function, Inputs.of(trial)
-    if cls is None:
-        return not_applicable("the spec names no implementation to look into")
+    inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
-    names = list(inputs.values)
+    classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
     for name in inputs.wrt:
         alone = Inputs(inputs.values, (name,))
-        with spying(cls, "backward") as calls:
+        with ExitStack() as stack:
+            calls = [(cls, stack.enter_context(spying(cls, "backward"))) for cls in classes]
             got = vjp(trial.spec.function, alone, seed=trial.seed)
         finding = compare_all(
             trial, "gradient (alone required)", got, vjp(reference(trial.spec), alone, seed=trial.seed)
         )
         if finding is not HOLDS:
             return finding
-        for _, returned in calls:
-            for other, raw in zip(names, returned, strict=False):
-                if other != name and isinstance(raw, Tensor):
-                    return broken(
-                        f"backward computes a gradient for `{other}`, which nobody asked for",
-                        argument=f"what backward returns for `{other}`",
-                        got=describe(raw),
-                        expected="None",
-                        likely="backward ignores ctx.needs_input_grad",
-                    )
+        for cls, seen in calls:
+            for (ctx, *_), returned in seen:
+                if (wasted := _wasted(ctx, returned)) is not None:
+                    return _waste(trial, cls, wasted, returned[wasted])
     y = outputs(trial.spec.function(*inputs.args()))
     if any(isinstance(t, Tensor) and t.requires_grad for t in y):
         return broken("the output requires grad though no input does")
     return HOLDS
+
+
+def _wasted(ctx: Any, returned: tuple[Any, ...]) -> int | None:
+    """Return the place of a gradient that was not asked for."""
+    needed = ctx.needs_input_grad
+    return next((k for k, raw in enumerate(returned[: len(needed)]) if isinstance(raw, Tensor) and not needed[k]), None)
+
+
+def _waste(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
+    names = list(Inputs.of(trial).values)
+    is_own = trial.spec.autograd_function is cls and place < len(names)
+    what = f"`{names[place]}`" if is_own else f"argument {place} of {cls.__name__}.apply"
+    return broken(
+        f"backward computes a gradient for {what}, which nobody asked for",
+        argument=f"what backward returns for {what}",
+        got=describe(raw),
+        expected="None",
+        likely="backward ignores ctx.needs_input_grad",
+        rank=Rank.WASTE,
+    )
 
 
 NEEDS_INPUT_GRAD = Law(
@@ -55,7 +72,7 @@ NEEDS_INPUT_GRAD = Law(
     statement=r"\bar{x}_i = \varnothing \iff x_i \text{ needs no gradient}",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=(
         "gradient_nobody_needs",
         "mixes_up_who_needs_a_gradient",

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, raised, shown
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, raised, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor.support._reads import watching
@@ -73,6 +73,7 @@ def _broken(read: str) -> Finding:
         read.replace(" ", " reads a value back to the host: ", 1),
         got=read,
         expected="no read",
+        rank=Rank.WASTE,
         likely=".item(), .tolist(), a branch on a value, or a boolean mask as an index",
     )
 

@@ -88,6 +88,6 @@ PARITY = Law(
     statement=r"F_{\text{CUDA}}(x) = F_{\text{CPU}}(x)",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=("wrong_on_cuda",),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, spying, vjp
 from gradspec.laws.tensor.support._compare import describe
 
@@ -54,6 +54,7 @@ def _wrong(method: str, name: str, raw: Tensor, value: Tensor) -> Finding:
         argument=f"what {method} returns for `{name}`",
         got=describe(raw),
         expected=describe(value),
+        rank=Rank.WASTE,
         likely="a broadcast dimension is not summed" if raw.shape != value.shape else "computed in another dtype",
     )
 

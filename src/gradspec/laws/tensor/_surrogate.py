@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs
@@ -75,11 +77,36 @@ def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
             likely="a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate",
             **given,
         )
+    if _is_straight_through(trial, inputs):
+        return not_applicable("the surrogate is the primal with gradients stopped: autograd says its derivative")
     return broken(
         "the surrogate's autograd derivative is not its numerical one",
         argument="directional derivative of the surrogate",
-        likely="the surrogate uses detach(), rounding or a custom backward",
+        likely="the surrogate uses .data, rounding or a custom backward",
         **given,
+    )
+
+
+class _Watching(TorchFunctionMode):
+    """Whether a gradient is stopped by name."""
+
+    stopped = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.stopped = self.stopped or getattr(func, "__name__", "") in ("detach", "detach_")
+        return func(*args, **(kwargs or {}))
+
+
+def _is_straight_through(trial: Trial, inputs: Inputs) -> bool:
+    """Whether the surrogate is the primal with another gradient, `s + (p - s).detach()`: it stops some on purpose."""
+    spec, watching = trial.spec, _Watching()
+    with watching:
+        s = outputs(spec.surrogate(*inputs.args()))
+    p = outputs(spec.primal(*inputs.args()))
+    return (
+        watching.stopped
+        and spec.surrogate is not spec.primal
+        and all(torch.allclose(a, b, equal_nan=True) for a, b in zip(s, p, strict=True))
     )
 
 

@@ -76,7 +76,7 @@ UNDEFINED_COTANGENT = Law(
     statement=r"B(\varnothing) = B(0)",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     specimens=(
         "needs_its_cotangent",
         "crashes_on_an_unused_output",

@@ -12,15 +12,19 @@ surrogate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._lost import why_none
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._slope import sloped
+from gradspec.laws.tensor.support._witness import is_blind, note
 
 
 def _check(trial: Trial) -> Finding:
@@ -29,14 +33,30 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     y, graphs = _graphs(trial, inputs)
     if graphs is not None and graphs.agree(trial, [v for _, v in cotangents(trial, y)]):
-        return HOLDS
+        return _where_sloped(trial, inputs)
     for name, v in cotangents(trial, y):
         expected = vjp(reference(trial.spec), inputs, v)  # first: the function may change v
         got = vjp(trial.spec.function, inputs, v)
         finding = compare_all(trial, f"gradient ({name} cotangent)", got, expected)
         if finding is not HOLDS:
-            return finding
-    return HOLDS
+            lost = next((n for n in inputs.wrt if got[n] is None and finding.argument.endswith(f"`{n}`")), "")
+            return replace(finding, likely=why_none(trial, inputs, lost)) if lost else finding
+    return _where_sloped(trial, inputs)
+
+
+def _where_sloped(trial: Trial, inputs: Inputs) -> Finding:
+    """Say of arguments whose gradient is zero here where it is not, and of those declared so that it is nowhere."""
+    slopes = {}
+    for name in inputs.wrt:
+        declared = name in trial.spec.zero_gradient
+        if declared or is_blind(f"gradient of `{name}`"):
+            where = sloped(trial, inputs, name)
+            if declared and where:
+                return broken(
+                    f"the gradient of `{name}` is declared to be zero, and the surrogate's is not: with {where}"
+                )
+            slopes[name] = where
+    return Finding(status=Status.HOLDS, details={"sloped": slopes}) if slopes else HOLDS
 
 
 class _Graphs:
@@ -66,7 +86,11 @@ class _Graphs:
         except Exception:
             return False
         given = (_sum(column) for column in zip(*got, strict=True))
-        return all(map(_close, given, expected))
+        agree = all(map(_close, given, expected))
+        if agree:
+            for name, right in zip(self.right, expected, strict=True):
+                note(f"gradient of `{name}`", right, trial.spec.zero_gradient)
+        return agree
 
 
 def _close(got: Tensor, expected: Tensor) -> bool:

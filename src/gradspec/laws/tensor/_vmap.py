@@ -95,7 +95,7 @@ def _gradients(
 
     got = torch.vmap(torch.func.grad(loss, argnums=places), in_dims=dim)(*stacked)
     for k, row in enumerate(rows):
-        finding = judge(trial, inputs, way, tuple(g[k] for g in got), expected_gradients(trial, row, v), "")
+        finding = judge(trial, inputs, way, tuple(g[k] for g in got), expected_gradients(trial, row, v))
         if finding is not HOLDS:
             return finding
     return HOLDS
@@ -107,7 +107,7 @@ VMAP = Law(
     statement=r"\operatorname{vmap}(F)(X)_i = F(X_i)",
     check=_check,
     doc=__doc__ or "",
-    requires=("primal",),
+    requires=("primal", "vjp"),
     capability="vmap",
     specimens=(
         "combined_forward",

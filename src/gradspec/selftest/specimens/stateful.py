@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Function, Variable
 
 from gradspec.selftest.specimens.diseased import diseased_as
-from gradspec.selftest.specimens.honest import SCALE, Scale
+from gradspec.selftest.specimens.honest import CUBE, SCALE, Cube, Scale
 from gradspec.spec import Case, Effects, FunctionSpec, Make, Supports
 
 
@@ -195,3 +195,16 @@ STATEFUL = (TALLY, replace(TALLY, name="tally_of_no_rows", cases=lambda make: it
 
 def _empty(make: Make) -> Case:
     return Case(name="empty", args=(make(0, 3), make(3)))
+
+
+@diseased_as(CUBE, interleaved=r"gradient of the first of two pending calls .* differs")
+class KeptOnTheClass(Cube):
+    """Keep the input on the class, where the next call puts its own."""
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        KeptOnTheClass.x = inputs[0].detach()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 3 * KeptOnTheClass.x**2 * y_bar

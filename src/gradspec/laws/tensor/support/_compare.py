@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
+from gradspec.laws.tensor.support._witness import note
 
 
 def compare(trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str = "", said: str = "") -> Finding:
@@ -25,17 +26,20 @@ def compare(trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str 
         likely: the likely cause of a difference.
         said: the sentence of the failure; "WHAT differs" unless told.
     """
+    zero = tuple(getattr(trial.spec, "zero_gradient", ()))
     if expected is None and (got is None or not got.any()):
+        note(what, None, zero)
         return HOLDS
     if got is None:
         if not expected.any():
+            note(what, None, zero)
             return HOLDS
         return broken(
             f"no gradient flows at all: {what} is None",
             argument=what,
             got="None",
             expected=describe(expected),
-            likely=likely or "forward returns a tensor without a graph: look for .data, detach() or a tuple argument",
+            likely=likely,
         )
     expected = torch.zeros_like(got) if expected is None else expected
     for trait in ("shape", "dtype"):
@@ -48,7 +52,10 @@ def compare(trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str 
                 expected=_plain(theirs),
                 likely=likely,
             )
-    return _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
+    finding = _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
+    if finding is HOLDS:
+        note(what, expected.detach(), zero)
+    return finding
 
 
 def compare_all(trial: AnyTrial, what: str, got: Mapping[str, Any], expected: Mapping[str, Any], **how: Any) -> Finding:
@@ -118,8 +125,8 @@ def _guess(what: str, got: Tensor, expected: Tensor) -> str:
         return "the sign is flipped"
     ratio = (got / expected).flatten()
     ratio = ratio[ratio.isfinite()]
-    if ratio.numel() > 1 and torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-6):
-        return f"every element is off by the factor {_number(ratio[0])}"
+    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
+        return f"every element is off by the factor {_factor(ratio[0])}"
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
     return ""
@@ -128,6 +135,12 @@ def _guess(what: str, got: Tensor, expected: Tensor) -> str:
 def _number(value: Tensor) -> str:
     number = value.item()
     return f"{number:.12g}" if isinstance(number, float | complex) else str(number)
+
+
+def _factor(value: Tensor) -> str:
+    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
+    number = value.item()
+    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
 
 
 def _plain(trait: Any) -> str:

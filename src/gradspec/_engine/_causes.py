@@ -1,0 +1,133 @@
+"""What explains a violation: another law's violation, the form of the function, or torch itself; else it is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from gradspec._engine._plan import Check
+from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised, shown
+from gradspec.laws import LAWS, SpecFaultError, cause_of, stand_in, torch_version
+from gradspec.spec import FunctionSpec
+
+_BY_NAME = {law.name: law for law in LAWS}
+#: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
+NewTrial = Callable[[], AnyTrial]
+
+
+def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, Status]) -> Finding:
+    """Return a finding with its rank and its cause, held to what the spec promises.
+
+    Args:
+        finding: what the law found.
+        check: the law, the spec and the case.
+        trial: makes the trial anew.
+        prior: the statuses of this case under the laws that ran before.
+    """
+    law, promised = check.law, _promised(check)
+    if promised is False:
+        return _refusal(finding, law)
+    if finding.status is not Status.BROKEN:
+        return finding
+    raises = "raised" in finding.details
+    if promised is None and raises:
+        return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
+    if root := _root(check, trial, prior, finding):
+        return broken(f"follows from {root}", follows=root, details={"found": finding.message})
+    finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
+    if law.capability is None or not isinstance(check.spec, FunctionSpec):
+        return finding
+    cause = _quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
+    if cause is None:
+        return finding
+    if promised is None:
+        why = "any function of this form does so" if cause.lacks else f"a limit of torch {torch_version()}"
+        return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=finding.details)
+    if not cause.lacks:
+        said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
+        accept = f"do not promise it: supports=Supports({law.capability}=None)"
+        remedy = law.section("Remedy")
+        return replace(finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept)
+    details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}
+    return replace(finding, likely=f"the form of the class: add {' and '.join(cause.lacks)}", details=details)
+
+
+def _promised(check: Check) -> bool | None:
+    if check.law.capability is None:
+        return True
+    promised: bool | None = getattr(check.spec.supports, check.law.capability)
+    return promised
+
+
+def _refusal(finding: Finding, law: Law) -> Finding:
+    """A promise of no support is kept by raising; silence, right or wrong, breaks it."""
+    if "raised" in finding.details:
+        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
+    if finding.status is Status.HOLDS:
+        said = f"works, though the spec promises no {law.capability}: change `supports`"
+        return broken(said, rank=Rank.WASTE)
+    return replace(finding, rank=finding.rank or Rank.WRONG) if finding.status is Status.BROKEN else finding
+
+
+def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> str:
+    """Return the law from whose violation this one follows, if there is one.
+
+    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode.
+    """
+    spec = check.spec
+    if not isinstance(spec, FunctionSpec):
+        return ""
+    stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
+    raises = finding.details.get("raised")
+    extra = () if not raises or check.law.name == "vjp" or "vjp" in stands_on else ("vjp",)
+    for name in (*stands_on, *extra):
+        if name not in _BY_NAME:
+            continue
+        status = prior.get(name) or _status_of(_BY_NAME[name], trial)
+        if status is Status.BROKEN:
+            if name in check.law.implied_by:
+                return name
+            if raises and _error_of(_BY_NAME[name], trial) == raises:
+                return name
+            if name not in stands_on:
+                continue
+            found = _quietly(lambda: check.law.check(_by_itself(trial())))
+            if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
+                return name
+    return ""
+
+
+def _status_of(law: Law, trial: NewTrial) -> Status:
+    try:
+        return law.check(trial()).status
+    except Exception as error:
+        return raised(error).status
+
+
+def _error_of(law: Law, trial: NewTrial) -> Any:
+    """Return what a call raises under a law; None where it does not."""
+    try:
+        return law.check(trial()).details.get("raised")
+    except Exception as error:
+        return shown(error)
+
+
+def _by_itself(trial: Any) -> Any:
+    """Return the trial of a spec that promises what the function itself does in eager mode."""
+    spec = trial.spec
+
+    @wraps(spec.primal)
+    def eager(*args: Any, **kwargs: Any) -> Any:
+        return spec.function(*args, **kwargs)
+
+    return replace(trial, spec=replace(spec, primal=stand_in(eager), surrogate=eager, formula=None))
+
+
+def _quietly(call: Callable[[], Any]) -> Any:
+    """Return what a call returns; None where it raises: it was to explain, and explains nothing then."""
+    try:
+        return call()
+    except (Exception, SystemExit, SpecFaultError):
+        return None

@@ -1,0 +1,91 @@
+"""A call with lists, dicts, keyword-only or variadic arguments, as one whose arguments are named one by one.
+
+The laws call by position, an argument at a time. So a case that is called otherwise is bound to the signature of the
+primal, each tensor inside it becomes an argument of its own (`features_0`), and the functions of the spec get what they
+expect, put together again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.law import Trial
+from gradspec.spec import Case, FunctionSpec
+
+_PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def flattened(trial: Trial) -> Trial:
+    """Return the trial of the same call with one name an argument; the trial itself where it is so already."""
+    spec, case = trial.spec, trial.case
+    bound = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
+    bound.apply_defaults()
+    kinds = (parameter.kind for parameter in bound.signature.parameters.values())
+    holders = [name for name, value in bound.arguments.items() if _holds_tensors(value)]
+    if not holders and all(kind in _PLAIN for kind in kinds):
+        return trial
+    flat: dict[str, Any] = {}
+    shape = {name: _taken_apart(name, value, flat) for name, value in bound.arguments.items()}
+    under = {name: [leaf for leaf in flat if leaf == name or leaf.startswith(f"{name}_")] for name in shape}
+
+    def put_together(given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        call = inspect.BoundArguments(bound.signature, {n: _together(s, given) for n, s in shape.items()})
+        return call.args, call.kwargs
+
+    def adapted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = dict(zip(flat, args, strict=False)) | kwargs
+            args, keywords = put_together(given)
+            return function(*args, **keywords)
+
+        names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in flat]
+        call.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+        call.__module__ = getattr(function, "__module__", None) or "__main__"
+        call.__dict__.update(getattr(function, "__dict__", {}))
+        return call
+
+    plain = FunctionSpec(
+        name=spec.name,
+        function=adapted(spec.function),
+        primal=adapted(spec.primal),
+        surrogate=adapted(spec.surrogate),
+        cases=spec.cases,
+        wrt=tuple(leaf for name in spec.wrt for leaf in under[name]),
+        zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in under[name]),
+        supports=spec.supports,
+        documented=spec.documented,
+    )
+    return replace(trial, spec=plain, case=Case(name=case.name, args=tuple(flat.values())))
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(isinstance(item, Tensor) or _holds_tensors(item) for item in value.values())
+    return isinstance(value, list | tuple) and any(isinstance(v, Tensor) or _holds_tensors(v) for v in value)
+
+
+def _taken_apart(name: str, value: Any, flat: dict[str, Any]) -> Any:
+    """Put the tensors of a value, or the value, into `flat`; return how it is put together again, names for leaves."""
+    if not _holds_tensors(value):
+        flat[name] = value
+        return _Leaf(name)
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    parts = {key: _taken_apart(f"{name}_{key}", item, flat) for key, item in items}
+    return parts if isinstance(value, dict) else type(value)(parts.values())
+
+
+class _Leaf(str):
+    """The name of an argument that is in the place of its value."""
+
+
+def _together(shape: Any, given: dict[str, Any]) -> Any:
+    if isinstance(shape, _Leaf):
+        return given[shape]
+    if isinstance(shape, dict):
+        return {key: _together(item, given) for key, item in shape.items()}
+    return type(shape)(_together(item, given) for item in shape)

@@ -1,0 +1,71 @@
+"""A law that holds on every case of a spec, and would hold on each of them for a wrong result too, shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradspec.law import Finding, Status, Verdict
+
+#: A spec under which one of these is broken has been shown something.
+_ROOTS = ("primal", "vjp")
+
+
+def with_witness(finding: Finding, seen: Mapping[str, bool]) -> Finding:
+    """Return the finding of a check that holds, with what its comparisons could have shown and what they could not."""
+    if finding.status is not Status.HOLDS or not seen:
+        return finding
+    shows = sorted(name for name, noticed in seen.items() if noticed)
+    blind = sorted(name for name, noticed in seen.items() if not noticed)
+    facts = {"shows": shows} | ({"blind": blind} if blind else {})
+    return replace(finding, details={**finding.details, **facts})
+
+
+def settled(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Return the verdicts of whole specs; those that hold and show nothing on any case of their spec are `vacuous`."""
+    before = [unsettled(verdict) for verdict in verdicts]
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in before:
+        groups.setdefault((verdict.spec, verdict.law), []).append(verdict)
+    wrong = {verdict.spec for verdict in before if verdict.law in _ROOTS and verdict.status is Status.BROKEN}
+    said = {key: ("", "") if key[0] in wrong else _said(group) for key, group in groups.items()}
+    return tuple(_vacuous(verdict, said[verdict.spec, verdict.law]) for verdict in before)
+
+
+def unsettled(verdict: Verdict) -> Verdict:
+    """Return a verdict as its check gave it: whether it is vacuous, the other cases of the spec say."""
+    if verdict.status is not Status.VACUOUS:
+        return verdict
+    return replace(verdict, finding=replace(verdict.finding, status=Status.HOLDS, message="", likely=""))
+
+
+def _vacuous(verdict: Verdict, said: tuple[str, str]) -> Verdict:
+    if not said[0] or verdict.status is not Status.HOLDS or not verdict.finding.details.get("blind"):
+        return verdict
+    return replace(verdict, finding=replace(verdict.finding, status=Status.VACUOUS, message=said[0], likely=said[1]))
+
+
+def _said(group: list[Verdict]) -> tuple[str, str]:
+    """Return what a wrong result would have passed for, and what to do; nothing where some case would notice it."""
+    details: list[Mapping[str, Any]] = [v.finding.details for v in group if v.status is Status.HOLDS]
+    shown = {name for found in details for name in found.get("shows", ())}
+    blind = dict.fromkeys(name for found in details for name in found.get("blind", ()) if name not in shown)
+    if not blind or any(v.status.is_failure for v in group):
+        return "", ""
+    name = next(iter(blind))
+    number = sum(name in found.get("blind", ()) for found in details)
+    cases = "the one case" if number == 1 else f"all {number} cases"
+    if name.endswith(", swapped"):
+        what = name.removesuffix(", swapped")
+        return (
+            f"two elements of the {what} could be swapped: all are equal on {cases}",
+            "give a case in which they differ",
+        )
+    slopes = (found.get("sloped", {}).get(name.split("`")[1], "") for found in details if "`" in name)
+    where = next(filter(None, slopes), "")
+    remedy = f"give a case with {where}" if where else "give a case in which it is not zero"
+    if name.startswith("gradient"):
+        argument = name.split("`")[1]
+        remedy += f", or declare zero_gradient=({argument!r},) if it is zero everywhere"
+    return f"a zero {name} would pass: the right one is 0 on {cases}", remedy

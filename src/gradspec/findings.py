@@ -1,0 +1,130 @@
+"""What a report found, cause by cause: the violations that one edit mends are one finding, the most dangerous first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradspec.law import Rank, Status, Verdict
+from gradspec.report import Report
+
+#: The most dangerous first. What could not be judged comes behind what is wrong, and before what is refused.
+ORDER = (Rank.WRONG, Status.ERROR, Status.VACUOUS, Status.INCONCLUSIVE, Rank.REFUSED, Rank.WASTE, Rank.LIMIT)
+_WORDS = {
+    Rank.WRONG: "wrong silently",
+    Rank.REFUSED: "refused with an error",
+    Rank.WASTE: "waste",
+    Rank.LIMIT: "a limit of torch",
+    Status.ERROR: "could not be judged",
+    Status.VACUOUS: "shows nothing",
+    Status.INCONCLUSIVE: "cannot tell",
+}
+#: What a family of laws is about, as a user of the function would say it.
+_USES = {
+    "values": "eager training",
+    "derivative": "eager training",
+    "protocol": "eager training",
+    "inputs": "eager training",
+    "transforms": "transforms",
+    "effects": "effects and memory",
+}
+_USES_OF_LAWS = {
+    **dict.fromkeys(("second_order", "first_order_only", "forward_over_reverse"), "second derivatives"),
+    **dict.fromkeys(("jvp", "adjoint", "func_grad", "vmap", "batched_cotangent"), "torch.func"),
+    **dict.fromkeys(("compile", "compile_grad", "compile_vmap", "compile_jvp", "module_compile", "fake"), "compile"),
+    **dict.fromkeys(("export", "module_export"), "export"),
+    **dict.fromkeys(("freed", "ctx_clean"), "effects and memory"),
+}
+
+
+@dataclass
+class Found:
+    """One cause in one spec, and all that it breaks."""
+
+    #: The verdict that shows it best.
+    verdict: Verdict
+    #: Every verdict that is a violation of this cause.
+    verdicts: list[Verdict] = field(default_factory=list)
+    #: The laws that are violated as a consequence, and hold where the function's own eager result is the reference.
+    follows: list[str] = field(default_factory=list)
+
+    @property
+    def rank(self) -> Rank | Status:
+        """How dangerous it is; the status, where that is not broken."""
+        return rank_of(self.verdict)
+
+    @property
+    def laws(self) -> list[str]:
+        """The laws of its verdicts."""
+        return list(dict.fromkeys(verdict.law for verdict in self.verdicts))
+
+    @property
+    def cases(self) -> list[str]:
+        """The cases of its verdicts."""
+        return list(dict.fromkeys(verdict.case for verdict in self.verdicts))
+
+
+def rank_of(verdict: Verdict) -> Rank | Status:
+    """Return the rank of a violation; the status of what failed otherwise."""
+    if verdict.status is not Status.BROKEN:
+        return verdict.status
+    return Rank(verdict.finding.rank) if verdict.finding.rank else Rank.WRONG
+
+
+def fails(report: Report, fail_on: Rank = Rank.LIMIT) -> bool:
+    """Return whether a report has a violation as dangerous as a rank, or something that could not be judged."""
+    dangerous = ORDER[: ORDER.index(fail_on) + 1]
+    ranks = (rank_of(verdict) for verdict in report.failures if not verdict.finding.follows)  # its root decides
+    return any(isinstance(rank, Status) or rank in dangerous for rank in ranks)
+
+
+def rank_words(rank: Rank | Status) -> str:
+    """Return a rank as a reader says it: "wrong silently"."""
+    return _WORDS.get(rank, rank.value)
+
+
+def use_of(law: str, laws: Mapping[str, Any]) -> str:
+    """Return what a law is about, as a user of the function would say it: "eager training", "compile", "export"."""
+    family = str(laws.get(law, {}).get("family", ""))
+    return _USES_OF_LAWS.get(law) or _USES.get(family, family)
+
+
+def findings(report: Report) -> list[Found]:
+    """Return what failed, a cause at a time: by spec, then the most dangerous first, then in the order of the laws."""
+    found: dict[tuple[str, str], Found] = {}
+    of_law: dict[tuple[str, str], Found] = {}
+    place = {law: number for number, law in enumerate(report.laws)}
+    for verdict in _roots_first(report.failures):
+        key = (verdict.spec, _cause(verdict))
+        root = of_law.get((verdict.spec, verdict.finding.follows))
+        if root is not None:
+            root.follows += [verdict.law] if verdict.law not in root.follows else []
+            continue
+        mine = found.setdefault(key, Found(verdict))
+        mine.verdicts.append(verdict)
+        if verdict.status is Status.VACUOUS and verdict.law == "vjp" != mine.verdict.law:
+            mine.verdict = verdict  # it says most of what is lacking
+        of_law.setdefault((verdict.spec, verdict.law), mine)
+    specs = {verdict.spec: number for number, verdict in reversed(list(enumerate(report.verdicts)))}
+    return sorted(
+        found.values(),
+        key=lambda f: (specs[f.verdict.spec], ORDER.index(f.rank), place.get(f.verdict.law, 0)),
+    )
+
+
+def _roots_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return sorted(verdicts, key=lambda verdict: bool(verdict.finding.follows))
+
+
+def _cause(verdict: Verdict) -> str:
+    finding = verdict.finding
+    if finding.details.get("lacks"):
+        return "form"
+    if finding.rank == Rank.LIMIT:
+        return "limit"
+    if verdict.status is Status.ERROR:
+        return f"error {finding.message}"
+    if verdict.status is Status.VACUOUS:
+        return "vacuous"
+    return f"law {verdict.law}"

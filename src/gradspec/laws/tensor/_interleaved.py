@@ -1,0 +1,70 @@
+r"""Two calls that wait for their backward passes at the same time each keep their own value and gradient.
+
+Why it matters: a network calls a function in many layers before the first backward pass; a Siamese one calls it twice.
+
+What breaks it: a mask, a shape or a buffer kept on the class, in a closure or in a module; a workspace that each call
+writes its output to.
+
+Remedy: keep what backward needs with `ctx.save_for_backward`, or on ctx.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import reference
+
+
+def _check(trial: Trial) -> Finding:
+    first = Inputs.of(trial)
+    if not first.wrt:
+        return not_applicable("no floating-point input in this case")
+    if trial.spec.effects.writes:
+        return not_applicable("the calls share state by promise, and the law state_transition follows it")
+    given = tuple(first.values[name] for name in first.wrt)
+    turned = tuple(t.detach().flatten().flip(0).reshape(t.shape) for t in given)
+    if all(torch.equal(a, b) for a, b in zip(turned, given, strict=True)):
+        turned = resembling(given, trial.seed + 1)
+    second = Inputs({**first.values, **dict(zip(first.wrt, turned, strict=True))}, first.wrt)
+    try:
+        if not _is_right_alone(trial, second):
+            return not_applicable("the gradient is another one where the elements of the arguments are turned round")
+        calls = [(inputs, inputs.leaves()) for inputs in (first, second)]
+        made = [outputs(trial.spec.function(*inputs.args(leaves))) for inputs, leaves in calls]
+    except Exception:
+        return not_applicable("other values of the arguments are refused")
+    kept = [t.detach().clone() for t in outputs(trial.spec.function(*first.args()))]
+    if not all(torch.equal(a, b) or bool(b.isnan().any()) for a, b in zip(made[0], kept, strict=True)):
+        return broken("the output of the first of two calls has changed in the second", likely=SHARED)
+    for number, (inputs, leaves), y in zip(("first", "second"), calls, made, strict=True):
+        v = like(y, trial.seed)
+        expected = vjp(reference(trial.spec), inputs, v)  # first: the function may change v
+        what = f"gradient of the {number} of two pending calls"
+        finding = compare_all(trial, what, gradients(y, leaves, v), expected, likely=SHARED)
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def _is_right_alone(trial: Trial, inputs: Inputs) -> bool:
+    v = like(outputs(trial.spec.primal(*inputs.args())), trial.seed)
+    expected, got = vjp(reference(trial.spec), inputs, v), vjp(trial.spec.function, inputs, v)
+    return compare_all(trial, "gradient", got, expected) is HOLDS
+
+
+#: The likely cause: what was right in one call alone is wrong beside another.
+SHARED = "the calls share what each must keep: state on the class, in a module or in a buffer that is written again"
+
+INTERLEAVED = Law(
+    name="interleaved",
+    family="protocol",
+    statement=r"B_{F(x)} \text{ after } F(x'),\; B_{F(x')} \text{ after } B_{F(x)}",
+    check=_check,
+    doc=__doc__ or "",
+    needs_spec=True,
+    requires=("primal", "vjp"),
+    specimens=("kept_on_the_class",),
+)

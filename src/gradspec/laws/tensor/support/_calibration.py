@@ -1,0 +1,113 @@
+"""Whether a violation is the function's own: the least sound Function of its form is run under the same law."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gradspec.law import Finding, Law, Status, Trial, raised
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._form import Form, classes_behind, sound
+
+#: What to write for each thing that a form can lack.
+PATCHES = {
+    "setup_context": (
+        "@staticmethod\n"
+        "def forward(x):                              # no ctx: torch.func runs it alone\n"
+        "    ...\n"
+        "@staticmethod\n"
+        "def setup_context(ctx, inputs, output):\n"
+        "    ctx.save_for_backward(*inputs)"
+    ),
+    "vmap": "generate_vmap_rule = True",
+    "jvp": (
+        "@staticmethod\n"
+        "def jvp(ctx, x_dot):                         # the derivative of the surrogate along x_dot\n"
+        "    ..."
+    ),
+    "allowed": "torch.compiler.allow_in_graph({name})        # below the class",
+    "differentiable": "# backward in differentiable torch, from saved tensors, without @once_differentiable",
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a sound function of the same form violates a law too."""
+
+    #: What the form lacks, as names of `Form`; empty where nothing that can be written helps.
+    lacks: tuple[str, ...]
+    #: The names of the Functions.
+    names: tuple[str, ...] = ()
+
+    @property
+    def patch(self) -> list[str]:
+        """What to write, a part for each thing that is lacking."""
+        return [PATCHES[name].format(name=self.names[0] if self.names else "NAME") for name in self.lacks]
+
+
+def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
+    """Return why a violation is not the function's own; None where it is, or where there is no Function."""
+    inputs = Inputs.of(trial)
+    try:
+        classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
+    except Exception:
+        return None
+    if not classes:
+        return None
+    form = Form.of(classes)
+    if _symptom(_found(law, trial, form)) != _symptom(finding):
+        return None
+    names = tuple(cls.__name__ for cls in classes)
+    lacking = form.lacking
+    added: list[str] = []
+    for name in lacking:
+        added.append(name)
+        if _found(law, trial, _with(form, added)).status is Status.HOLDS:
+            needed = [one for one in added if not _holds_without(law, trial, form, added, one)]
+            return Cause(tuple(needed or added), names)
+    return Cause((), names)
+
+
+def _holds_without(law: Law, trial: Trial, form: Form, added: list[str], one: str) -> bool:
+    rest = [name for name in added if name != one]
+    return _found(law, trial, _with(form, rest)).status is Status.HOLDS
+
+
+def _with(form: Form, names: Iterable[str]) -> Form:
+    return replace(form, **dict.fromkeys(names, True))
+
+
+_FOUND: dict[tuple[Any, ...], Finding] = {}
+
+
+def _found(law: Law, trial: Trial, form: Form) -> Finding:
+    """Return what a law says of the sound function of a form, once in a process."""
+    key = (law.name, form, trial.profile.name, trial.profile.backend)
+    if key not in _FOUND:
+        spec = sound(form)
+        (case,) = spec.cases(None)  # type: ignore[arg-type]  # its tensor is its own
+        try:
+            _FOUND[key] = law.check(replace(trial, spec=spec, case=case, seed=0))
+        except Exception as error:
+            _FOUND[key] = raised(error)
+    return _FOUND[key]
+
+
+def _symptom(finding: Finding) -> tuple[str, ...]:
+    """Return what tells one violation from another, whatever the function is called and computes."""
+    if finding.status is not Status.BROKEN:
+        return (finding.status,)
+    if "raised" in finding.details:
+        kind, _, text = str(finding.details["raised"]).partition(":")
+        words = re.sub(r"\W+", " ", re.sub(r"[`'\"<(].*|\d+", "", text)).split()
+        return ("raised", kind, *words[:5])
+    return ("silent", finding.likely)
+
+
+def torch_version() -> str:
+    """Return the version of torch, without what a build adds."""
+    return ".".join(torch.__version__.split("+")[0].split(".")[:2])

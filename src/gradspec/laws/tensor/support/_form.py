@@ -1,0 +1,115 @@
+"""The form in which a Function is written, and the least sound Function of a form: torch treats all of a form alike."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from gradspec.laws.tensor.support._call import outputs
+from gradspec.spec import Case, FunctionSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What a transform of torch may need, beside a right forward and a right backward."""
+
+    #: `forward` without ctx, and `setup_context` beside it.
+    setup_context: bool = False
+    #: `generate_vmap_rule`, or a `vmap` of its own.
+    vmap: bool = False
+    #: A `jvp`.
+    jvp: bool = False
+    #: Whether Dynamo may put calls of it into a graph as they are.
+    allowed: bool = False
+    #: A backward that can be differentiated; without it, `once_differentiable`.
+    differentiable: bool = True
+
+    @classmethod
+    def of(cls, classes: list[type]) -> Form:
+        """Return what several Functions have in common."""
+        return cls(**{field.name: all(_HAS[field.name](c) for c in classes) for field in fields(cls)})
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What it lacks of all that a form can have, in the order in which it is easily added."""
+        return tuple(field.name for field in fields(self) if not getattr(self, field.name))
+
+
+def _own(name: str) -> Any:
+    return lambda cls: getattr(cls, name, None) is not getattr(Function, name, None)
+
+
+def _is_allowed(cls: Any) -> bool:
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    return rules is not None and id(cls) in rules._allowed_callable_ids.function_ids
+
+
+_HAS: dict[str, Any] = {
+    "setup_context": _own("setup_context"),
+    "vmap": lambda cls: cls.generate_vmap_rule or _own("vmap")(cls),
+    "jvp": _own("jvp"),
+    "allowed": _is_allowed,
+    "differentiable": lambda cls: getattr(cls.backward, "__code__", None) is not _ONCE,
+}
+_ONCE: CodeType = once_differentiable(lambda ctx: None).__code__
+
+
+def classes_behind(y: Any) -> list[type]:
+    """Return the Functions in the graph of an output."""
+    found: dict[type, None] = {}
+    queue = [t.grad_fn for t in outputs(y) if isinstance(t, Tensor) and t.grad_fn is not None]
+    seen: set[Any] = set()
+    while queue:
+        node = queue.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if (cls := getattr(node, "_forward_cls", None)) is not None:
+            found[cls] = None
+        queue += [parent for parent, _ in node.next_functions if parent is not None]
+    return list(found)
+
+
+@cache
+def sound(form: Form) -> FunctionSpec:
+    """Return the spec of the least sound Function of a form: three times x, with the gradient of its square."""
+    made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
+
+    def keep(ctx: Any, x: Tensor) -> None:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    def combined(ctx: Any, x: Tensor) -> Tensor:
+        keep(ctx, x)
+        return 3 * x
+
+    def backward(ctx: Any, y_bar: Tensor) -> Tensor:
+        x: Tensor = ctx.saved_tensors[0]
+        return 2 * x * y_bar
+
+    if form.setup_context:
+        made["forward"] = staticmethod(lambda x: 3 * x)
+        made["setup_context"] = staticmethod(lambda ctx, inputs, output: keep(ctx, inputs[0]))
+    else:
+        made["forward"] = staticmethod(combined)
+    made["backward"] = staticmethod(backward if form.differentiable else once_differentiable(backward))
+    if form.jvp:
+        made["jvp"] = staticmethod(lambda ctx, x_dot: 2 * ctx.saved_tensors[0] * x_dot)
+    function: Any = type("Sound", (Function,), made)
+    if form.allowed:
+        torch.compiler.allow_in_graph(function)  # type: ignore[no-untyped-call]
+
+    def cases(make: Any) -> Iterator[Case]:
+        yield Case(name="sound", args=(torch.tensor([[0.5, -1.25], [2.5, 0.75]], dtype=torch.float64),))
+
+    maps: dict[str, Any] = {"primal": lambda x: 3 * x, "surrogate": lambda x: x * x}
+    return FunctionSpec(name="sound", function=function.apply, wrt=("x",), cases=cases, **maps)

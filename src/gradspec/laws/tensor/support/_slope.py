@@ -1,0 +1,43 @@
+"""Where a surrogate has a slope: asked where every case lies where it has none, to say which case would show one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+
+#: The values that are tried for all elements of an argument, and the factors that are tried on the argument itself.
+GRID = tuple(k / 4 for k in range(-40, 41))
+FACTORS = (0.5, 0.1, 0.01, -1.0, 2.0, 10.0)
+
+
+def sloped(trial: Trial, inputs: Inputs, name: str) -> str:
+    """Return an argument for which the surrogate's gradient is not zero, in words; empty if none was found.
+
+    A range of values that all do is best ("-1 < x < 1"), then a factor ("0.1 * x").
+    """
+    value = inputs.values[name]
+    if value.is_complex():
+        return ""
+    moved = [c for c in GRID if _moves(trial, inputs, name, torch.full_like(value, c + 1e-3))]
+    if moved and len(moved) < len(GRID):
+        low, high = moved[0], moved[-1]
+        below = f"{low:g} < " if low > GRID[0] else ""
+        above = f" < {high + 0.25:g}" if high < GRID[-1] else ""
+        if below or above:
+            return f"{below}{name}{above}"
+    if moved:
+        return f"other values of {name}"
+    return next((f"{f:g} * {name}" for f in FACTORS if _moves(trial, inputs, name, value * f)), "")
+
+
+def _moves(trial: Trial, inputs: Inputs, name: str, value: Tensor) -> bool:
+    leaves = {name: value.detach().clone().requires_grad_()}
+    try:
+        y = outputs(trial.spec.surrogate(*inputs.args(leaves)))
+        gradient = gradients(y, leaves, like(y, trial.seed))[name]
+    except Exception:  # a value outside of the domain
+        return False
+    return gradient is not None and bool(gradient.isfinite().all()) and bool(gradient.any())

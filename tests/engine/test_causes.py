@@ -1,0 +1,142 @@
+"""One cause is said once: what follows from it, what the form of the class lacks, and what torch does to everybody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from gradspec import Case, FunctionSpec, Status, Supports, verify
+from gradspec.findings import fails, findings
+from gradspec.law import Rank
+from gradspec.laws import LAWS
+from gradspec.render import finding_text
+
+BY_NAME = {law.name: law for law in LAWS}
+QUICK = [law for law in LAWS if law.judges("function") and law.cost == "ms"]
+
+
+class Cube(Function):
+    """The cube of the tutorial, off by a third."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 2 * x**2 * y_bar
+
+
+class RightCube(Cube):
+    """The same form, and the right gradient."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar
+
+
+class OnceCube(Cube):
+    """The right gradient, of which no second one can be had."""
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar
+
+
+def cases(make):
+    yield Case(name="matrix", args=(make(3, 4),))
+
+
+def spec(cls, **more):
+    cube = {"primal": lambda x: x**3, "surrogate": lambda x: x**3}
+    return FunctionSpec(name="cube", function=getattr(cls, "apply", cls), wrt=("x",), cases=cases, **cube, **more)
+
+
+def test_a_wrong_gradient_is_one_finding_and_the_first():
+    report = verify([spec(Cube)], QUICK)
+    first, *rest = findings(report)
+
+    assert (first.verdict.law, first.rank) == ("vjp", Rank.WRONG)
+    assert first.verdict.finding.likely == "every element is off by the factor 0.667"
+    assert {"precision", "second_order", "checkpoint", "retained_graph"} <= set(first.follows)
+    assert all(f.rank is Rank.REFUSED for f in rest), "nothing else is wrong silently"
+    assert len(finding_text(first, report.laws).splitlines()) < 20
+
+
+def test_what_one_edit_mends_is_one_finding_with_the_edit():
+    report = verify([spec(RightCube)], QUICK)
+    (found,) = findings(report)
+
+    assert found.rank is Rank.REFUSED
+    assert {"func_grad", "vmap", "jvp"} <= set(found.laws)
+    text = finding_text(found, report.laws)
+    assert "def setup_context(ctx, inputs, output):" in text
+    assert "generate_vmap_rule = True" in text
+    assert text.count("@staticmethod\n") == 3, "each part once"
+
+
+def test_export_is_a_limit_of_torch_and_a_spec_accepts_it_in_one_word():
+    (promised,) = verify([spec(RightCube)], [BY_NAME["export"]]).verdicts
+    (accepted,) = verify([spec(RightCube, supports=Supports(export=None))], [BY_NAME["export"]]).verdicts
+
+    assert (promised.status, promised.finding.rank) == (Status.BROKEN, Rank.LIMIT)
+    assert "a limit of torch 2." in promised.finding.message
+    assert "supports=Supports(export=None)" in promised.finding.likely
+    assert accepted.status is Status.NOT_PROMISED
+
+
+def test_a_function_that_is_wrong_for_a_reason_of_its_own_is_no_limit():
+    def wrong_where_it_is_traced(x):
+        return 2 * x if torch.compiler.is_compiling() else RightCube.apply(x)
+
+    for supports in (Supports(), Supports.eager()):
+        (verdict,) = verify([spec(wrong_where_it_is_traced, supports=supports)], [BY_NAME["compile"]]).verdicts
+        assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG), supports
+
+
+def test_who_promises_eager_training_alone_is_green():
+    assert verify([spec(RightCube, supports=Supports.eager())], QUICK).failures == ()
+
+
+def test_a_second_derivative_that_is_lost_silently_is_torchs_doing_under_once_differentiable():
+    (form,) = verify([spec(OnceCube)], [BY_NAME["second_order"]]).verdicts
+    (eager,) = verify([spec(OnceCube, supports=Supports.eager())], [BY_NAME["second_order"]]).verdicts
+
+    assert form.status is Status.BROKEN
+    assert form.finding.details["lacks"] == ["differentiable"]
+    assert eager.status is Status.NOT_PROMISED
+
+
+def test_the_rank_decides_what_fails():
+    report = verify([spec(RightCube)], QUICK)
+
+    assert report.failures
+    assert fails(report, Rank.REFUSED)
+    assert not fails(report, Rank.WRONG)
+    assert fails(verify([spec(Cube)], [BY_NAME["vjp"]]), Rank.WRONG)
+
+
+@pytest.mark.parametrize("law", ["checkpoint", "retained_graph", "precision"])
+def test_a_law_asked_for_alone_says_the_same_cause(law):
+    (alone,) = verify([spec(Cube)], [BY_NAME[law]]).verdicts
+    (beside,) = verify([spec(Cube)], [BY_NAME["vjp"], BY_NAME[law]]).of(law=law)
+
+    assert alone.finding == beside.finding
+    assert alone.finding.follows == "vjp"
+
+
+def test_a_hint_is_not_given_where_it_is_not_true():
+    drifting = replace(spec(Cube), surrogate=lambda x: 2 / 3 * x**3)  # as it is meant
+    report = verify([drifting], [BY_NAME["func_grad"], BY_NAME["checkpoint"], BY_NAME["retained_graph"]])
+
+    assert {v.law: v.finding.likely for v in report.of(law="checkpoint")} == {"checkpoint": ""}
+    assert all("dropped" not in v.finding.likely for v in report.verdicts)

@@ -1,0 +1,67 @@
+"""Hold the functions of tests/strangers to the laws, and note what was said first of each.
+
+python tools/strangers/record.py --out docs/records/strangers.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradspec import Supports, verify
+from gradspec.findings import findings, rank_words
+from gradspec.law import Status
+from gradspec.profile import load_profile
+
+sys.path.insert(0, str(Path(__file__).parent))
+from stranger_specs import STRANGERS, load, spec_of
+
+
+def row(path: Path) -> dict[str, Any]:
+    """Return what the laws say of one file: the first finding, and how many there are of each sort."""
+    truth = load(path).TRUTH
+    told = {"file": str(path.relative_to(STRANGERS)), "sound": truth["sound"], "truth": truth["defect"]}
+    try:
+        spec = spec_of(path, supports=Supports.eager())
+        if spec is None:
+            return told | {"skipped": "noise is drawn within: there is no primal"}
+        report = verify([spec], profile=load_profile("quick"))
+    except Exception as error:
+        return told | {"refused": f"{type(error).__name__}: {error}"[:300]}
+    found = findings(report)
+    laws = [f"{f.verdict.law}: {rank_words(f.rank)}" for f in found]
+    first = found[0].verdict if found else None
+    return told | {
+        "findings": len(laws),
+        "laws": laws,
+        "first": "" if first is None else f"{first.law}: {first.finding.message} {first.finding.argument}".strip(),
+        "likely": "" if first is None else first.finding.likely,
+        "vacuous": [v.law for v in report.verdicts if v.status == "vacuous"],
+        "errors": [v.finding.message for v in report.verdicts if v.status is Status.ERROR][:2],
+    }
+
+
+def main() -> None:
+    """Write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for path in sorted((STRANGERS / "functions").glob("*.py")) + sorted((STRANGERS / "flat").glob("*.py")):
+        if options.only in path.stem:
+            begin = time.monotonic()
+            rows.append(row(path))
+            print(f"{time.monotonic() - begin:5.1f} s  {json.dumps(rows[-1])[:300]}", flush=True)
+    options.out.write_text(json.dumps({"torch": torch.__version__, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The functions of tests/strangers as specs: their files say what a spec needs to know, in no form of ours."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from gradspec import Case, FunctionSpec
+from gradspec.spec import Make
+
+STRANGERS = Path(__file__).parents[2] / "tests" / "strangers"
+
+
+def load(path: Path) -> ModuleType:
+    """Return a file as a module."""
+    found = importlib.util.spec_from_file_location(f"stranger_{path.stem}", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def spec_of(path: Path, **more: Any) -> FunctionSpec | None:
+    """Return the spec of a file; None where it has no primal, since its noise is drawn within.
+
+    Args:
+        path: the file.
+        more: further fields of the spec.
+    """
+    file = load(path)
+    primal = file.primal
+    if primal is None:
+        return None
+    if hasattr(file, "module"):
+        return _of_module(path, file, more)
+
+    def cases(make: Make) -> Iterator[Case]:
+        for number, (args, kwargs) in enumerate(file.calls()):
+            yield Case(name=f"call {number}", args=tuple(args), kwargs=kwargs)
+
+    surrogate = getattr(file, "surrogate", primal)
+    return FunctionSpec(
+        name=path.stem, function=file.function, primal=primal, surrogate=surrogate, wrt=file.wrt, cases=cases, **more
+    )
+
+
+def _of_module(path: Path, file: ModuleType, more: dict[str, Any]) -> FunctionSpec:
+    """Return a spec of the parameters and inputs of a module, which is called with them in place of its own."""
+    made = file.module()
+    names = [name for name, _ in made.named_parameters()]
+    inputs = list(inspect.signature(file.primal).parameters)[1:]
+
+    def called(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            given = call.__signature__.bind(*args, **named).args  # type: ignore[attr-defined]
+            module = file.module()
+            rest = given[len(names) :]
+            holder = _Holder(module, plain)
+            own = {f"module.{name}": value for name, value in zip(names, given, strict=False)}
+            return torch.func.functional_call(holder, own, rest)
+
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(n.replace(".", "_"), inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (*names, *inputs)]
+        )
+        call.__qualname__ = path.stem
+        return call
+
+    def cases(make: Make) -> Iterator[Case]:
+        for number, (args, _) in enumerate(file.calls()):
+            weights = [value.detach().clone() for _, value in file.module().named_parameters()]
+            yield Case(name=f"call {number}", args=(*weights, *args))
+
+    surrogate = getattr(file, "surrogate", file.primal)
+    return FunctionSpec(
+        name=path.stem,
+        function=called(lambda module, *x: module(*x)),
+        primal=called(file.primal),
+        surrogate=called(surrogate),
+        wrt=tuple(name.replace(".", "_") for name in file.wrt),
+        cases=cases,
+        **more,
+    )
+
+
+class _Holder(torch.nn.Module):
+    def __init__(self, module: torch.nn.Module, plain: Callable[..., Any]) -> None:
+        super().__init__()
+        self.module, self.plain = module, plain
+
+    def forward(self, *x: Any) -> Any:
+        return self.plain(self.module, *x)
