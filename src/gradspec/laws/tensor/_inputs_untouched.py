@@ -18,6 +18,9 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import first_change, snapshots
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 
+#: The likely cause: nothing else changes the values of a tensor.
+IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -33,11 +36,11 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     before = snapshots(tensors)
     y = outputs(trial.spec.function(*args))
     if changed := first_change(before, tensors):
-        return broken(f"forward writes to {changed[0]}: {changed[1]}", argument=changed[0])
+        return broken(f"forward writes to {changed[0]}: {changed[1]}", argument=changed[0], likely=IN_PLACE)
     way.backward(y, leaves, trial.seed)
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in declared}, tensors):
-        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0])
+        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0], likely=IN_PLACE)
     return HOLDS
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import torch
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._reference import reference
@@ -36,9 +36,6 @@ def _check(trial: Trial) -> Finding:
         made = [outputs(trial.spec.function(*inputs.args(leaves))) for inputs, leaves in calls]
     except Exception:
         return not_applicable("other values of the arguments are refused")
-    kept = [t.detach().clone() for t in outputs(trial.spec.function(*first.args()))]
-    if not all(torch.equal(a, b) or bool(b.isnan().any()) for a, b in zip(made[0], kept, strict=True)):
-        return broken("the output of the first of two calls has changed in the second", likely=SHARED)
     for number, (inputs, leaves), y in zip(("first", "second"), calls, made, strict=True):
         v = like(y, trial.seed)
         expected = vjp(reference(trial.spec), inputs, v)  # first: the function may change v
@@ -52,7 +49,8 @@ def _check(trial: Trial) -> Finding:
 def _is_right_alone(trial: Trial, inputs: Inputs) -> bool:
     v = like(outputs(trial.spec.primal(*inputs.args())), trial.seed)
     expected, got = vjp(reference(trial.spec), inputs, v), vjp(trial.spec.function, inputs, v)
-    return compare_all(trial, "gradient", got, expected) is HOLDS
+    pairs = ((got[name], right) for name, right in expected.items())
+    return all(a is b or (a is not None and b is not None and torch.allclose(a, b)) for a, b in pairs)
 
 
 #: The likely cause: what was right in one call alone is wrong beside another.
