@@ -38,7 +38,12 @@ instances = torch.tensor([0, 5, 2])
     "blocks",
     [pytest.param(list(group), id=page) for page, group in itertools.groupby(PYTHON, key=lambda block: block.page)],
 )
-def test_the_python_of_a_page_runs_and_prints_what_the_page_says(blocks: list[Block]) -> None:
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
+    blocks: list[Block], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A page may write files, and reads those of the documentation.
+    monkeypatch.chdir(tmp_path)
+    Path("docs").symlink_to(DOCS)
     page = blocks[0].page
     # A module of this name, so that what a page defines has a home, as it has in a reader's file.
     names: dict[str, Any] = {"__name__": "__main__"}

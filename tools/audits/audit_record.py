@@ -7,16 +7,19 @@ beside the record's row as far as it says something, so that only the laws that 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
+import runpy
 import shlex
-import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import distributions
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,9 @@ from audit_table import AUDITED, Audited
 from gradspec._record import RecordError, Source, provenance, reach_from, read, same_environment, to_text, write
 
 KIND = "audits"
+#: What each audit imports; the laws that compile, torch's compiler too.
+IMPORTED = ("gradspec._audit._audit", "gradspec._registry._registry", "gradspec.cli._audit", "gradspec.cli._tables")
+COMPILER = "torch._dynamo"
 #: Where the commands of the record expect the packages.
 HOME = Path("build/audits/site-packages")
 #: What an audit stands on beside the laws.
@@ -57,16 +63,20 @@ def installed(audited: Audited, site: Path) -> str:
 
 
 def audited_row(audited: Audited, site: Path, laws: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Audit one function in a process of its own, and return its row; of some laws alone, if they are given."""
+    """Audit one function in a process of its own, and return its row; of some laws alone, if they are given.
+
+    The process is forked from this one, which has imported torch.
+    """
     version = installed(audited, site)
     with tempfile.TemporaryDirectory() as folder:
-        saved = Path(folder) / "report.json"
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+        saved, said = Path(folder) / "report.json", Path(folder) / "said"
         words = [*command(audited, site), "--jobs", "1", "--record", str(saved)]
         words += [word for law in laws for word in ("--law", law)]
-        run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-        if run.returncode not in (0, 1):
-            raise RuntimeError(f"{shlex.join(words)} ended with {run.returncode}: {run.stderr}")
+        run = get_context("fork").Process(target=_run, args=(words, site, said))
+        run.start()
+        run.join()
+        if run.exitcode not in (0, 1) or not saved.exists():
+            raise RuntimeError(f"{shlex.join(words)} ended with {run.exitcode}: {said.read_text(encoding='utf-8')}")
         report = json.loads(saved.read_text(encoding="utf-8"))
     kept = ("law", "status", "message", "got", "expected", "likely")
     return {
@@ -83,6 +93,18 @@ def audited_row(audited: Audited, site: Path, laws: tuple[str, ...] = ()) -> dic
             if verdict["status"] in ("broken", "inconclusive", "error")
         ],
     }
+
+
+def _run(words: list[str], site: Path, said: Path) -> None:
+    """Be the process of a command of gradspec that finds a folder's packages first."""
+    output = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    sys.path.insert(0, str(site))
+    sys.argv = words
+    runpy.run_module(
+        "gradspec", run_name="__main__"
+    )  # not an import: a row stands on its own laws, not on all there are
 
 
 def updated(known: Mapping[str, Any], new: Mapping[str, Any], order: list[str]) -> dict[str, Any]:
@@ -159,6 +181,10 @@ def main() -> None:
         new = audited_row(audited, options.site.resolve(), laws)
         return updated(before, new, order), len(new["verdicts"])
 
+    for name in () if laws == () else IMPORTED:
+        importlib.import_module(name)
+    if laws is None or any(law.cost == "compile" and law.name in laws for law in LAWS):
+        importlib.import_module(COMPILER)
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(row, AUDITED))
     for found, asked in rows:
