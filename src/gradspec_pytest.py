@@ -149,6 +149,8 @@ class SpecCollector(pytest.Collector):
     def __init__(self, *, checks: list[Check], profile: Profile, known: Sequence[Verdict], **rest: Any) -> None:
         super().__init__(**rest)
         self.checks = checks
+        #: How many checks each law has.
+        self.of_law = Counter(check.law.name for check in checks)
         self.profile = profile
         #: The verdicts of a record that still stand.
         self.known = known
@@ -184,8 +186,7 @@ class LawItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        mine = (self.check.spec.name, self.check.law.name)
-        _hold(self.parent.run, self.check, sum((c.spec.name, c.law.name) == mine for c in self.parent.checks))
+        _hold(self.parent.run, self.check, self.parent.of_law[self.check.law.name])
 
     def reportinfo(self) -> tuple[Any, None, str]:
         """Return where the item stands; it has no line in a file."""
@@ -230,7 +231,8 @@ def pytest_runtest_makereport(
     if call.when == "call" and _LAST:
         from gradspec.report import verdict_to_dict
 
-        verdict, of = _LAST.pop()
+        verdict, of = _LAST[-1]
+        _LAST.clear()  # a test may have called `check` twice
         setattr(report, VERDICT, json.dumps(verdict_to_dict(verdict)))  # plain: xdist sends it
         setattr(report, OF, of)
         setattr(report, KEPT, isinstance(item, LawItem))

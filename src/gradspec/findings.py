@@ -75,8 +75,7 @@ def rank_of(verdict: Verdict) -> Rank | Status:
 def fails(report: Report, fail_on: Rank = Rank.LIMIT) -> bool:
     """Return whether a report has a violation as dangerous as a rank, or something that could not be judged."""
     dangerous = ORDER[: ORDER.index(fail_on) + 1]
-    ranks = (rank_of(verdict) for verdict in report.failures if not verdict.finding.follows)  # its root decides
-    return any(isinstance(rank, Status) or rank in dangerous for rank in ranks)
+    return any(isinstance(found.rank, Status) or found.rank in dangerous for found in findings(report))
 
 
 def rank_words(rank: Rank | Status) -> str:
@@ -91,7 +90,10 @@ def use_of(law: str, laws: Mapping[str, Any]) -> str:
 
 
 def findings(report: Report) -> list[Found]:
-    """Return what failed, a cause at a time: by spec, then the most dangerous first, then in the order of the laws."""
+    """Return what failed, a cause at a time: by spec, then the most dangerous first, then in the order of the laws.
+
+    What follows from a law that does not fail in this report, as one that was not asked for, is a finding of its own.
+    """
     found: dict[tuple[str, str], Found] = {}
     of_law: dict[tuple[str, str], Found] = {}
     place = {law: number for number, law in enumerate(report.laws)}
@@ -100,17 +102,25 @@ def findings(report: Report) -> list[Found]:
         root = of_law.get((verdict.spec, verdict.finding.follows))
         if root is not None:
             root.follows += [verdict.law] if verdict.law not in root.follows else []
+            of_law.setdefault((verdict.spec, verdict.law), root)  # what follows from it follows from the root
             continue
         mine = found.setdefault(key, Found(verdict))
         mine.verdicts.append(verdict)
-        if verdict.status is Status.VACUOUS and verdict.law == "vjp" != mine.verdict.law:
-            mine.verdict = verdict  # it says most of what is lacking
+        if _says_more(verdict, mine.verdict):
+            mine.verdict = verdict
         of_law.setdefault((verdict.spec, verdict.law), mine)
     specs = {verdict.spec: number for number, verdict in reversed(list(enumerate(report.verdicts)))}
     return sorted(
         found.values(),
         key=lambda f: (specs[f.verdict.spec], ORDER.index(f.rank), place.get(f.verdict.law, 0)),
     )
+
+
+def _says_more(one: Verdict, other: Verdict) -> bool:
+    """Whether a verdict shows a cause better: the more dangerous one; of vacuous laws, `vjp` says most."""
+    if one.status is Status.VACUOUS:
+        return one.law == "vjp" != other.law
+    return ORDER.index(rank_of(one)) < ORDER.index(rank_of(other))
 
 
 def _roots_first(verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -11,9 +11,10 @@ from torch.autograd.function import once_differentiable
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
 from gradspec.findings import fails, findings
-from gradspec.law import Rank
+from gradspec.law import Finding, Rank, Verdict
 from gradspec.laws import LAWS
 from gradspec.render import finding_text
+from gradspec.report import Report
 
 BY_NAME = {law.name: law for law in LAWS}
 QUICK = [law for law in LAWS if law.judges("function") and law.cost == "ms"]
@@ -140,3 +141,34 @@ def test_a_hint_is_not_given_where_it_is_not_true():
 
     assert {v.law: v.finding.likely for v in report.of(law="checkpoint")} == {"checkpoint": ""}
     assert all("dropped" not in v.finding.likely for v in report.verdicts)
+
+
+def test_what_follows_from_a_law_that_was_not_asked_for_fails_all_the_same():
+    report = verify([spec(Cube)], [BY_NAME["checkpoint"]])
+    (found,) = findings(report)
+
+    assert (found.verdict.law, found.verdict.finding.follows) == ("checkpoint", "vjp")
+    assert fails(report, Rank.WRONG)
+
+
+def made(law, rank=Rank.REFUSED, **facts):
+    finding = Finding(status=Status.BROKEN, rank=rank, **facts)
+    return Verdict(spec="cube", law=law, case="matrix", finding=finding)
+
+
+def test_what_follows_from_what_follows_has_the_same_root():
+    laws = {"vjp": {}, "jvp": {}, "adjoint": {}}
+    verdicts = (made("vjp", Rank.WRONG), made("jvp", "", follows="vjp"), made("adjoint", "", follows="jvp"))
+    (found,) = findings(Report(provenance={}, sheets={}, laws=laws, sources={}, verdicts=verdicts))
+
+    assert (found.verdict.law, found.follows) == ("vjp", ["jvp", "adjoint"])
+
+
+def test_a_cause_is_as_dangerous_as_the_worst_of_what_it_breaks():
+    lacks = {"details": {"lacks": ["setup_context"]}}
+    verdicts = (made("jvp", **lacks), made("compile_grad", Rank.WRONG, **lacks))
+    report = Report(provenance={}, sheets={}, laws={"jvp": {}, "compile_grad": {}}, sources={}, verdicts=verdicts)
+    (found,) = findings(report)
+
+    assert (found.verdict.law, found.rank, found.laws) == ("compile_grad", Rank.WRONG, ["jvp", "compile_grad"])
+    assert fails(report, Rank.WRONG)
