@@ -44,7 +44,7 @@ def of_verdicts(name: str, kept: Report, again: Report) -> Iterator[str]:
 def plain(report: Report) -> list[dict[str, Any]]:
     """Return the verdicts as a record holds them, but for the command that runs each again."""
     verdicts: list[dict[str, Any]] = json.loads(report.to_json())["verdicts"]
-    return [{key: value for key, value in verdict.items() if key != "again"} for verdict in verdicts]
+    return [{key: value for key, value in verdict.items() if key != "rerun"} for verdict in verdicts]
 
 
 def of_peers(site: Path, percent: float, rng: random.Random) -> Iterator[str]:

@@ -54,7 +54,7 @@ def cells_of(folder: Path) -> dict[str, Any]:
     from gradspec.text import TEXTS
 
     specs = list({spec.name: spec for spec in (*FUNCTIONS, *MODULES, *TEXTS, *honest.HONEST, *noisy.NOISY)}.values())
-    profile = Profile(name="soundness", seconds=20)
+    profile = Profile(name="soundness", seconds=120)
     by_law: dict[str, list[Any]] = {}
     for check in plan(specs, LAWS, profile):
         by_law.setdefault(check.law.name, []).append(check)
@@ -69,10 +69,16 @@ def cells_of(folder: Path) -> dict[str, Any]:
     key = keys_of(report)
     found = {}
     for line in json.loads(report.to_json())["verdicts"]:
-        cell = (line.pop("spec"), line.pop("law"), line.pop("case"))
-        line.pop("again")
-        found[" | ".join(cell)] = {"finding": line, "key": key(cell)}
+        cell, finding = cell_of(line)
+        found[" | ".join(cell)] = {"finding": finding, "key": key(cell)}
     return found
+
+
+def cell_of(line: dict[str, Any]) -> tuple[tuple[str, str, str], dict[str, Any]]:
+    """Return the cell of a verdict as a report writes it, and what was found there: all but the command of a rerun."""
+    names = ("spec", "law", "case")
+    spec, law, case = (line[name] for name in names)
+    return (spec, law, case), {key: value for key, value in line.items() if key not in (*names, "rerun")}
 
 
 class Editing(ast.NodeTransformer):
@@ -161,10 +167,10 @@ def measured(folder: Path) -> dict[str, Any] | str:
     words = [sys.executable, __file__, "--cells", str(out)]
     try:
         run = subprocess.run(
-            words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=400
+            words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=1500
         )
     except subprocess.TimeoutExpired:
-        return "no end within 400 s"
+        return "no end within 1,500 s"
     if not out.is_file():
         return run.stderr.strip().splitlines()[-1][:200] if run.stderr.strip() else f"exit code {run.returncode}"
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))

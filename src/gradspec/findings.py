@@ -11,6 +11,8 @@ from gradspec.report import Report
 
 #: The most dangerous first. What could not be judged comes behind what is wrong, and before what is refused.
 ORDER = (Rank.WRONG, Status.ERROR, Status.VACUOUS, Status.INCONCLUSIVE, Rank.REFUSED, Rank.WASTE, Rank.LIMIT)
+#: The laws that call a function in other dtypes than the case: of one rank, what is wrong in its own comes first.
+OTHER_DTYPES = ("precision", "autocast")
 _WORDS = {
     Rank.WRONG: "wrong silently",
     Rank.REFUSED: "refused with an error",
@@ -112,7 +114,12 @@ def findings(report: Report) -> list[Found]:
     specs = {verdict.spec: number for number, verdict in reversed(list(enumerate(report.verdicts)))}
     return sorted(
         found.values(),
-        key=lambda f: (specs[f.verdict.spec], ORDER.index(f.rank), place.get(f.verdict.law, 0)),
+        key=lambda f: (
+            specs[f.verdict.spec],
+            ORDER.index(f.rank),
+            f.verdict.law in OTHER_DTYPES,
+            place.get(f.verdict.law, 0),
+        ),
     )
 
 

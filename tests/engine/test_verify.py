@@ -149,8 +149,21 @@ def test_tensors_of_a_case_are_short_numbers_and_the_same_for_a_seed():
     first, second = (Maker(5, "cpu")(4, 4) for _ in range(2))
 
     assert first.tolist() == second.tolist()
-    assert first.tolist() == [[round(x, 2) for x in row] for row in first.tolist()]
+    assert first.tolist() == [[round(x, 3) for x in row] for row in first.tolist()]
     assert Maker(6, "cpu")(4, 4).tolist() != first.tolist()
+
+
+def test_tensors_of_a_case_are_normal_without_ties_and_away_from_the_usual_kinks():
+    many = Maker(0, "cpu")(100, 100)
+
+    assert abs(many.mean()) < 0.05
+    assert abs(many.std() - 1) < 0.05
+    assert many.unique().numel() == many.numel()
+    for seed in range(200):
+        few = Maker(seed, "cpu")(8)
+        assert few.unique().numel() == 8
+        assert not (few.abs() == 1).any()
+        assert few.all()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from gradspec._engine._plan import Check
-from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised, shown
+from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised
 from gradspec.laws import LAWS, SpecFaultError, cause_of, is_stand_in, stand_in, torch_version
 from gradspec.spec import FunctionSpec
 
@@ -87,33 +87,27 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
     for name in names:
         if name not in _BY_NAME:
             continue
-        status = prior.get(name) or _status_of(_BY_NAME[name], trial)
-        if status is Status.BROKEN:
-            if name in check.law.implied_by:
-                return name
-            if raises and _error_of(_BY_NAME[name], trial) == raises:
-                return name
-            if name not in stands_on:
-                continue
-            found = _quietly(lambda: check.law.check(_by_itself(trial())))
-            if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
-                return name
+        if prior.get(name, Status.BROKEN) is not Status.BROKEN:
+            continue
+        root = _found(_BY_NAME[name], trial)
+        if root.status is not Status.BROKEN:
+            continue
+        if name in check.law.implied_by or (raises and root.details.get("raised") == raises):
+            return name
+        if name not in stands_on:
+            continue
+        found = _quietly(lambda: check.law.check(_by_itself(trial())))
+        if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
+            return name
     return ""
 
 
-def _status_of(law: Law, trial: NewTrial) -> Status:
+def _found(law: Law, trial: NewTrial) -> Finding:
+    """Return what a law finds in the case, by itself."""
     try:
-        return law.check(trial()).status
+        return law.check(trial())
     except (Exception, SystemExit) as error:
-        return raised(error).status
-
-
-def _error_of(law: Law, trial: NewTrial) -> Any:
-    """Return what a call raises under a law; None where it does not."""
-    try:
-        return law.check(trial()).details.get("raised")
-    except (Exception, SystemExit) as error:
-        return shown(error)
+        return raised(error)
 
 
 def _by_itself(trial: Any) -> Any:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 class Make(Protocol):
     """Draws the tensors of a case: seeded, on the device of the run, with numbers short enough to read."""
 
-    def __call__(self, *shape: int, dtype: dtype | None = None, low: float = -9.0, high: float = 9.0) -> Tensor:
-        """Return a new tensor of `shape`: float64 unless told, of hundredths from `low` to `high`, uniform."""
+    def __call__(
+        self, *shape: int, dtype: dtype | None = None, low: float | None = None, high: float | None = None
+    ) -> Tensor:
+        """Return a new tensor of `shape`: float64 unless told, normal, or uniform from `low` to `high`."""
         ...
 
 

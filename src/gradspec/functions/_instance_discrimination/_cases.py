@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,31 +13,32 @@ from gradspec.spec import Argument, Case, Make, Misuse, Reference
 
 def cases(make: Make) -> Iterator[Case]:
     """Yield the representative calls. A bank of more than 512 rows is read by flash attention."""
+    near = partial(make, low=-1, high=1)
 
     def case(name: str, batch: int, size: int, features: int, temperature: Any = 0.5, **how: Any) -> Case:
         y = make(batch, dtype=torch.int64).abs() % size
-        x, memory = make(batch, features, **how) / 9, make(size, features, **how) / 9
+        x, memory = near(batch, features, **how), near(size, features, **how)
         return Case(name=name, args=(x, y, memory, temperature))
 
     yield case("small bank", 3, 5, 4)
     yield case("large bank", 2, 600, 3)
     yield case("large bank, one feature", 3, 520, 1)
     yield case("temperature 0.07", 3, 5, 4, 0.07)
-    yield case("0-d tensor temperature", 3, 5, 4, make().abs() / 9 + 0.5)
-    yield case("0-d tensor temperature, large bank", 2, 530, 3, make().abs() / 9 + 0.5)
+    yield case("0-d tensor temperature", 3, 5, 4, make(low=0.5, high=1.5))
+    yield case("0-d tensor temperature, large bank", 2, 530, 3, make(low=0.5, high=1.5))
     yield case("one embedding", 1, 7, 4)
     yield case("one row", 3, 1, 4)
     yield case("one feature", 3, 5, 1)
-    x, memory = make(4, 3) / 9, make(5, 3) / 9
+    x, memory = near(4, 3), near(5, 3)
     yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 2], device=x.device), memory, 0.5))
     yield Case(name="large logits", args=_large_logits(make))
     yield Case(
         name="transposed embeddings and bank",
-        args=(make(4, 3).T / 9, make(3, dtype=torch.int64).abs() % 5, make(4, 5).T / 9, 0.5),
+        args=(near(4, 3).T, make(3, dtype=torch.int64).abs() % 5, near(4, 5).T, 0.5),
     )
     yield Case(
         name="transposed large bank",
-        args=(make(3, 2).T / 9, make(2, dtype=torch.int64).abs() % 540, make(3, 540).T / 9, 0.5),
+        args=(near(3, 2).T, make(2, dtype=torch.int64).abs() % 540, near(3, 540).T, 0.5),
     )
     # So hot that float32 has digits left, whatever a law draws: the softmax of large logits loses them.
     yield case("float32", 3, 5, 4, 100.0, dtype=torch.float32)
@@ -48,7 +50,8 @@ def _large_logits(make: Make) -> tuple[Any, ...]:
 
     Were each row as good as certain, each loss and each derivative would be rounding alone.
     """
-    x, memory, y = torch.cat((make(1, 4) / 810, make(2, 4))), make(5, 4), make(3, dtype=torch.int64).abs() % 5
+    far = partial(make, low=-9, high=9)
+    x, memory, y = torch.cat((far(1, 4) / 810, far(2, 4))), far(5, 4), make(3, dtype=torch.int64).abs() % 5
     y[1] = (x[1] @ memory.mT).argmin()
     return x, y, memory, 0.25
 

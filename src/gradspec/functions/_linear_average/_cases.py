@@ -53,7 +53,7 @@ def cases(make: Make) -> Iterator[Case]:
 
 def misuses(make: Make) -> Iterator[Misuse]:
     """Yield the wrong calls, and the error that each gets."""
-    x, memory, params = make(2, 3), make(4, 3), make(2).abs() / 9
+    x, memory, params = make(2, 3), make(4, 3), make(2, low=0, high=1)
     y = torch.tensor([3, 1], device=x.device)
 
     def wrong(name: str, *, error: type[Exception] = ValueError, match: str, **changed: Any) -> Misuse:

@@ -20,6 +20,8 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._passes import THROUGH_BACKWARD, Pass, in_each_pass
 
+UNTRACKED = "the alias was made with .data, detach() and set_(), numpy or dlpack"
+
 
 def _check(trial: Trial) -> Finding:
     # What backward returns may well be its cotangent: only the outputs are looked at.
@@ -37,11 +39,16 @@ def _watch(trial: Trial, way: Pass) -> Finding:
             if not overlap(t, arg):
                 continue
             if trial.spec.effects.view_of != name:
-                return broken(f"the output shares memory with `{name}`, which the spec does not declare")
+                return broken(
+                    f"the output shares memory with `{name}`, which the spec does not declare",
+                    likely=f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
+                    if _tracked(t, arg)
+                    else UNTRACKED,
+                )
             if not _tracked(t, arg):
                 return broken(
                     f"the output shares memory with `{name}`, and autograd does not know it",
-                    likely="the alias was made with .data, detach() and set_(), numpy or dlpack",
+                    likely=UNTRACKED,
                 )
     return HOLDS
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._graph import nodes_behind
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
 
 
@@ -40,8 +41,8 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
 
 
 def _look(tensors: list[Tensor]) -> Finding:
-    for node in _nodes([t.grad_fn for t in tensors]):
-        for name, value in vars(node).items():
+    for node in nodes_behind(tuple(tensors)):
+        for name, value in getattr(node, "__dict__", {}).items():  # of a custom Function: it is ctx too
             for tensor in _tensors(value):
                 return broken(
                     f"a tensor sits on ctx.{name}",
@@ -51,19 +52,6 @@ def _look(tensors: list[Tensor]) -> Finding:
                     likely="the tensor was put on ctx instead of ctx.save_for_backward(...)",
                 )
     return HOLDS
-
-
-def _nodes(roots: list[Any]) -> Iterator[Any]:
-    """Yield the nodes of custom Functions in a graph: those that have attributes of their own."""
-    seen, queue = set(), [root for root in roots if root is not None]
-    while queue:
-        node = queue.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "__dict__"):
-            yield node
-        queue += [following for following, _ in node.next_functions if following is not None]
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -24,6 +24,8 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._generators import has_batch, moved, of_device, seeded, states, without_noise
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 
+SEEDS = "forward seeds the generator: its state after a call is the same whatever it was before"
+
 
 def _check(trial: Trial) -> Finding:
     finding = in_each_pass(trial, lambda way: _draws(trial, trial.spec.function, Inputs.of(trial), "", None, way))
@@ -57,7 +59,9 @@ def _draws(
         y = outputs(function(*args))
         after = states()
         if hidden := [name for name in moved(start, after) if name != own]:
-            return broken(f"{form}forward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else ""
+            said = f"{form}forward draws from {hidden[0]}, which is not declared"
+            return broken(said, got=", ".join(hidden), likely=likely)
         way.backward(y, leaves, trial.seed)
         if hidden := moved(after, states()):
             return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
@@ -68,6 +72,16 @@ def _draws(
         if differing := moved(after, states()):
             return broken(f"{form}{differing[0]} gives another count of numbers under no_grad than with a gradient")
     return HOLDS
+
+
+def _seeds(trial: Trial, function: Callable[..., Any], inputs: Inputs, name: str) -> bool:
+    """Whether a generator is in one state after a call, whatever state it was in before."""
+    after = []
+    for seed in (trial.seed, trial.seed + 1):
+        with seeded(seed):
+            function(*inputs.args())
+            after.append(states()[name])
+    return after[0] == after[1]
 
 
 DECLARED_DRAWS = Law(

@@ -18,6 +18,8 @@ from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
 
+NOT_PUT_BACK = "it is set and not put back: give dtype and device to each call, or use a context manager"
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -37,7 +39,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     moved += [f"backward: {what}" for what in late]
     if text := heard.getvalue().strip():
         moved.append(f"it prints {text[:80]!r}{'…' if len(text) > 80 else ''}")
-    return broken("; ".join(moved)) if moved else HOLDS
+    return broken("; ".join(moved), likely="" if text else NOT_PUT_BACK) if moved else HOLDS
 
 
 GLOBAL_STATE = Law(

@@ -1,5 +1,7 @@
 r"""The function accepts its documented arguments by keyword, and so does the form that draws its noise.
 
+Where a spec documents no arguments, their names are those of the function, as far as Python can read them.
+
 Why it matters: a call with keywords is how readable code calls it; older torch refused keywords in `apply`.
 
 What breaks it: an `apply` that forwards positional arguments alone, or an argument name that the page does not
@@ -10,8 +12,11 @@ Remedy: give `apply` the documented argument names.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
+
+from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Trial, raised
 from gradspec.laws.tensor.support._call import Inputs, outputs
@@ -23,7 +28,8 @@ from gradspec.laws.tensor.support._reference import on_spec_side
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
-    got = _called(trial.spec.function, inputs, "it")
+    function = trial.spec.function
+    got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(function))
     if isinstance(got, Finding):
         return got
     for mine, theirs in zip(got, expected, strict=True):
@@ -31,17 +37,35 @@ def _check(trial: Trial) -> Finding:
             return finding
     if trial.spec.noise is None or not has_batch(without_noise(trial)):
         return HOLDS
-    drawn = _called(trial.spec.noise.drawing, without_noise(trial), "the form that draws")
+    drawn = _called(trial.spec.noise.drawing, without_noise(trial), "the form that draws", [])
     return drawn if isinstance(drawn, Finding) else HOLDS
 
 
-def _called(function: Callable[..., Any], inputs: Inputs, form: str) -> tuple[Any, ...] | Finding:
-    keywords = dict(zip(inputs.values, inputs.args(), strict=True))
+def _called(function: Callable[..., Any], inputs: Inputs, form: str, own: list[str]) -> tuple[Any, ...] | Finding:
+    """Call by the names of the spec; by the function's own, where it has others and they are given."""
+    names = list(inputs.values)
+    if own and not set(names) <= set(own):
+        names = [*own[: len(names)], *names[len(own) :]]
+    keywords = dict(zip(names, inputs.args(), strict=True))
     try:
         return outputs(function(**keywords))
     except TypeError as error:
-        names = ", ".join(f"{name}=..." for name in keywords)
-        return raised(error, f"called with {names} {form}")
+        words = ", ".join(f"{name}=..." for name in keywords)
+        return raised(error, f"called with {words} {form}")
+
+
+def _names_of(function: Any) -> list[str]:
+    """Return the names by which a function can be called, those of forward for `apply`; none where Python has none."""
+    cls = getattr(function, "__self__", None)
+    is_function = isinstance(cls, type) and issubclass(cls, Function) and function.__name__ == "apply"
+    try:
+        parameters = list(inspect.signature(cls.forward if is_function else function).parameters.values())  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        return []
+    if is_function and getattr(cls, "setup_context", None) is Function.setup_context:
+        parameters = parameters[1:]  # ctx
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [p.name for p in parameters] if all(p.kind in named for p in parameters) else []
 
 
 KEYWORD_CALL = Law(

@@ -17,8 +17,13 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs, spying, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
-from gradspec.laws.tensor.support._form import classes_behind
+from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
 from gradspec.laws.tensor.support._reference import reference
+
+HIDDEN = (
+    "it depends on a tensor that requires grad and is no argument: in a module, one that is not registered as "
+    "nn.Parameter, and that parameters() and state_dict() miss"
+)
 
 
 def _check(trial: Trial) -> Finding:
@@ -40,10 +45,16 @@ def _check(trial: Trial) -> Finding:
             for (ctx, *_), returned in seen:
                 if (wasted := _wasted(ctx, returned)) is not None:
                     return _waste(trial, cls, wasted, returned[wasted])
-    y = outputs(trial.spec.function(*inputs.args()))
-    if any(isinstance(t, Tensor) and t.requires_grad for t in y):
-        return broken("the output requires grad though no input does")
-    return HOLDS
+    y = trial.spec.function(*inputs.args())
+    if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
+        return HOLDS
+    hidden = [describe(leaf) for leaf in leaves_behind(y)]
+    return broken(
+        "the output requires grad though no input does",
+        got=f"a graph that leads to {', '.join(hidden) or 'no leaf'}",
+        expected="no graph",
+        likely=HIDDEN if hidden else "",
+    )
 
 
 def _wasted(ctx: Any, returned: tuple[Any, ...]) -> int | None:

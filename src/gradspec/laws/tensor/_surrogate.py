@@ -22,7 +22,7 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applica
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 
-# Start steps of the central differences, and how often each is halved; the numbers are hundredths up to 9.
+# Start steps of the central differences, and how often each is halved; the numbers of a case are thousandths.
 STEPS = (0.1, 0.01, 0.001)
 HALVINGS = 5
 

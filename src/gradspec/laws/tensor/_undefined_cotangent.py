@@ -10,6 +10,7 @@ Remedy: test each cotangent for None, or let torch make zeros of them (the defau
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -17,7 +18,7 @@ from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
 
 
@@ -49,8 +50,10 @@ def _one_by_one(trial: Trial, inputs: Inputs, count: int) -> Finding:
             got = gradients(y, leaves, v)
         except Exception as error:
             return raised(error, f"the {what}", likely="arithmetic on a cotangent that is None")
-        if (finding := compare_all(trial, what, got, gradients(right, twins, v))) is not HOLDS:
-            return finding
+        for name, expected in gradients(right, twins, v).items():
+            if (finding := compare(trial, f"{what} of `{name}`", got[name], expected)) is not HOLDS:
+                likely = f"backward returns None for `{name}` where the cotangent of another output is None"
+                return replace(finding, likely=likely) if got[name] is None else finding
     return HOLDS
 
 

@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
-from gradspec.laws.tensor.support._compare import compare_all
-from gradspec.laws.tensor.support._lost import why_none
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import unreduced, why_wrong
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 from gradspec.laws.tensor.support._slope import sloped
 from gradspec.laws.tensor.support._witness import is_blind, note
@@ -36,11 +36,15 @@ def _check(trial: Trial) -> Finding:
         return _where_sloped(trial, inputs)
     for name, v in cotangents(trial, y):
         expected = vjp(reference(trial.spec), inputs, v)  # first: the function may change v
-        got = vjp(trial.spec.function, inputs, v)
-        finding = compare_all(trial, f"gradient ({name} cotangent)", got, expected)
-        if finding is not HOLDS:
-            lost = next((n for n in inputs.wrt if got[n] is None and finding.argument.endswith(f"`{n}`")), "")
-            return replace(finding, likely=why_none(trial, inputs, lost)) if lost else finding
+        kept = tuple(t.clone() for t in v)
+        try:
+            got = vjp(trial.spec.function, inputs, v)
+        except RuntimeError as error:
+            return raised(error, likely=unreduced(error))
+        for argument in inputs.wrt:
+            what = f"gradient ({name} cotangent) of `{argument}`"
+            if (finding := compare(trial, what, got[argument], expected[argument])) is not HOLDS:
+                return replace(finding, likely=why_wrong(trial, inputs, argument, kept) or finding.likely)
     return _where_sloped(trial, inputs)
 
 
@@ -132,5 +136,12 @@ VJP = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    specimens=("factor_forgotten", "sign_flipped", "off_by_a_millionth", "tuple_argument", "declares_a_zero_gradient"),
+    specimens=(
+        "factor_forgotten",
+        "sign_flipped",
+        "off_by_a_millionth",
+        "tuple_argument",
+        "gradient_of_another_shape",
+        "declares_a_zero_gradient",
+    ),
 )

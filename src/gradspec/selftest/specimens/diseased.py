@@ -317,6 +317,13 @@ class UnreducedBroadcast(Product):
         return y_bar * weight, y_bar * x
 
 
+class GradientOfAnotherShape(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        x_bar = ctx.factor * y_bar
+        return torch.stack((x_bar, x_bar), -1), None  # torch sums over a dimension in front, and refuses one behind
+
+
 class StaleExample(Scale):
     """Scale, with a docstring that the code has left behind.
 
@@ -351,6 +358,11 @@ enter(
     aliasing=r"autograd does not know it",
 )
 enter("gradient_nobody_needs", PRODUCT.for_(GradientNobodyNeeds.apply, name="x"), needs_input_grad=r"nobody asked for")
+enter(
+    "gradient_of_another_shape",
+    SCALE.for_(GradientOfAnotherShape.apply, name="x"),
+    vjp=r"returned an invalid gradient at index 0",
+)
 enter("unreduced_broadcast", PRODUCT.for_(UnreducedBroadcast.apply, name="x"), raw_returns=r"another shape or dtype")
 enter(
     "formula_of_another_function",

@@ -11,7 +11,8 @@ import torch
 
 from gradspec.law import Finding, Law, Status, Trial, raised
 from gradspec.laws.tensor.support._call import Inputs
-from gradspec.laws.tensor.support._form import Form, classes_behind, sound
+from gradspec.laws.tensor.support._form import Form, sound
+from gradspec.laws.tensor.support._graph import classes_behind
 
 #: What to write for each thing that a form can lack.
 PATCHES = {

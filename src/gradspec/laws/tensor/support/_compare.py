@@ -107,8 +107,9 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         return HOLDS
     worst = int(error.flatten().argmax())
     index = [int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)] if got.ndim else []
+    differs = "is NaN" if bool(got[wrong].isnan().all()) else "differs"
     return broken(
-        said or f"{what} differs in {int(wrong.sum())} of {got.numel()} elements",
+        said or f"{what} {differs} in {int(wrong.sum())} of {got.numel()} elements",
         argument=f"{what}, {describe(expected)}",
         index=str(index),
         got=_number(got.flatten()[worst]),
@@ -123,6 +124,8 @@ def _guess(what: str, got: Tensor, expected: Tensor) -> str:
         return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
     if torch.equal(got, -expected):
         return "the sign is flipped"
+    if narrow := _narrow(got, expected):
+        return narrow
     ratio = (got / expected).flatten()
     ratio = ratio[ratio.isfinite()]
     if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
@@ -130,6 +133,21 @@ def _guess(what: str, got: Tensor, expected: Tensor) -> str:
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
     return ""
+
+
+def _narrow(got: Tensor, expected: Tensor) -> str:
+    """Say whether a result has the digits of a lower precision alone, which the right one has not."""
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
+            continue
+        is_near = largest(got - expected) < 16 * torch.finfo(dtype).eps * largest(expected)
+        if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
+            return f"every number of it is a {_plain(dtype)}: something is computed in {_plain(dtype)} on the way"
+    return ""
+
+
+def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
+    return torch.equal(tensor.to(dtype).to(tensor.dtype), tensor)
 
 
 def _number(value: Tensor) -> str:

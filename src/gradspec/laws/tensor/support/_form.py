@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gradspec.laws.tensor.support._call import outputs
 from gradspec.spec import Case, FunctionSpec
 
 
@@ -61,22 +60,6 @@ _HAS: dict[str, Any] = {
     "differentiable": lambda cls: getattr(cls.backward, "__code__", None) is not _ONCE,
 }
 _ONCE: CodeType = once_differentiable(lambda ctx: None).__code__
-
-
-def classes_behind(y: Any) -> list[type]:
-    """Return the Functions in the graph of an output."""
-    found: dict[type, None] = {}
-    queue = [t.grad_fn for t in outputs(y) if isinstance(t, Tensor) and t.grad_fn is not None]
-    seen: set[Any] = set()
-    while queue:
-        node = queue.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if (cls := getattr(node, "_forward_cls", None)) is not None:
-            found[cls] = None
-        queue += [parent for parent, _ in node.next_functions if parent is not None]
-    return list(found)
 
 
 @cache

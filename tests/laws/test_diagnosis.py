@@ -1,0 +1,206 @@
+"""A hint is given for its own disease, and for none of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import Case, FunctionSpec, Status, Supports, verify
+from gradspec.laws import LAWS
+from gradspec.spec import Argument
+
+VJP = [law for law in LAWS if law.name in ("primal", "vjp")]
+X = torch.tensor([[0.7, -1.3, 0.4], [1.9, 0.2, -0.8], [-0.6, 1.1, 2.3]], dtype=torch.float64)
+W = torch.tensor([[0.3, 1.2, -0.9], [-1.4, 0.6, 0.8], [0.5, -0.7, 1.6]], dtype=torch.float64)
+TIED = torch.tensor([[2.0, 2.0, 1.0], [0.5, -1.0, 0.0]], dtype=torch.float64)
+
+
+def of(primal, backward, args, *, wrt=("x",), surrogate=None):
+    """Return a spec of a Function whose backward gets the arguments, the output and the cotangent."""
+
+    class Diseased(Function):
+        @staticmethod
+        def forward(ctx, *args):
+            y = primal(*args)
+            ctx.rest = [None if isinstance(a, torch.Tensor) else a for a in args]
+            ctx.save_for_backward(y, *(a for a in args if isinstance(a, torch.Tensor)))
+            return y
+
+        @staticmethod
+        def backward(ctx, v):
+            y, *tensors = ctx.saved_tensors
+            back = backward(*(tensors.pop(0) if a is None else a for a in ctx.rest), y, v)
+            back = back if isinstance(back, tuple) else (back,)
+            return (*back, *[None] * (len(ctx.rest) - len(back)))
+
+    return FunctionSpec(
+        name="diseased",
+        function=Diseased.apply,
+        primal=primal,
+        surrogate=surrogate or primal,
+        wrt=wrt,
+        cases=lambda make: iter([Case(name="one", args=args)]),
+        supports=Supports.eager(),
+    )
+
+
+def _embed_backward(weight, index, y, v):
+    weight_bar = torch.zeros_like(weight)
+    weight_bar[index] += v
+    return weight_bar
+
+
+DISEASES = {
+    "backward ignores its cotangent": of(lambda x: x.sin(), lambda x, y, v: x.cos(), (X,)),
+    "in each other's place": of(lambda a, b: a * b, lambda a, b, y, v: (v * a, v * b), (X, W), wrt=("a", "b")),
+    "the derivative of forward": of(lambda x: x**3, lambda x, y, v: 3 * x**2 * v, (X,), surrogate=lambda x: x * 1),
+    "the transpose of the right gradient": of(
+        lambda x, w: x @ w.T, lambda x, w, y, v: (v @ w, x.T @ v), (X, W), wrt=("x", "w")
+    ),
+    "a negative number is miscounted": of(
+        lambda x, dim: x.cumsum(dim),
+        lambda x, dim, y, v: v.flip(dim % 3 % 2).cumsum(dim % 3 % 2).flip(dim % 3 % 2),
+        (X, -1),
+    ),
+    "where no index in `index` repeats": of(
+        lambda weight, index: weight[index], _embed_backward, (X, torch.tensor([1, 1])), wrt=("weight",)
+    ),
+    "wrong at a kink alone (its elements tie)": of(
+        lambda x: x.amax(1, keepdim=True), lambda x, y, v: v * (x == y), (TIED,)
+    ),
+    "0/0 or 0 * inf at a kink": of(lambda x: x.norm(dim=1, keepdim=True), lambda x, y, v: v * x / y, (X * 0,)),
+    "a mask is missing": of(lambda x: x.clamp(-1, 1), lambda x, y, v: v, (X,)),
+    "a mask in backward shuts too much": of(lambda x: x.clamp(-2, 2), lambda x, y, v: v * (x.abs() < 1), (X,)),
+    "the derivative at the output": of(lambda x: x.sin(), lambda x, y, v: v * y.cos(), (X,)),
+    "of the first sample of the batch alone": of(
+        lambda x, w: x @ w.T,
+        lambda x, w, y, v: (v @ w, torch.outer(v[0], x[0])),
+        (X, W),
+        wrt=("x", "w"),
+    ),
+    "off by the factor 2": of(lambda x: x.sin(), lambda x, y, v: 2 * v * x.cos(), (X,)),
+    "the sign is flipped": of(lambda x: x.sin(), lambda x, y, v: -v * x.cos(), (X,)),
+    "a gradient is dropped": of(lambda x: x.sin(), lambda x, y, v: torch.zeros_like(v), (X,)),
+    "sum what backward returns at place 1": of(
+        lambda x, b: x + b[:, None], lambda x, b, y, v: (v, v), (X[:, :2], X[0]), wrt=("x", "b")
+    ),
+    "backward returns None for `b`": of(lambda x, b: x * b, lambda x, b, y, v: v * b, (X, W), wrt=("x", "b")),
+}
+
+
+def likely(specs):
+    """Return what is said to be the cause in each of some specs, by their names."""
+    named = [replace(spec, name=name) for name, spec in specs.items()]
+    found = {v.spec: v.finding for v in verify(named, VJP, isolate=False).verdicts if v.law == "vjp"}
+    assert {finding.status for finding in found.values()} == {Status.BROKEN}
+    return {name: finding.likely for name, finding in found.items()}
+
+
+@pytest.fixture(scope="module")
+def hints():
+    return likely(DISEASES)
+
+
+@pytest.mark.parametrize("hint", DISEASES)
+def test_a_hint_is_given_for_its_own_disease_alone(hints, hint):
+    assert [disease for disease, said in hints.items() if hint in said] == [hint]
+
+
+def test_where_no_test_shows_the_cause_none_is_named():
+    odd = of(lambda x: x.sin(), lambda x, y, v: v * (x.cos() + 0.1 * x), (X,))
+
+    assert likely({"odd": odd}) == {"odd": ""}
+
+
+def first(function, primal, law, *args):
+    spec = FunctionSpec(
+        name="odd",
+        function=function,
+        primal=primal,
+        surrogate=primal,
+        wrt=("x",),
+        cases=lambda make: iter([Case(name="one", args=args)]),
+        supports=Supports.eager(),
+    )
+    (found,) = (
+        v.finding
+        for v in verify([spec], [one for one in LAWS if one.name == law], isolate=False).verdicts
+        if v.law == law
+    )
+    return found
+
+
+def test_a_value_of_a_lower_precision_is_named():
+    narrow = first(lambda x: x.float().sin().double(), lambda x: x.sin(), "primal", X)
+    merely_wrong = first(lambda x: x.sin() * (1 + 1e-7), lambda x: x.sin(), "primal", X)
+
+    assert "every number of it is a float32" in narrow.likely
+    assert narrow.status is merely_wrong.status is Status.BROKEN
+    assert "float32" not in merely_wrong.likely
+
+
+def test_a_tensor_in_the_default_dtype_is_named():
+    of_default = first(lambda x: torch.zeros(x.shape).add_(x.float()), lambda x: x * 1, "primal", X)
+    of_float16 = first(lambda x: x.half(), lambda x: x * 1, "primal", X)
+
+    assert "the default dtype" in of_default.likely
+    assert of_float16.message == of_default.message == "value has the wrong dtype"
+    assert "the default dtype" not in of_float16.likely
+
+
+def test_a_seeding_is_told_from_a_draw():
+    def seeds(x):
+        torch.manual_seed(3)
+        return x + 0 * torch.rand(3)
+
+    seeding = first(seeds, lambda x: x * 1, "declared_draws", X)
+    drawing = first(lambda x: x + 0 * torch.rand(3), lambda x: x * 1, "declared_draws", X)
+
+    assert "forward seeds the generator" in seeding.likely
+    assert drawing.status is Status.BROKEN
+    assert drawing.likely == ""
+
+
+def test_a_tensor_that_is_no_argument_is_named():
+    hidden = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    found = first(lambda x: x * hidden, lambda x: x * 1, "needs_input_grad", X)
+
+    assert found.got == "a graph that leads to float64[3]"
+    assert "not registered as nn.Parameter" in found.likely
+
+
+class Named(Function):
+    @staticmethod
+    def forward(ctx, data):
+        return data.clone()
+
+    @staticmethod
+    def backward(ctx, v):
+        return v
+
+
+def test_a_function_that_names_its_argument_otherwise_is_called_by_its_own_name():
+    own = first(Named.apply, lambda x: x.clone(), "keyword_call", X)
+    unnamed = first(lambda *args: Named.apply(*args), lambda x: x.clone(), "keyword_call", X)
+
+    assert own.status is Status.HOLDS
+    assert "unexpected keyword argument 'x'" in unnamed.message
+
+
+def test_documented_names_are_those_by_which_it_is_called():
+    spec = FunctionSpec(
+        name="named",
+        function=Named.apply,
+        primal=lambda x: x.clone(),
+        surrogate=lambda x: x.clone(),
+        wrt=("x",),
+        arguments=(Argument(name="x", type="Tensor", text="any"),),
+        cases=lambda make: iter([Case(name="one", args=(X,))]),
+    )
+    report = verify([spec], [law for law in LAWS if law.name == "keyword_call"], isolate=False)
+    (found,) = (verdict.finding for verdict in report.verdicts if verdict.law == "keyword_call")
+
+    assert "unexpected keyword argument 'x'" in found.message
