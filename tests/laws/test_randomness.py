@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
+from gradspec import Case, FunctionSpec
 from gradspec._engine._verify import verify
 from gradspec.functions import SHAKE_SHAKE
 from gradspec.law import Status
 from gradspec.laws.tensor import DISTRIBUTION
 from gradspec.selftest.specimens.noisy import NOISE, SHAKEN
+from gradspec.spec import Noise
 
 
 def test_the_noise_is_an_argument_without_a_gradient():
@@ -35,3 +38,49 @@ def test_chance_does_not_break_the_distribution(spec):
     statuses = {verify([spec], [DISTRIBUTION], case="rows", seed=seed).verdicts[0].status for seed in range(20)}
 
     assert statuses == {Status.HOLDS}
+
+
+def drop(x, mask):
+    return x * mask
+
+
+def dropped(keep):
+    """Return the form that draws one mask a sample, as stochastic depth does: 1 / keep, or 0."""
+    return lambda x: x * (torch.rand(len(x), 1, dtype=x.dtype) < keep) / 0.7
+
+
+def drop_path(drawing, dtype=torch.float64):
+    mask = Noise(
+        names=("mask",),
+        drawing=drawing,
+        law="1 / 0.7 with probability 0.7, else 0",
+        cdf=lambda m: 0.3 * (m >= 0) + 0.7 * (m >= 1 / 0.7),
+        probe=lambda n, x: (torch.ones(n, 2, dtype=dtype),),
+        recover=lambda y, gradients: {"mask": gradients["x"]},
+    )
+
+    def cases(make):
+        yield Case(name="rows", args=(make(3, 2), make(3, 1)))
+
+    return FunctionSpec(
+        name="drop_path", function=drop, primal=drop, surrogate=drop, wrt=("x",), cases=cases, noise=mask
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_law_that_jumps_is_judged(dtype):
+    (right,) = verify([drop_path(dropped(0.7), dtype)], [DISTRIBUTION]).verdicts
+    (wrong,) = verify([drop_path(dropped(0.6), dtype)], [DISTRIBUTION]).verdicts
+    (one,) = verify([drop_path(lambda x: x * (torch.rand(()) < 2) / 0.7, dtype)], [DISTRIBUTION]).verdicts
+
+    assert (right.status, wrong.status, one.status) == (Status.HOLDS, Status.BROKEN, Status.BROKEN)
+    assert "the distributions are 0.1" in wrong.finding.message
+
+
+def test_masks_that_neighbours_share_are_not_independent():
+    def shared(x):
+        return x * (torch.rand(len(x) // 2, 1, dtype=x.dtype) < 0.7).repeat_interleave(2, 0) / 0.7
+
+    (found,) = verify([drop_path(shared)], [DISTRIBUTION]).verdicts
+
+    assert "of neighbouring samples are not independent" in found.finding.message

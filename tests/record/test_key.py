@@ -17,6 +17,8 @@ from gradspec._record import (
     read_experiment,
     write_experiment,
 )
+from gradspec._record._definitions import definitions
+from gradspec._record._modules import Module
 
 FILES = {
     "__init__.py": "from keyed.shapes import area\n",
@@ -367,3 +369,23 @@ def test_a_module_of_torch_is_a_version_and_not_read() -> None:
 
     assert root_of(object(), [__name__, torch.nn.Linear.__module__, "json"]) == root_of(object(), [__name__])
     assert Source.of(reach_from(), "torch.nn.modules.linear").key == "", "nothing can be said of it later"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "old", "field"),
+    [
+        ("_base", "Case", "the name of a case is", "    args: tuple[Any, ...]"),
+        ("_function", "FunctionSpec", "take different arguments", "    wrt: tuple[str, ...]"),
+    ],
+)
+def test_the_words_of_a_refusal_move_nothing(tmp_path: Path, file: str, name: str, old: str, field: str) -> None:
+    def hashed(text: str) -> str:
+        (tmp_path / "edited.py").write_text(text, encoding="utf-8")
+        found, _, _ = definitions(Module(f"gradspec.spec.{file}", tmp_path / "edited.py"))
+        return next(one.hash for one in found if name in one.binds)
+
+    source = (Path(__file__).parents[2] / f"src/gradspec/spec/{file}.py").read_text(encoding="utf-8")
+    assert old in source
+    assert hashed(source.replace(old, "edited")) == hashed(source)
+    assert source.count(field) == 1
+    assert hashed(source.replace(field, f"{field} | None")) != hashed(source)

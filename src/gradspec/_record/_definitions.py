@@ -12,8 +12,9 @@ from gradspec._record._mentions import Mentions, Target, imported, statements_of
 from gradspec._record._modules import Module
 from gradspec._record._normal_form import docstring_node, normal_form, short
 
-#: Our classes of specs, whose `__post_init__` does nothing but refuse.
-SPECS = frozenset({"Spec", "FunctionSpec", "ModuleSpec", "TextSpec"})
+#: Our classes whose `__post_init__` does nothing but refuse: of specs, which are made at import, and of cases, each of
+#: which is made when a run is planned.
+REFUSING = frozenset({"Case", "Spec", "FunctionSpec", "ModuleSpec", "TextSpec"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ def definitions(module: Module) -> tuple[tuple[Definition, ...], dict[str, set[T
 
 
 def _without_refusals(node: ast.stmt, module: Module) -> ast.stmt:
-    """Leave out what refuses a spec: one that exists has passed it, so it decides no verdict of it."""
-    if isinstance(node, ast.ClassDef) and node.name in SPECS and module.name.startswith("gradspec."):
+    """Leave out what refuses a spec or a case: one that exists has passed it, so it decides no verdict of it."""
+    if isinstance(node, ast.ClassDef) and node.name in REFUSING and module.name.startswith("gradspec."):
         node.body = [part for part in node.body if getattr(part, "name", "") != "__post_init__"]
     return node
 

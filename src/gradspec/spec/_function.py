@@ -108,7 +108,7 @@ class Noise:
     drawing: Callable[..., Any]
     #: What each of them is distributed as, in words: "uniform on [0, 1), one number a sample, independent".
     law: str
-    #: The cumulative distribution function of that law, which is continuous.
+    #: The cumulative distribution function of that law, elementwise; it may jump, as that of a Bernoulli mask.
     cdf: Callable[[Tensor], Tensor]
     #: `probe(n, *args)`: the arguments of a call, like `args`, whose value and gradients show the noise of n samples.
     probe: Callable[..., tuple[Any, ...]]
