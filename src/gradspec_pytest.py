@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradspec._engine._session import Session
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
+    from gradspec.report import Report
     from gradspec.spec import Spec
 
 #: The attribute of a test's report that holds a verdict.
@@ -305,7 +306,8 @@ class RecordKeeper:
         report = replace(run.blank, verdicts=tuple(map(verdict_from_dict, self.found)))
         reused = len(current(known, run.blank, run.checks)) if known else 0
         with only_writer(path):
-            write_record(merged(known, report) if known else replace(report, verdicts=settled(report.verdicts)), path)
+            there = _kept(path)  # another run may have written to it since
+            write_record(merged(there, report) if there else replace(report, verdicts=settled(report.verdicts)), path)
         self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -331,7 +333,6 @@ class _Run:
         from gradspec._registry._registry import LawError, resolve_all, select_checks, select_laws
         from gradspec._registry._targets import TargetError
         from gradspec.profile import ProfileError, load_profile
-        from gradspec.report import RecordError, read_record
 
         option = config.option
         try:
@@ -345,9 +346,16 @@ class _Run:
         if option.gradspec_record:
             paths = {spec.name: path for path, spec in pairs}
             report = blank([spec for _, spec in pairs], laws, profile, paths=paths)
-            with contextlib.suppress(RecordError):  # one that cannot be read is written anew
-                known = read_record(Path(option.gradspec_record))
+            known = _kept(Path(option.gradspec_record))
         return cls(pairs, checks, profile, report, known)
+
+
+def _kept(path: Path) -> Report | None:
+    from gradspec.report import RecordError, read_record
+
+    with contextlib.suppress(RecordError):  # one that cannot be read is written anew
+        return read_record(path)
+    return None
 
 
 def _collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:

@@ -1,6 +1,17 @@
-"""Errors in one line, whatever they are."""
+"""What others say, in one line or more, as it can be shown: on a terminal, on a page, in a report."""
 
 from __future__ import annotations
+
+import re
+
+#: What steers a terminal, or the direction in which text is shown: control characters but for tabs and ends of lines,
+#: and the marks, embeddings, overrides and isolates of the bidirectional algorithm.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which what steers a terminal or a reader's eye is an escape to read, as `\x1b`."""
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(error: BaseException) -> str:
@@ -9,4 +20,4 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     except Exception as trouble:
         text = f"(its text raised {type(trouble).__name__})"
-    return " ".join(f"{type(error).__name__}: {text}".split())
+    return visible(" ".join(f"{type(error).__name__}: {text}".split()))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from gradspec._one_line import one_line
+from gradspec._one_line import one_line, visible
 from gradspec._renamed import renamed
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
@@ -88,6 +88,21 @@ class Finding:
     follows: str = ""
     #: Further plain data: the output of examples, the message of a refused call.
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What a function prints or raises must not steer the terminal or the page that shows it.
+        for part in fields(self):
+            if part.name != "status":
+                object.__setattr__(self, part.name, _visible(getattr(self, part.name)))
+
+
+def _visible(value: Any) -> Any:
+    """Return plain data whose texts steer nothing."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _visible(item) for key, item in value.items()}
+    return [_visible(item) for item in value] if isinstance(value, list) else value
 
 
 HOLDS = Finding(status=Status.HOLDS)

@@ -1,16 +1,28 @@
 """The child process: what a check does to it is an answer, and the next check finds a new child."""
 
+import importlib
 import os
+import pickle
 import signal
+import stat
+import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 import torch
 
+from gradspec import verify
 from gradspec._engine._child import Child, available
-from gradspec.law import Finding, Status
+from gradspec._engine._wire import send
+from gradspec.functions import GRAD_FACTOR
+from gradspec.law import HOLDS, Finding, Law, Status
+
+ANOTHER = "an answer to another question, or of another process"
+HOLDING = Law(name="holding", family="values", statement="", check=lambda _: HOLDS, doc="")
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
 
@@ -122,3 +134,173 @@ def test_that_what_a_child_prints_reaches_stderr_unless_it_is_silent(silent, cap
         child.ask("backward")
 
     assert capfd.readouterr() == ("", "" if silent else "backward\nkernel\n")
+
+
+def write_to_the_pipe(content):
+    for descriptor in range(3, 64):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.write(descriptor, content)
+
+
+def answer(number, sender=0):
+    """Write what looks like the answer of a process to a question of some number."""
+    read, write = os.pipe()
+    with monkeypatched_pid(sender or os.getpid()):
+        send(write, number, pickle.dumps("wrong"))
+    write_to_the_pipe(os.read(read, 1 << 10))
+
+
+@contextmanager
+def monkeypatched_pid(number):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: number)
+        yield
+
+
+def close_the_pipe():
+    for descriptor in range(3, 64):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+
+
+def fork_and_come_back():
+    os.fork()
+
+
+LATE = []
+
+
+def write_later():
+    def late():
+        time.sleep(0.3)
+        write_to_the_pipe(b"late\n")
+
+    LATE.append(threading.Thread(target=late))
+    LATE[-1].start()
+
+
+class Mute:
+    def __reduce__(self):
+        raise TypeError("no form to travel in")
+
+
+def refuse_to_arrive():
+    raise LookupError("nothing to make it of")
+
+
+class Lost:
+    def __reduce__(self):
+        return refuse_to_arrive, ()
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        (lambda: write_to_the_pipe(b"kernel\n"), "on the pipe of the answers came bytes that are no answer"),
+        (lambda: write_to_the_pipe(b"\0\0\0\0"), "on the pipe of the answers came bytes that are no answer"),
+        (lambda: write_to_the_pipe(b"\xff" * 100_000), "on the pipe of the answers came bytes that are no answer"),
+        (lambda: answer(1), f"on the pipe of the answers came {ANOTHER}"),
+        (lambda: answer(2, sender=1), f"on the pipe of the answers came {ANOTHER}"),
+        (close_the_pipe, "on the pipe of the answers came its end: the child could not send its answer"),
+        (Mute, "the answer cannot leave the child process: TypeError: no form to travel in"),
+        (Lost, "the answer cannot leave the child process: LookupError: nothing to make it of"),
+    ],
+    ids=[
+        "text",
+        "a length",
+        "much",
+        "an earlier answer",
+        "a stranger's answer",
+        "the end",
+        "not picklable",
+        "not unpicklable",
+    ],
+)
+def test_that_what_is_no_answer_is_an_error_of_its_question_alone(deed, message):
+    with Child(lambda number: deed() if number == 1 else number, seconds=20) as child:
+        assert child.ask(0) == 0
+        finding = child.ask(1)
+        assert (finding.status, finding.message) == (Status.ERROR, message)
+        assert [child.ask(number) for number in (2, 3)] == [2, 3]
+
+
+def test_that_a_function_that_comes_back_on_both_sides_of_a_fork_answers_once():
+    with Child(lambda number: fork_and_come_back() or number, seconds=20) as child:
+        assert [child.ask(number) for number in range(5)] == list(range(5))
+
+
+def test_that_no_child_can_write_to_another():
+    with Child(str, seconds=5) as quiet, Child(lambda _: write_to_the_pipe(b"kernel\n"), seconds=5) as loud:
+        assert quiet.ask(1) == "1"
+        assert loud.ask(1).status is Status.ERROR
+        assert quiet.ask(2) == "2"
+
+
+def test_that_what_an_earlier_question_left_behind_writes_is_no_error_of_a_later_one():
+    with Child(lambda number: write_later() if number == 0 else time.sleep(0.6) or number, seconds=20) as child:
+        child.ask(0)
+        assert [child.ask(number) for number in (1, 2)] == [1, 2]
+
+
+class SlowLock:
+    """Holds a lock of torch in another thread for a while."""
+
+    def __init__(self, lock):
+        self.held = threading.Event()
+        self.thread = threading.Thread(target=self.hold, args=(lock,))
+
+    def hold(self, lock):
+        with lock:
+            self.held.set()
+            time.sleep(0.5)
+
+    def __enter__(self):
+        self.thread.start()
+        self.held.wait()
+
+    def __exit__(self, *_):
+        self.thread.join()
+
+
+@pytest.mark.parametrize("lock", [torch.cuda._initialization_lock, torch._dynamo.convert_frame.compile_lock])
+def test_that_no_child_is_forked_while_another_thread_holds_a_lock_of_torch(lock):
+    def take(_):
+        with lock:
+            return "taken"
+
+    with Child(take, seconds=5) as child, SlowLock(lock):
+        assert child.ask(0) == "taken"
+    assert lock.acquire(timeout=1)
+    lock.release()
+
+
+def test_that_no_child_is_forked_while_another_thread_imports(tmp_path, monkeypatch):
+    (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(0.7)\nDONE = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
+    with Child(lambda _: importlib.import_module("imported_slowly").DONE, seconds=5) as child:
+        thread.start()
+        while "imported_slowly" not in sys.modules:
+            time.sleep(0.01)
+        assert child.ask(0) is True
+    thread.join()
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_that_where_there_is_no_fork_checks_run_here_and_what_needs_a_child_says_so(platform, monkeypatch):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Child, "_fork", lambda _: pytest.fail("a fork"))
+    here = []
+    noticing = replace(HOLDING, check=lambda trial: here.append(os.getpid()) or HOLDS)
+    apart = replace(HOLDING, name="apart", cost="process")
+
+    report = verify([GRAD_FACTOR], [noticing, apart], jobs=2)
+
+    assert not available()
+    assert set(here) == {os.getpid()}
+    assert {verdict.status for verdict in report.of(law="holding")} == {Status.HOLDS}
+    assert {(verdict.status, verdict.finding.message) for verdict in report.of(law="apart")} == {
+        (Status.NOT_MEASURED, "needs a child process, and this platform or device does not allow one")
+    }

@@ -20,6 +20,7 @@ from gradspec._audit._proposal import proposed
 from gradspec._engine._child import Child, available
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
+from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
 from gradspec._record import Source, reach_from, root_of
 from gradspec.law import Finding, Law
@@ -54,6 +55,7 @@ class Audit:
     remarks: tuple[str, ...]
 
 
+@one_at_a_time
 def audit(
     function: Callable[..., Any],
     cases: Sequence[Case | tuple[Any, ...]],

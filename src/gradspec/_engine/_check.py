@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,8 +33,13 @@ def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[s
         seed: of all random numbers.
         prior: the statuses of this case under the laws that ran before.
     """
-    with preserved_process_state(profile.device, seed):
-        finding = _find(check, profile, seed, prior or {})
+    process = os.getpid()
+    try:
+        with preserved_process_state(profile.device, seed):
+            finding = _find(check, profile, seed, prior or {})
+    finally:
+        if os.getpid() != process:  # the function has forked, and this one has come back too: it has no say
+            os._exit(0)
     return verdict_of(check, finding, profile, seed=seed)
 
 

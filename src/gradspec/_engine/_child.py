@@ -7,35 +7,40 @@ torch's pool of threads does not survive a fork.
 from __future__ import annotations
 
 import faulthandler
+import io
 import math
 import multiprocessing
 import os
+import pickle
 import re
 import signal
 import sys
 import tempfile
-import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import wait
-from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from typing import IO, Any, Generic, TypeVar
 
-from gradspec.law import Finding, Status, broken
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+from gradspec._engine._fork import after_fork, quiet_moment
+from gradspec._engine._home import at_home
+from gradspec._engine._wire import ForeignError, Frame, send
+from gradspec._one_line import visible
+from gradspec.law import Finding, Status, broken, shown
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 #: How many seconds longer than its parent a child waits for an answer.
 GRACE = 10
-
-#: One fork at a time: a child that was forked between another's pipe and its fork would keep that pipe open, and nobody
-#: would see the other die.
-_forking = threading.Lock()
+#: With what a child ends that cannot send its answer.
+UNSENT = 117
+#: This process's ends of the pipes of all its children: a child that had them could write to another one, and would
+#: keep its own pipe open, and never see that the parent is gone.
+_ends: set[Connection] = set()
 
 
 def available(device: str = "cpu") -> bool:
@@ -63,6 +68,8 @@ class Child(Generic[Question, Answer]):
         self._seconds = seconds
         self._process: Any = None
         self._pipe: Connection | None = None
+        #: The number of the last question, and whether the child that lives was asked one.
+        self._number, self._asked = 0, False
         #: A descriptor that can be read once the child has ended.
         self._end = -1
         #: Where Python writes the stack of a crash.
@@ -70,25 +77,47 @@ class Child(Generic[Question, Answer]):
 
     def ask(self, question: Question) -> Answer | Finding:
         """Return the answer of `run(question)`, or the finding that the child died or did not answer in time."""
+        if self._pipe is not None and self._pipe.poll():
+            self.close()  # something that an earlier question left behind writes to the pipe, or has ended the child
         self.start()
-        assert self._pipe is not None
+        first, self._asked = not self._asked, True
         try:
-            self._pipe.send(question)
-            ended = wait([self._pipe, self._end], self._seconds)
-            if ended == [self._end] and not self._pipe.poll():
-                return self._exit_finding()  # its pipe may live on, in a child of its own
-            if not ended:
-                self.close()
-                return Finding(
-                    status=Status.ERROR,
-                    message=f"no answer within {self._seconds:g} s",
-                    likely="the function hangs; or the machine is slow, then raise `seconds` in the profile",
-                    details={"seconds": self._seconds},
-                )
-            answer: Answer = self._pipe.recv()
+            return self._answer(question)
+        except ForeignError as error:
+            self.close()
+            if not first:  # it may be what an earlier question left behind: ask again where none was asked before
+                return self.ask(question)
+            return Finding(
+                status=Status.ERROR,
+                message=f"on the pipe of the answers came {error}",
+                likely="the function, or what it starts, writes to descriptors that it did not open, or closes them",
+            )
+
+    def _answer(self, question: Question) -> Answer | Finding:
+        assert self._pipe is not None
+        self._number += 1
+        frame, end = Frame(self._number, self._process.pid), time.monotonic() + self._seconds
+        try:
+            self._pipe.send((self._number, question))
+            while True:
+                ended = wait([self._pipe, self._end], max(0.0, end - time.monotonic()))
+                if not ended:
+                    self.close()
+                    return Finding(
+                        status=Status.ERROR,
+                        message=f"no answer within {self._seconds:g} s",
+                        likely="the function hangs; or the machine is slow, then raise `seconds` in the profile",
+                        details={"seconds": self._seconds},
+                    )
+                if self._pipe not in ended:
+                    return self._exit_finding()  # its pipe may live on, in a child of its own
+                if (come := frame.read(self._pipe.fileno())) is not None:
+                    answer: Answer | Finding = _read(come)
+                    return answer
         except (EOFError, ConnectionError):
+            if not wait([self._end], GRACE):
+                raise ForeignError("its end, while the child lives") from None
             return self._exit_finding()
-        return answer
 
     def close(self) -> None:
         """End the child, if there is one; the next question starts another."""
@@ -104,21 +133,24 @@ class Child(Generic[Question, Answer]):
 
     def start(self) -> None:
         """Fork the child, if there is none that lives."""
-        if self._process is not None and self._process.is_alive():
-            return
-        self.close()
+        if self._process is None or not self._process.is_alive():
+            self.close()
+            at_home(self._fork)
+
+    def _fork(self) -> None:
         fork = multiprocessing.get_context("fork")
-        with _forking, warnings.catch_warnings():
+        with quiet_moment(), warnings.catch_warnings():
             # Python warns of a fork beside threads; the child takes none of their locks: see `_serve`.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pipe, theirs = fork.Pipe()
+            _ends.add(self._pipe)
             self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
             # daemon=False: a compiler in the child may want children of its own.
-            ends = (theirs, self._pipe, self._stack, self._silent, self._seconds)
-            process = fork.Process(target=_serve, args=(*ends, self._run), daemon=False)
+            how = (theirs, self._stack, self._silent, self._seconds, self._run)
+            process = fork.Process(target=_serve, args=how, daemon=False)
             process.start()
             assert process.pid is not None
-            self._process, self._end = process, os.pidfd_open(process.pid)
+            self._process, self._end, self._asked = process, os.pidfd_open(process.pid), False
             theirs.close()
 
     def _reap(self) -> tuple[int, str]:
@@ -133,6 +165,7 @@ class Child(Generic[Question, Answer]):
         process.join()
         code = int(process.exitcode)
         process.close()
+        _ends.discard(pipe)
         pipe.close()
         os.close(end)
         with stack:
@@ -141,6 +174,8 @@ class Child(Generic[Question, Answer]):
 
     def _exit_finding(self) -> Finding:
         code, stack = self._reap()
+        if code == UNSENT:
+            raise ForeignError("its end: the child could not send its answer")
         if code < 0:
             return broken(
                 f"the interpreter died of {signal.Signals(-code).name}",
@@ -152,7 +187,6 @@ class Child(Generic[Question, Answer]):
 
 def _serve(
     pipe: Connection,
-    parents: Connection,
     stack: IO[bytes],
     silent: bool,
     seconds: float,
@@ -160,28 +194,73 @@ def _serve(
 ) -> None:
     import torch
 
-    _forking.release()  # the parent held it while it forked
+    after_fork()
+    child = os.getpid()
     with suppress(OSError):
         os.setpgid(0, 0)  # what the function starts ends with it, and Ctrl-C is the parent's affair
-    parents.close()  # or the child would keep its own pipe open, and never see that the parent is gone
+    while _ends:
+        _ends.pop().close()
     torch.set_num_threads(1)
     faulthandler.enable(stack)
     if silent or not _is_open(2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)  # what a kernel prints must not end up in the report, which the parent writes to its stdout
     # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
-    sys.stdout = sys.stderr = open(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)  # noqa: PTH123, SIM115 - a descriptor, and for as long as the child lives
+    sys.stdout = sys.stderr = _Visible(
+        io.BufferedWriter(io.FileIO(os.dup(2), "w")), encoding="utf-8", errors="replace", line_buffering=True
+    )
     try:
         while True:
-            question = pipe.recv()
+            number, question = pipe.recv()
             signal.alarm(math.ceil(seconds) + GRACE)  # a parent that was killed can end nobody any more
-            pipe.send(run(question))
+            try:
+                answer = run(question)
+            finally:
+                if os.getpid() != child:  # the function has forked, and this one has come back too
+                    os._exit(0)
+            _send(pipe.fileno(), number, answer)
             signal.alarm(0)
     except (EOFError, ConnectionError, KeyboardInterrupt):
         os._exit(0)  # without the handlers of the parent, which would run twice
     except BaseException:
         traceback.print_exc()
         os._exit(1)
+
+
+def _send(descriptor: int, number: int, answer: Any) -> None:
+    """Send an answer; where it cannot be pickled, the finding that it cannot."""
+    try:
+        content = bytes(ForkingPickler.dumps(answer))
+    except Exception as error:
+        content = pickle.dumps(_not_plain(error))
+    try:
+        send(descriptor, number, content)
+    except OSError:
+        os._exit(UNSENT)
+
+
+def _read(come: bytes) -> Any:
+    """Return an answer; where it cannot be unpickled, the finding that it cannot."""
+    try:
+        return pickle.loads(come)
+    except Exception as error:
+        return _not_plain(error)
+
+
+def _not_plain(error: Exception) -> Finding:
+    return Finding(
+        status=Status.ERROR,
+        message=f"the answer cannot leave the child process: {shown(error)}",
+        likely="a law's finding holds something else than plain data",
+    )
+
+
+class _Visible(io.TextIOWrapper):
+    """A stream on which nothing steers the terminal behind it."""
+
+    def write(self, text: str, /) -> int:
+        super().write(visible(text))
+        return len(text)
 
 
 def _is_open(descriptor: int) -> bool:

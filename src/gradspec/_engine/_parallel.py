@@ -6,14 +6,17 @@ import threading
 from collections.abc import Callable, Sequence
 
 from gradspec._engine._child import available
+from gradspec._engine._compiler import import_compiler
 from gradspec._engine._plan import Check
 from gradspec._engine._pool import processors, run_groups
 from gradspec._engine._session import Session
 from gradspec.law import Verdict
 from gradspec.profile import Profile
 
-#: A child of its own pays from about so many checks on.
+#: A child of its own pays from about so many checks on,
 CHECKS_A_CHILD = 50
+#: of which one that compiles counts as so many.
+COMPILATION = 25
 
 #: progress(done, total, what is running now)
 Progress = Callable[[int, int, str], None]
@@ -44,10 +47,12 @@ def run_checks(
     verdicts = {} if found is None else found
     known = list(verdicts.values())
     left = [number for number in range(len(checks)) if number not in verdicts]
-    if isolate is False or not available(profile.device):
-        jobs = 1  # in this process, where checks would meet
+    apart = isolate is not False and available(profile.device)
     groups = _groups(checks, left)
-    jobs = max(1, min(len(groups), jobs or min(processors(), 1 + len(left) // CHECKS_A_CHILD)))
+    compiling = sum(checks[number].law.cost == "compile" for number in left)
+    paying = 1 + (len(left) + (COMPILATION - 1) * compiling) // CHECKS_A_CHILD
+    # In this process, where checks would meet, one at a time.
+    jobs = max(1, min(len(groups), jobs or min(processors(), paying))) if apart else 1
     lock = threading.Lock()
 
     def run(session: Session, number: int) -> None:
@@ -58,15 +63,20 @@ def run_checks(
         verdicts[number] = session.run(check)
 
     if left:
-        run_groups(groups, [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)], run)
+        sessions = [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)]
+        run_groups(groups, sessions, run, meanwhile=import_compiler if compiling else lambda: None)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))
 
 
 def _groups(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
-    """Deal some checks out, all of one case in one group: a law may require another one on its case."""
-    groups: dict[tuple[str, str], list[int]] = {}
+    """Deal some checks out, those of one case in one group, as a law may require another one on its case.
+
+    Those that compile are a group of their own behind all others: what they need is imported while the others run.
+    """
+    groups: dict[tuple[bool, str, str], list[int]] = {}
     for number in numbers:
-        groups.setdefault((checks[number].spec.name, checks[number].case), []).append(number)
-    return list(groups.values())
+        check = checks[number]
+        groups.setdefault((check.law.cost == "compile", check.spec.name, check.case), []).append(number)
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Protocol, TypeVar
 
+from gradspec._engine._home import Home
+
 
 class Worker(Protocol):
     """What works in a child process."""
@@ -31,14 +33,18 @@ def run_groups(
     play: Callable[[AnyWorker, Item], None],
     *,
     on: Callable[[], bool] = lambda: True,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> int:
     """Have each group played by one worker, its items in order, and close the workers.
+
+    One worker plays in this thread, and several in threads that have this one as their home.
 
     Args:
         groups: the work; items of one group stay together.
         workers: not started yet; at least one.
-        play: plays one item; the workers run in threads of this process, so what it writes must bear that.
+        play: plays one item; several workers run in threads of this process, so what it writes must bear that.
         on: asked before each group but the first; where it says no, no more are played.
+        meanwhile: done in this thread while several workers play.
 
     Returns:
         How many groups were left.
@@ -57,21 +63,27 @@ def run_groups(
                     return
                 play(worker, item)
 
+    home = Home()
     with ExitStack() as stack:
-        # What is entered last ends first: no new item, then the children that threads wait for, then the threads; and
-        # then each child that a thread forked meanwhile.
+        # What is entered last ends first: no new item and no new child, then the children that threads wait for, then
+        # the threads; and then each child that was forked meanwhile.
         for worker in workers:
             stack.callback(worker.close)
-        pool = stack.enter_context(ThreadPoolExecutor(len(workers)))
+        if len(workers) == 1:
+            serve(workers[0])
+            return len(left)
+        pool = stack.enter_context(ThreadPoolExecutor(len(workers), initializer=home.adopt))
         for worker in workers:
             stack.callback(worker.close)
+        stack.callback(home.close)
         stack.callback(stop.set)
-        # Forked here and not in a thread of the pool: a child that is forked elsewhere waits for ever for the lock of a
-        # module that this thread is importing, as where a module verifies its specs when it is imported.
         for worker in workers:
             worker.start()
-        for running in [pool.submit(serve, worker) for worker in workers]:
-            running.result()
+        running = [pool.submit(serve, worker) for worker in workers]
+        meanwhile()
+        home.serve(running)
+        for thread in running:
+            thread.result()
     return len(left)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from gradspec._engine._check import run_check, verdict_of
 from gradspec._engine._child import Child, available
+from gradspec._engine._compiler import import_compiler
+from gradspec._engine._home import at_home
 from gradspec._engine._plan import Check
 from gradspec.law import Finding, Status, Verdict, raised
 from gradspec.profile import Profile
@@ -42,6 +44,8 @@ class Session:
         self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(
             self._answer, seconds=profile.seconds, silent=silent
         )
+        #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
+        self._compiles = False
 
     def run(self, check: Check) -> Verdict:
         """Return the verdict of a check; the laws that it requires are run first, once, if the plan has them."""
@@ -58,8 +62,6 @@ class Session:
     def start(self) -> None:
         """Fork the child process before the first check asks for it."""
         if self._isolate and self._can:
-            if any(check.law.cost == "compile" for check in self._checks):
-                import torch._dynamo  # noqa: F401 - imported here, each new child has it: it takes seconds
             self._child.start()
 
     def close(self) -> None:
@@ -79,7 +81,10 @@ class Session:
             why = "needs a child process, and this platform or device does not allow one"
             finding = Finding(status=Status.NOT_MEASURED, message=why)
             return verdict_of(check, finding, self._profile, seed=self._seed)
-        self.start()
+        if check.law.cost == "compile" and not self._compiles:
+            at_home(import_compiler)
+            self._child.close()
+            self._compiles = True
         answer = self._child.ask((self._numbers[check.cell], prior))
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)

@@ -11,6 +11,7 @@ from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._reuse import current, made_when
 from gradspec._engine._sources import sources
+from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._vacuous import settled, unsettled
 from gradspec._record import Source, provenance, state_of
 from gradspec.law import Law, Verdict
@@ -21,6 +22,7 @@ from gradspec.spec import Spec
 from gradspec.spec._kinds import spec_sheet
 
 
+@one_at_a_time
 def verify(
     specs: Sequence[Spec],
     laws: Sequence[Law] | None = None,
@@ -34,7 +36,7 @@ def verify(
     progress: Progress | None = None,
     known: Report | None = None,
 ) -> Report:
-    """Hold specs to laws.
+    """Hold specs to laws; calls from several threads wait for one another.
 
     Args:
         specs: what is verified; their names are unique.
@@ -74,6 +76,7 @@ def verify(
     )
 
 
+@one_at_a_time
 def run_plan(
     checks: Sequence[Check],
     specs: Sequence[Spec],

@@ -1,0 +1,11 @@
+"""Import the compiler once: what takes seconds, each child has if it is forked afterwards."""
+
+from __future__ import annotations
+
+
+def import_compiler() -> None:
+    """Import all of torch's compiler that a first compilation imports piece by piece."""
+    import torch._dynamo
+    import torch._inductor.pattern_matcher  # the backend `aot_eager` has it, with all lowerings behind it
+
+    torch._dynamo.list_backends(exclude_tags=())  # the backends are found by importing them
