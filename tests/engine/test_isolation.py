@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 import torch
@@ -304,3 +305,26 @@ def test_that_where_there_is_no_fork_checks_run_here_and_what_needs_a_child_says
     assert {(verdict.status, verdict.finding.message) for verdict in report.of(law="apart")} == {
         (Status.NOT_MEASURED, "needs a child process, and this platform or device does not allow one")
     }
+
+
+@pytest.mark.parametrize("isolate", [None, False])
+def test_that_runs_in_several_threads_wait_for_one_another(isolate):
+    begun = []
+
+    def check(_):
+        time.sleep(0.05)
+        return HOLDS
+
+    def progress(*_):
+        begun.append(threading.get_ident())
+
+    def run():
+        verify([GRAD_FACTOR], [replace(HOLDING, check=check)], isolate=isolate, jobs=1, progress=progress)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [len(list(group)) for _, group in groupby(begun)] == [len(begun) // 3] * 3

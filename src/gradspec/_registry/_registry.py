@@ -7,11 +7,12 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from gradspec._one_line import one_line
+from gradspec._registry._declared import Declared, declared_laws, declared_specs
 from gradspec._registry._targets import MISSING, TargetError, load, member, split
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
 from gradspec.spec import Spec
-from gradspec.spec._kinds import kinds
+from gradspec.spec._kinds import KINDS, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +62,16 @@ def installed_specs() -> list[tuple[str, Spec]]:
     return resolve_all([*ours, *(entry.value for entry in entry_points(group="gradspec.specs"))])
 
 
+def listed_specs() -> list[tuple[str, Spec | Declared]]:
+    """Return what a list shows of the installed specs; ours are not imported for that."""
+    ours = [pair for kind in KINDS for pair in declared_specs(kind)]
+    homes = [kind.home for kind in kinds() if kind.home and kind not in KINDS]
+    theirs = resolve_all([*homes, *(entry.value for entry in entry_points(group="gradspec.specs"))])
+    pairs: list[tuple[str, Spec | Declared]] = [*ours, *theirs]
+    _refuse_twins(pairs)
+    return pairs
+
+
 def laws() -> tuple[Law, ...]:
     """Return our laws, then those that installed packages announce as entry points `gradspec.laws`.
 
@@ -69,7 +80,20 @@ def laws() -> tuple[Law, ...]:
     """
     from gradspec.laws import LAWS
 
-    found = list(LAWS)
+    return _with_announced(LAWS)
+
+
+def listed_laws() -> tuple[Law, ...]:
+    """Return what `laws` returns, to be shown: ours are not imported for that, and cannot be checked.
+
+    Raises:
+        LawError: see `laws`.
+    """
+    return _with_announced(declared_laws())
+
+
+def _with_announced(ours: Sequence[Law]) -> tuple[Law, ...]:
+    found = list(ours)
     for entry in entry_points(group="gradspec.laws"):
         try:
             value = entry.load()
@@ -85,13 +109,17 @@ def laws() -> tuple[Law, ...]:
     return tuple(found)
 
 
-def select_laws(names: Sequence[str]) -> tuple[Law, ...]:
+def select_laws(names: Sequence[str], of: Sequence[Law] | None = None) -> tuple[Law, ...]:
     """Return the laws of the given names in the order in which they run, all of them for no names.
+
+    Args:
+        names: of the laws.
+        of: the laws to choose from; those of `laws` unless told.
 
     Raises:
         LawError: a name that no law has.
     """
-    known = {law.name: law for law in laws()}
+    known = {law.name: law for law in of or laws()}
     for name in names:
         if name not in known:
             raise LawError(f"no law {name!r}: {did_you_mean(name, known) or '`gradspec list` shows the laws'}")
@@ -181,7 +209,7 @@ def _path(module: ModuleType, where: str, name: str, spec: Spec) -> str:
     return f"{where}:{own}"
 
 
-def _refuse_twins(pairs: list[tuple[str, Spec]]) -> None:
+def _refuse_twins(pairs: Sequence[tuple[str, Spec | Declared]]) -> None:
     seen: dict[str, str] = {}
     for path, spec in pairs:
         if spec.name in seen:

@@ -13,7 +13,8 @@ import click
 from gradspec._registry._registry import (
     did_you_mean,
     installed_specs,
-    laws,
+    listed_laws,
+    listed_specs,
     resolve_all,
     select_checks,
     select_laws,
@@ -120,8 +121,8 @@ def list_(targets: tuple[str, ...]) -> None:
     from gradspec.cli import _tables
 
     with one_line_errors():
-        pairs = resolve_all(targets) if targets else installed_specs()
-        known = laws()
+        pairs = resolve_all(targets) if targets else listed_specs()
+        known = listed_laws()
     console = _tables.console()
     _tables.put(console, _tables.specs(pairs))
     _tables.put(console, _tables.laws(known))
@@ -134,7 +135,7 @@ def explain(law: str) -> None:
     from gradspec.cli import _tables
 
     with one_line_errors():
-        (found,) = select_laws([law])
+        (found,) = select_laws([law], listed_laws())
     click.echo(_tables.law_page(found), nl=False)
 
 

@@ -20,6 +20,7 @@ from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, 
 from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
+    from gradspec._registry._declared import Declared
     from gradspec.report import Report
     from gradspec.selftest._record import Matrix
     from gradspec.spec import Spec
@@ -99,7 +100,7 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
         click.echo(f"recorded: {_flat(report.provenance)}")
 
 
-def specs(pairs: Sequence[tuple[str, Spec]]) -> Table:
+def specs(pairs: Sequence[tuple[str, Spec | Declared]]) -> Table:
     """Return the table of specs."""
     table = _table("spec", "kind", "target", title="Specs")
     table.add_column("what it is")
