@@ -7,6 +7,7 @@ torch's pool of threads does not survive a fork.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import io
 import math
 import multiprocessing
@@ -195,6 +196,7 @@ def _serve(
     import torch
 
     after_fork()
+    gc.freeze()  # a search for cycles would copy whatever it touches of what the parent has made
     child = os.getpid()
     with suppress(OSError):
         os.setpgid(0, 0)  # what the function starts ends with it, and Ctrl-C is the parent's affair

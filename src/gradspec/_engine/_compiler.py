@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from gradspec._searches import no_search
+
 
 def import_compiler() -> None:
     """Import all of torch's compiler that a first compilation imports piece by piece."""
-    import torch._dynamo
-    import torch._inductor.pattern_matcher  # the backend `aot_eager` has it, with all lowerings behind it
+    with no_search():
+        import torch._dynamo
+        import torch._inductor.pattern_matcher  # the backend `aot_eager` has it, with all lowerings behind it
 
-    torch._dynamo.list_backends(exclude_tags=())  # the backends are found by importing them
+        torch._dynamo.list_backends(exclude_tags=())  # the backends are found by importing them

@@ -44,7 +44,7 @@ def run_groups(
         workers: not started yet; at least one.
         play: plays one item; several workers run in threads of this process, so what it writes must bear that.
         on: asked before each group but the first; where it says no, no more are played.
-        meanwhile: done in this thread while several workers play.
+        meanwhile: done in this thread while the first of several workers plays, before the others start.
 
     Returns:
         How many groups were left.
@@ -77,10 +77,12 @@ def run_groups(
             stack.callback(worker.close)
         stack.callback(home.close)
         stack.callback(stop.set)
-        for worker in workers:
+        running = []
+        for number, worker in enumerate(workers):
             worker.start()
-        running = [pool.submit(serve, worker) for worker in workers]
-        meanwhile()
+            running.append(pool.submit(serve, worker))
+            if number == 0:
+                meanwhile()
         home.serve(running)
         for thread in running:
             thread.result()

@@ -93,6 +93,7 @@ def run_plan(
     request: Mapping[str, Any] | None = None,
     keep: Callable[[Report], None] | None = None,
     whole: bool = True,
+    noted: bool = True,
 ) -> Report:
     """Run checks that are planned, and report them.
 
@@ -103,8 +104,10 @@ def run_plan(
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
         whole: whether these are all cases of their specs, so that it can be said that none of them shows anything.
+        noted: whether the report says what its verdicts stand on: only one that is kept needs that, and it takes
+            seconds to find.
     """
-    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
+    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request, noted=noted)
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
         number: replace(unsettled(reused[check.cell]), rerun=rerun(check, profile, seed))
@@ -136,11 +139,12 @@ def blank(
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
     request: Mapping[str, Any] | None = None,
+    noted: bool = True,
 ) -> Report:
     """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if any(map(law.judges, kinds)))
-    stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given)
+    stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given) if noted else ({}, ([], []))
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},

@@ -19,6 +19,7 @@ from gradspec._registry._registry import (
     select_checks,
     select_laws,
 )
+from gradspec._searches import no_search
 from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._shared import (
     Unusable,
@@ -99,9 +100,11 @@ def check(
         else:
             # Whatever the code under test prints must not end up in the report.
             with contextlib.redirect_stdout(sys.stderr):
-                pairs = resolve_all(targets) if targets else installed_specs()
-                chosen = select_laws(profile.laws)
-                report = _run(pairs, chosen, kept, request, profile=profile, seed=seed, case=case, jobs=jobs)
+                with no_search():
+                    pairs = resolve_all(targets) if targets else installed_specs()
+                    chosen = select_laws(profile.laws)
+                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or as_json}
+                report = _run(pairs, chosen, kept, request, case=case, **how)
             kept.write(report)
         kept.said(report)
     if as_json:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._last_search import skip_last_search
 from gradspec._record import RecordError, write
 from gradspec._registry._registry import LawError
 from gradspec._registry._targets import TargetError
+from gradspec._searches import skip_last_search
 from gradspec.profile import ProfileError, available
 
 if TYPE_CHECKING:

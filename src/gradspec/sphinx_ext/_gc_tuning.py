@@ -12,7 +12,7 @@ import gc
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gradspec._last_search import skip_last_search
+from gradspec._searches import skip_last_search
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -1,11 +1,26 @@
-"""Python's last search for cycles of objects, which a process that ends can do without.
+"""Python's searches for cycles of objects, where they can find nothing that matters.
 
 At its end Python searches all that it has made, twice, just to give back what the system takes anyhow: over a second
-once torch is imported, two with its compiler. Frozen objects are not searched.
+once torch is imported, two with its compiler. Frozen objects are not searched. And what is imported stays: the searches
+meanwhile are a quarter of the time of an import.
 """
 
 import atexit
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_search() -> Iterator[None]:
+    """Import much within this, without a search."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def skip_last_search() -> None:
