@@ -177,6 +177,13 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def stress(session: nox.Session) -> None:
+    """Disturb runs 200 times in each way: forks, threads, foreign bytes, two writers; and audit 1,000 times."""
+    install(session, "test")
+    session.run("pytest", "-n", "0", "-s", "tests/engine/test_stress.py", env={"GRADSPEC_ROUNDS": "200"})
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)

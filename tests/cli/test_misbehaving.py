@@ -100,3 +100,44 @@ def test_what_it_does_to_this_process_is_undone(folder, monkeypatch, name):
 
     assert report.of(law=SAID[name][0])[0].status is Status.BROKEN
     assert surroundings() == before
+
+
+STEERS = r"""
+import torch
+from gradspec import Case, FunctionSpec
+
+def steers(x):
+    print("\x1b[1A\x1b[2Kall laws hold")
+    raise RuntimeError("\x9b2K\u202eesle gnihtyna")
+
+def copy(x):
+    return x.clone()
+
+def cases(make):
+    yield Case(name="three", args=(make(3),))
+
+SPEC = FunctionSpec(name="steers", function=steers, primal=copy, surrogate=copy, wrt=("x",), cases=cases)
+"""
+#: Beside lines of text: control characters, and what turns the direction of text.
+STEERING = re.compile("[^\n\t -~\u00a0-\u200d\u2010-\u2029\u2070-\uffff]")
+
+
+@needs_a_fork
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-m", "gradspec", "check", "steers.py"),
+        ("-m", "gradspec", "check", "steers.py", "--json"),
+        ("-m", "pytest", "-rA", "-p", "no:cacheprovider", *OURS_ALONE, "--gradspec", "steers.py"),
+    ],
+    ids=["text", "JSON", "pytest"],
+)
+def test_that_what_it_prints_or_raises_steers_no_terminal(folder, words):
+    (folder / "steers.py").write_text(STEERS)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    option = "--gradspec-law" if "pytest" in words else "--law"
+    run = python(*words, option, "vjp", option, "global_state")
+
+    assert r"\x9b2K\u202eesle gnihtyna" in run.stdout.replace(r"\\", "\\")
+    assert r"\x1b[1A\x1b[2Kall laws hold" in (run.stdout if "pytest" in words else run.stderr)
+    assert not STEERING.findall(run.stdout + run.stderr)

@@ -1,6 +1,6 @@
 """What disturbs a run, again and again: a fork on both sides, threads, foreign bytes, two writers, a long life.
 
-`GRADSPEC_ROUNDS=200 pytest -n 0 tests/engine/test_stress.py` does each 200 times; the tests do it a few times.
+`nox -s stress` does each 200 times; here it is done as often as `GRADSPEC_ROUNDS` says.
 """
 
 import gc
