@@ -154,3 +154,23 @@ def test_that_a_run_of_some_items_leaves_the_rest_of_the_record(run_pytest, fold
     run_pytest(*words, "-k", "0.1")
 
     assert len(read_record(folder / "record.json").verdicts) == 2
+
+
+ANOTHER_RUN = """
+import os, subprocess, sys, pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    if "ANOTHER" not in os.environ:
+        words = ("--gradspec", "tiny:HONEST", "--gradspec-record", "kept.json", "--gradspec-law", "primal")
+        environment = {**os.environ, "ANOTHER": "run"}
+        subprocess.run([sys.executable, "-m", "pytest", "-q", *words], env=environment, check=True)
+"""
+
+
+def test_that_what_another_run_writes_meanwhile_stays_in_the_record(run_pytest, folder):
+    (folder / "conftest.py").write_text(ANOTHER_RUN)
+    run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-record", "kept.json", "--gradspec-law", "vjp")
+
+    assert run.returncode == 0, run.stdout
+    assert {verdict.law for verdict in read_record(folder / "kept.json").verdicts} == {"primal", "vjp"}
