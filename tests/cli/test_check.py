@@ -241,3 +241,17 @@ def test_that_the_module_is_the_command():
     done = subprocess.run([sys.executable, "-m", "gradspec", "--help"], capture_output=True, text=True, check=True)
 
     assert done.stdout.startswith("Usage: gradspec [OPTIONS] COMMAND")
+
+
+def test_what_verdicts_stand_on_is_looked_up_only_for_a_report_that_is_kept(gradspec, monkeypatch):
+    asked = []
+
+    def sources(*_):
+        asked.append(True)
+        return {}, ([], [])
+
+    monkeypatch.setattr("gradspec._engine._verify.sources", sources)
+    for words in ((), ("--json",), ("--record", "record.json")):
+        gradspec("check", "tiny:HONEST", "--law", "primal", *words)
+
+    assert len(asked) == 2

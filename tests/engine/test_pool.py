@@ -1,10 +1,16 @@
 """How work is given to workers: groups whole, no new one after the end, and no worker left open."""
 
 import threading
+from concurrent.futures import CancelledError
 
 import pytest
 
+from gradspec._engine._home import at_home
+from gradspec._engine._parallel import _groups
+from gradspec._engine._plan import plan
 from gradspec._engine._pool import run_groups
+from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY
+from gradspec.laws.tensor import COMPILE, PRIMAL, VJP
 
 
 class Worker:
@@ -76,3 +82,54 @@ def test_that_the_first_hand_is_played_in_any_case_and_none_after_the_end():
 
     assert run_groups([[1], [2], [3]], [Worker(), Worker()], lambda _, item: played.append(item), on=lambda: False) == 2
     assert played == [1]
+
+
+def test_that_several_workers_have_forks_and_imports_done_in_the_thread_that_asked():
+    done = []
+
+    run_groups([[1], [2], [3]], [Worker(), Worker()], lambda *_: done.append(at_home(threading.get_ident)))
+
+    assert done == [threading.get_ident()] * 3
+
+
+def test_that_the_others_start_after_what_is_done_meanwhile():
+    workers, started = [Worker(), Worker()], []
+
+    def meanwhile():
+        started.extend(list(worker.events) for worker in workers)
+
+    run_groups([[1], [2]], workers, lambda *_: None, meanwhile=meanwhile)
+
+    assert started == [["start"], []]
+
+
+def test_that_after_an_error_nobody_waits_for_the_thread_that_asked():
+    waiting, refused = threading.Event(), []
+
+    def play(worker, item):
+        if item == 1:
+            waiting.wait(20)
+            raise ValueError("no more")
+        waiting.set()
+        while True:
+            try:
+                at_home(lambda: None)
+            except CancelledError as error:
+                refused.append(error)
+                raise
+
+    with pytest.raises(ValueError, match="no more"):
+        run_groups([[1], [2]], [Worker(), Worker()], play)
+
+    assert len(refused) == 1
+
+
+def test_that_checks_that_compile_are_dealt_out_one_by_one_behind_the_others():
+    checks = plan([GRAD_FACTOR, GRAD_MULTIPLY], [PRIMAL, COMPILE, VJP])
+    groups = _groups(checks, range(len(checks)))
+    laws = [[checks[number].law.name for number in group] for group in groups]
+    first = laws.index(["compile"])
+
+    assert sorted(number for group in groups for number in group) == list(range(len(checks)))
+    assert {*map(tuple, laws[:first])} == {("primal", "vjp")}
+    assert {*map(tuple, laws[first:])} == {("compile",)}
