@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradspec._audit._audit import Audit, audit
+    from gradspec._audit._case_syntax import read_case
     from gradspec._engine._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
+    from gradspec.laws import stand_in
     from gradspec.report import Report
     from gradspec.spec import Case, Effects, FunctionSpec, ModuleCase, ModuleSpec, Supports, TextCase, TextSpec, Waiver
 
@@ -29,6 +31,8 @@ __all__ = [
     "Verdict",
     "Waiver",
     "audit",
+    "read_case",
+    "stand_in",
     "verify",
 ]
 __version__ = "0.1.0"
@@ -51,6 +55,8 @@ _HOME = {
     "Verdict": "law",
     "Waiver": "spec",
     "audit": "_audit._audit",
+    "read_case": "_audit._case_syntax",
+    "stand_in": "laws",
     "verify": "_engine._verify",
 }
 

@@ -16,6 +16,34 @@ class Reversed(torch.autograd.Function):
     def backward(ctx, grad):
         return -grad
 
+class Counts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x)
+        return slope * x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp().detach(), None
+
+class Sound(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale: float):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None
+
+class Layer(torch.nn.Module):
+    pass
+
+if not hasattr(torch.ops.ops, "add_one"):
+    torch.library.define("ops::add_one", "(Tensor(a!) x) -> ()")
+add_one = torch.ops.ops.add_one
+
 def plain(x):
     return x.exp()
 """
@@ -28,11 +56,11 @@ def audit(gradspec, folder):
 
 
 def test_findings_and_proposal_and_the_command_that_runs_one_again(audit):
-    result = audit("ops:Reversed", "--case", "(randn(2, 3),)", "--law", "vmap")
+    result = audit("ops:Reversed", "--case", "(randn(2, 3),)", "--law", "surrogate")
 
     assert result.exit_code == 1
-    assert "Reversed breaks `vmap` on case `(randn(2, 3),)`" in result.stdout
-    assert "Again:  gradspec audit ops:Reversed --case '(randn(2, 3),)' --law vmap --seed 0" in result.stdout
+    assert "Reversed breaks `surrogate` on case `(randn(2, 3),)`" in result.stdout
+    assert "Again:  gradspec audit ops:Reversed --case '(randn(2, 3),)' --law surrogate --seed 0" in result.stdout
     assert "surrogate=lambda x: -x,  # agrees with every case" in result.stdout
     assert "from ops import Reversed" in result.stdout
 
@@ -66,6 +94,17 @@ def test_json_is_the_report_and_nothing_else(audit):
             ("ops:plain", "--case", "randn(3)", "--law", "vjp"),
             "the law 'vjp' needs a spec, and an audit has none: leave it out, or write the spec",
         ),
+        (
+            ("ops:plain",),
+            "an audit needs a call: give --case '(randn(2, 3),)'",
+        ),
+        (
+            ("ops:Layer", "--case", "randn(3)"),
+            "Layer is a class of modules: audit an instance",
+        ),
+        (("ops:add_one", "--case", "randn(3)"), "the operator ops::add_one writes to its argument 'x'"),
+        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record or --json"),
+        (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
     ],
 )
@@ -76,3 +115,22 @@ def test_what_cannot_be_used_is_one_line(audit, words, message):
     assert result.stdout == ""
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_plain_call_that_fails_says_so_and_names_no_law(audit):
+    result = audit("ops:Reversed", "--case", "(3,)")
+
+    assert result.exit_code == 1
+    assert "a plain call raises AttributeError: 'int' object has no attribute 'view_as'" in result.stdout
+    assert "Again:  gradspec audit ops:Reversed --case '(3,)' --seed 0" in result.stdout
+    assert "spec to complete" not in result.stdout
+
+
+def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_first(audit):
+    result = audit("--all", "ops")
+    rows = [line.split() for line in result.stdout.splitlines() if "silently" in line or "found" in line]
+
+    assert result.exit_code == 1
+    assert [row[0] for row in rows] == ["Reversed", "Counts", "Sound"]
+    assert rows[-1][1:3] == ["nothing", "found"]
+    assert rows[-1][-2:] == ["(randn(4,", "3),"] or "(randn(4, 3), 0.5)" in result.stdout

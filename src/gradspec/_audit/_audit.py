@@ -6,40 +6,39 @@ pass that gives something else is a finding; whether the eager gradient is the o
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
-import torch
+from torch.nn import Module
 
+from gradspec._audit._agreement import disagreement
+from gradspec._audit._apart import apart
+from gradspec._audit._case_syntax import read_case
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._known_forms import guessed
-from gradspec._audit._probe import Measured, floating, measure, signature_of
-from gradspec._audit._proposal import proposed
-from gradspec._engine._child import Child, available
+from gradspec._audit._look import Look, look
+from gradspec._audit._measured import Measured
+from gradspec._audit._proposal import Proposal
+from gradspec._audit._remarks import of_calls, of_report
+from gradspec._audit._selection import selected
+from gradspec._audit._subject import subject_of
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
-from gradspec._engine._verify import run_plan
+from gradspec._engine._verify import blank, run_plan
 from gradspec._record import Source, reach_from, root_of
-from gradspec.law import Finding, Law
-from gradspec.laws import LAWS, preserved_process_state
+from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
 
-Answer = TypeVar("Answer")
-
-#: The laws that judge nothing of a function that draws noise. Of its draws the remark speaks, and the seeding of each
-#: call moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory,
-#: so that `layout` would compare one noise with another.
-_NOT_NOISE = ("declared_draws", "layout")
 #: What makes a spec of a function that has none.
 STAND_IN = (
     "gradspec._audit._eager_spec:eager_spec",
     "gradspec._audit._probe:measure",
-    "gradspec._audit._audit:_chosen",
+    "gradspec._audit._selection:selected",
 )
 
 
@@ -49,16 +48,16 @@ class Audit:
 
     #: The verdicts of the laws that need no spec.
     report: Report
-    #: A spec of the function, as Python text, to be completed and pasted.
+    #: A spec of the function, as Python text, to be completed and pasted; empty where none can be written.
     proposal: str
     #: What was measured beside the laws, a sentence each.
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @one_at_a_time
 def audit(
     function: Callable[..., Any],
-    cases: Sequence[Case | tuple[Any, ...]],
+    cases: Sequence[Case | tuple[Any, ...] | str],
     *,
     name: str = "",
     path: str = "",
@@ -73,8 +72,9 @@ def audit(
 
     Args:
         function: a `torch.autograd.Function` class (its `apply` is called), or anything that is called with tensors.
-        cases: representative calls, each a `Case` or a tuple of positional arguments. Floating tensors in float64 show
-            most; a gradient is asked for of every floating tensor.
+        cases: representative calls, each a `Case`, a tuple of positional arguments, or a text that `read_case` reads.
+            Floating tensors in float64 show most; a gradient is asked for of every floating tensor. Where the function
+            does not take their dtype, it is audited in one that it takes.
         name: the function's name in the report; its own unless given.
         path: its import path, `package.module:Name`, for the text of the proposal.
         laws: the laws to choose from, ours unless told.
@@ -107,28 +107,22 @@ def audit(
         >>> "func_grad" in {verdict.law for verdict in found.report.failures}
         True
     """
-    call, implementation = _called(function)
-    named = tuple(_case(case, number) for number, case in enumerate(cases, 1))
+    named = tuple(_case(case, number, seed) for number, case in enumerate(cases, 1))
     if not named:
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
-    profile = profile or load_profile("quick")
-    name = name or getattr(implementation or function, "__name__", type(function).__name__)
-    signature = signature_of(call, implementation, named[0])
-    for case in named:
-        _refuse_misfit(name, signature, case)
-    measured = _apart(lambda: measure(call, signature, named, seed), profile, seed)
-    if isinstance(measured, Finding):
-        measured = Measured(raised=measured.message)
-    unusable = bool(measured.raised) and not measured.wrt
-    if unusable:  # a law must ask for a gradient to say so
-        measured = replace(measured, wrt=floating(signature, named[0]))
-    spec = eager_spec(name, call, implementation, signature, named, measured, seed)
-    chosen = _chosen(laws or LAWS, profile, measured, unusable=unusable)
-    if not chosen:
-        noise = "the function draws noise: audit a core that takes it as an argument"
-        raise ValueError(f"no law is left of {', '.join(profile.laws)}: {noise if measured.random else 'needs a spec'}")
+    hard = profile = profile or load_profile("quick")
+    subject, named = subject_of(function, named, name)
+    paths = {subject.name: path} if path else None
+    found = apart(lambda: look(subject, named, hard, seed), profile, seed)
+    if isinstance(found, Finding):  # the function ended the process
+        found = Look(cases=named, measured=Measured(raised=found.message))
+    measured = found.measured
+    spec = eager_spec(subject, found.cases, measured, seed)
+    given = {f"spec {spec.name}": _source(path, spec, found.cases)}
+    if measured.raised:
+        return _refused(spec, measured, profile, seed, paths, given)
+    chosen = selected(laws or LAWS, profile, measured)
     profile = replace(profile, laws=())  # they are chosen
-    paths = {name: path} if path else None
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     report = run_plan(
         checks,
@@ -140,24 +134,64 @@ def audit(
         jobs=jobs,
         progress=progress,
         known=known,
-        given={f"spec {name}": _source(path, spec, named)},
+        given=given,
     )
-    forms = _apart(lambda: guessed(spec), profile, seed)
-    proposal = proposed(spec, report, (None, None) if isinstance(forms, Finding) else forms, path)
-    return Audit(report=report, proposal=proposal, remarks=tuple(measured.remarks()))
+    remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
+    if reason := _unwritable(function, measured):
+        return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
+    written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
+    proposal = Proposal(spec=spec, report=report, path=path, written=written, seed=seed, dtype=found.own)
+    text, remark = _agreeing(proposal, function, chosen, profile, seed)
+    return Audit(report=report, proposal=text, remarks=(*remarks, *remark))
 
 
-def _chosen(laws: Sequence[Law], profile: Profile, measured: Measured, *, unusable: bool) -> list[Law]:
-    """Return the laws that can judge a function without a spec."""
-    if unusable:  # one law says it as well as all
-        return [law for law in laws if law.name == "global_state"]
-    chosen = [law for law in laws if law.judges("function") and not law.needs_spec]
-    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
-    if measured.random:
-        return [
-            law for law in chosen if law.cost != "compile" and law.capability is None and law.name not in _NOT_NOISE
-        ]
-    return chosen
+def _unwritable(function: Any, measured: Measured) -> str:
+    """Return why no spec of a function can be written; nothing where it can."""
+    if isinstance(function, Module):
+        return "a module is promised by a `ModuleSpec`"
+    if measured.nested:
+        return "a spec is of a function that returns a tensor, or a tuple of them"
+    return "" if measured.is_repeatable else "a spec is of a function whose calls agree"
+
+
+def _agreeing(
+    proposal: Proposal, function: Any, laws: Sequence[Law], profile: Profile, seed: int
+) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a spec that was checked to say what the audit found, with named forms where they agree."""
+    forms = apart(lambda: guessed(proposal.spec), profile, seed)
+    scope = {} if proposal.path else {proposal.target.partition(".")[0]: function}
+    why = ""
+    for guess in dict.fromkeys(((None, None) if isinstance(forms, Finding) else forms, (None, None))):
+        text = proposal.text(guess)
+        asked = (text, scope, proposal.constant, proposal.report, laws, profile, seed)
+        found = apart(lambda asked=asked: disagreement(*asked), profile, seed)  # type: ignore[misc]  # of this round
+        why = found.message if isinstance(found, Finding) else found
+        if not why:
+            return text, ()
+    return "", (f"No spec is proposed: {why}.",)
+
+
+def _refused(
+    spec: FunctionSpec,
+    measured: Measured,
+    profile: Profile,
+    seed: int,
+    paths: dict[str, str] | None,
+    given: dict[str, Source],
+) -> Audit:
+    """Return the audit of a function of which a plain call raises: one verdict, and no proposal."""
+    likely = "give arguments that the function takes"
+    if "in-place operation" in measured.raised:
+        likely = (
+            "it writes to an argument of which a gradient is asked for, and torch allows that to no leaf: audit a "
+            "function that hands it a copy, as `lambda x: Name.apply(x.clone())` does"
+        )
+    law = next(law for law in LAWS if law.name == "primal")
+    finding = Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
+    cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
+    verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
+    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
+    return Audit(report=replace(report, verdicts=verdicts), proposal="", remarks=())
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
@@ -168,38 +202,9 @@ def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
     )
 
 
-def _called(function: Callable[..., Any]) -> tuple[Callable[..., Any], type | None]:
-    """Return what is called, and the Function behind it."""
-    if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-        return function.apply, function
-    if not callable(function):
-        raise TypeError(f"an audit takes a Function or a callable, got {function!r}")
-    owner = getattr(function, "__self__", None)
-    is_apply = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
-    return function, owner if is_apply else None
-
-
-def _case(case: Case | tuple[Any, ...], number: int) -> Case:
+def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int) -> Case:
+    if isinstance(case, str):
+        return read_case(case, seed=seed)
     if isinstance(case, Case):
         return case
     return Case(name=f"call {number}", args=case if isinstance(case, tuple) else (case,))
-
-
-def _refuse_misfit(name: str, signature: inspect.Signature, case: Case) -> None:
-    try:
-        signature.bind(*case.args, **case.kwargs)
-    except TypeError as error:
-        raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
-
-
-def _apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Finding:
-    """Return what a call of unknown code gives, in a child process: whatever it does there, this one is as before."""
-
-    def alone(_: None) -> Answer:
-        with preserved_process_state(profile.device, seed):
-            return run()
-
-    if not available(profile.device):
-        return alone(None)
-    with Child(alone, seconds=profile.seconds) as child:
-        return child.ask(None)

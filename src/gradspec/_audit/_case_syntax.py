@@ -33,10 +33,10 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
 
     Args:
         text: the arguments in parentheses, as in a call: `(randn(2, 3), 0.5, training=False)`. An argument is a
-            number, a string, True, False, None, a list or tuple of arguments, or a tensor by recipe: `randn(2, 3)`,
-            `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`, `randint(0, 10, (4,))`,
-            `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for `arange` and
-            `randint`), `seed=1`.
+            number, a string, True, False, None, a list, tuple or dict of arguments, or a tensor by recipe:
+            `randn(2, 3)`, `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`,
+            `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for
+            `arange` and `randint`), `seed=1`.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -62,6 +62,24 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
     return Case(name=name or " ".join(written.split()), args=args, kwargs=kwargs)
 
 
+def in_dtype(text: str, dtype: str) -> str:
+    """Return a call with its real floating tensors in another dtype, `float32`; the text is one that `read_case` reads.
+
+    Example:
+        >>> in_dtype("(ones(2), tensor([1]))", "float32")
+        '(ones(2, dtype=float32), tensor([1]))'
+    """
+    call = text.strip()
+    tree = ast.parse(f"_{call}" if call.startswith("(") else f"_({call})", mode="eval")
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RECIPES):
+            continue
+        if _Reader(text, 0).value(node).is_floating_point():
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
+            node.keywords.append(ast.keyword(arg="dtype", value=ast.Name(id=dtype)))
+    return ast.unparse(tree)[1:]
+
+
 class _Reader:
     def __init__(self, text: str, seed: int) -> None:
         self._text = text
@@ -83,6 +101,8 @@ class _Reader:
                 return tuple(map(self.value, elements))
             case ast.List(elts=elements):
                 return [self.value(element) for element in elements]
+            case ast.Dict(keys=keys, values=values) if None not in keys:
+                return {self.value(key): self.value(value) for key, value in zip(keys, values, strict=True) if key}
             case ast.Name(id="inf" | "nan" as number):
                 return float(number)
             case ast.Call(func=ast.Name(id=recipe), args=args, keywords=keywords) if recipe in _RECIPES:

@@ -2,56 +2,51 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
-from gradspec._audit._probe import Measured
-from gradspec.laws.tensor.support._call import outputs
+from gradspec._audit._held_still import held_still
+from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
 from gradspec.laws.tensor.support._reference import stand_in
-from gradspec.spec import Case, Effects, FunctionSpec
+from gradspec.spec import Case, Effects, FunctionSpec, Supports
 
 
-def eager_spec(
-    name: str,
-    call: Callable[..., Any],
-    implementation: type | None,
-    signature: inspect.Signature,
-    cases: tuple[Case, ...],
-    measured: Measured,
-    seed: int,
-) -> FunctionSpec:
+def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int) -> FunctionSpec:
     """Return a spec that promises what the function itself does in eager mode."""
+    function = subject.call
+    if measured.nested:
+        function = _tensors_alone(function)
+    if measured.noisy_forward or measured.noisy_backward:
+        function = held_still(function, seed, forward=measured.noisy_forward, backward=measured.noisy_backward)
 
-    def seeded(*args: Any) -> Any:
-        torch.manual_seed(seed)
-        return call(*args)
+    def itself(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
 
-    function = seeded if measured.random else call
-
-    def itself(*args: Any) -> Any:
-        return function(*args)
-
-    def differentiated(*args: Any) -> Any:
-        y = function(*args)
-        if not measured.constant:
-            return y
-        # What carries no gradient moves with the arguments all the same: its derivative is declared to be zero.
-        return tuple(torch.zeros_like(t) if k in measured.constant else t for k, t in enumerate(outputs(y)))
-
-    for form in (itself, differentiated):
-        form.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
-        form.__module__ = getattr(implementation or call, "__module__", None) or "__main__"
-        stand_in(form)
+    itself.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    itself.__module__ = subject.module
+    stand_in(itself)
     return FunctionSpec(
-        name=name,
+        name=subject.name,
         function=function,
         primal=itself,
-        surrogate=differentiated,
+        surrogate=itself,
         wrt=measured.wrt,
+        zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
-        implementation=implementation,
+        implementation=subject.implementation,
+        supports=Supports.eager(),  # a refusal breaks no promise that nobody gave
         effects=Effects(view_of=measured.view_of),
     )
+
+
+def _tensors_alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the tensors in what another one returns: in a dict, in nested lists, beside None."""
+
+    def tensors(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(leaf for leaf in tree_leaves(function(*args, **kwargs)) if isinstance(leaf, Tensor))
+
+    return tensors

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._audit._probe import bound
 from gradspec.laws.tensor.support._call import differentiable, fresh, gradients, like, outputs, whole
 from gradspec.spec import Case, FunctionSpec
 from gradspec.spec._maker import Maker
@@ -61,12 +60,14 @@ def guessed(spec: FunctionSpec) -> Guess:
     It calls the function: in a child process, if it is not known to be harmless.
     """
     forms, cases = list(_forms(spec)), _pasted(spec)
+    forms += [_float(*form) for form in forms]
     return _matching(spec, forms, cases, _values_agree), _matching(spec, forms, cases, _gradients_agree)
 
 
 def _forms(spec: FunctionSpec) -> Iterator[tuple[str, Callable[..., Tensor]]]:
     """Yield the forms that fit the arguments: text, and a function of all arguments."""
-    if len(spec.wrt) != 1:
+    kinds = {parameter.kind for parameter in inspect.signature(spec.primal).parameters.values()}
+    if len(spec.wrt) != 1 or kinds != {inspect.Parameter.POSITIONAL_OR_KEYWORD}:
         return
     (x,) = spec.wrt
     for text, form in _FORMS:
@@ -74,6 +75,11 @@ def _forms(spec: FunctionSpec) -> Iterator[tuple[str, Callable[..., Tensor]]]:
     for a in (name for name in spec.parameters if name != x):
         for text, form in _FORMS_WITH_NUMBER:
             yield text.format(x=x, a=a), lambda values, form=form, a=a: form(values[x], values[a])
+
+
+def _float(text: str, form: Callable[..., Tensor]) -> Form:
+    """Return a form in float32, which a function may give whatever its input."""
+    return f"({text}).float()", lambda values: form(values).float()
 
 
 def _matching(spec: FunctionSpec, forms: list[Form], cases: list[Case], agree: Callable[..., bool]) -> str | None:
@@ -97,7 +103,7 @@ def _pasted(spec: FunctionSpec) -> list[Case]:
 
 def _redrawn(case: Case, make: Maker) -> Case:
     def again(value: Any) -> Any:
-        return make(*value.shape, dtype=value.dtype) if differentiable(value) else value
+        return make(*value.shape, dtype=value.dtype, low=-9.0, high=9.0) if differentiable(value) else value
 
     return replace(case, args=tuple(map(again, case.args)), kwargs={k: again(v) for k, v in case.kwargs.items()})
 
@@ -112,7 +118,9 @@ def _runs(spec: FunctionSpec, case: Case) -> bool:
 
 
 def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
-    return bound(inspect.signature(spec.primal), case)
+    given = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
+    given.apply_defaults()
+    return dict(given.arguments)
 
 
 def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
@@ -123,14 +131,15 @@ def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -
 
 
 def _gradients_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
-    got = []
+    got, dtypes = [], []
     for function in (lambda values: spec.function(*values.values()), form):
         values = _values(spec, case)
         leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if n in spec.wrt and differentiable(v)}
         y = outputs(function({**values, **leaves}))
+        dtypes.append([t.dtype for t in y])
         # Whole numbers: the same cotangent whatever the dtype of the output.
         got.append(gradients(y, leaves, tuple(map(whole, like(y, 0)))))
-    return all(
+    return dtypes[0] == dtypes[1] and all(
         mine is not None and theirs is not None and torch.allclose(mine, theirs, rtol=1e-9, atol=1e-12)
         for mine, theirs in zip(got[0].values(), got[1].values(), strict=True)
     )

@@ -2,109 +2,179 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.law import shown
-from gradspec.laws.tensor.support._call import differentiable, fresh, gradients, like, outputs
+from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._held_still import held_still
+from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import each
+from gradspec._audit._subject import Subject
+from gradspec._engine._flat import flattened
+from gradspec.law import Trial, TrialOf, shown
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import overlap
+from gradspec.profile import Profile
 from gradspec.spec import Case
-from gradspec.spec._sheet import forward_signature
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What plain calls of a function show."""
-
-    #: The arguments to which a gradient flows, in the order of the call.
-    wrt: tuple[str, ...] = ()
-    #: The argument of which the output is a view.
-    view_of: str | None = None
-    #: Whether two calls with the same arguments differ.
-    random: bool = False
-    #: The outputs that carry no gradient in any case, though another one does: `mark_non_differentiable`, integers.
-    constant: frozenset[int] = frozenset()
-    #: What the first plain call that failed raised, and on which case.
-    raised: str = ""
-
-    def remarks(self) -> Iterator[str]:
-        """Yield what a reader of the report should know."""
-        if self.raised:
-            yield f"A plain call raises: {self.raised}."
-            if "in-place operation" in self.raised:
-                yield (
-                    "The function writes to an argument of which a gradient is asked for, and torch allows that to no "
-                    "leaf: audit a function that hands it a copy, as `lambda x: Name.apply(x.clone())` does."
-                )
-        elif not self.wrt:
-            yield "No gradient reaches any argument: the output is connected to no graph."
-        if self.random:
-            yield (
-                "Two calls with the same arguments differ: the function draws noise. Its calls are seeded alike here, "
-                "and laws that trace or batch a call are left out: audit a core that takes the noise as an argument."
-            )
-
-
-def signature_of(call: Callable[..., Any], implementation: type | None, case: Case) -> inspect.Signature:
-    """Return the arguments of a call: those of forward without ctx, or of the function, or as many as the case has."""
+def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int) -> Measured:
+    """Call a function as a user does, on each case, and differentiate what it returns."""
+    asked = [name for name in subject.signature.parameters if name not in subject.fixed]
+    every = tuple(name for name in asked if any(_takes_gradient(subject, case, name) for case in cases))
     try:
-        read = inspect.signature(call) if implementation is None else forward_signature(implementation)
-        found = list(read.parameters.values())
-    except (TypeError, ValueError):  # a function in C has no signature to read
-        found = []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if not found or any(parameter.kind not in kinds for parameter in found[: len(case.args)]):
-        found = [inspect.Parameter(f"x{k}", kinds[1]) for k in range(1, len(case.args) + 1)]
-    # What the laws bind is given by position: torch's own `apply` takes nothing else.
-    kept = [parameter for parameter in found if parameter.kind in kinds]
-    return inspect.Signature(
-        [parameter.replace(kind=kinds[1], annotation=inspect.Parameter.empty) for parameter in kept]
+        nested = any(_is_nested(subject.call(*_copied(case.args), **_copied(dict(case.kwargs)))) for case in cases)
+        trials = [_flat(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
+        seen = [_Seen.of(trial) for trial in trials]
+    except (Exception, SystemExit) as error:
+        return Measured(wrt=every, raised=shown(error))
+    leaves = {leaf for one in seen for leaf in one.reached}
+    fits = {leaf: _parameter(leaf, every) for leaf in leaves}
+    shared = next((name for one in seen for name in one.shared), None)
+    measured = Measured(
+        wrt=tuple(name for name in every if name in fits.values()),
+        view_of=_parameter(shared, tuple(subject.signature.parameters)) if shared else None,
+        noisy_forward=any(one.noisy_forward for one in seen),
+        noisy_backward=any(one.noisy_backward for one in seen),
+        stateful=any(one.stateful for one in seen),
+        other_dtype=next((one.other_dtype for one in seen if one.other_dtype), None),
+        nested=nested,
+    )
+    if not measured.is_repeatable:
+        return measured
+    inputs = [Inputs.of(trial) for trial in trials]
+    names = tuple(dict.fromkeys(name for given in inputs for name in given.wrt))
+    rest = tuple(name for name in names if name not in leaves)
+
+    def where(holds: Callable[..., bool], asked: tuple[str, ...], combine: Callable[[Any], bool]) -> tuple[str, ...]:
+        pairs = list(zip(trials, inputs, strict=True))
+        return tuple(name for name in asked if combine(holds(t, i, name) for t, i in pairs if name in i.wrt))
+
+    return replace(
+        measured,
+        ignored=where(moves_smoothly, rest, any),
+        unused=tuple(name for name in names if name not in where(moves_with, names, any)),
+        zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),
+        fixed=where(fixed_gradient, tuple(name for name in names if name in leaves), all),
+        infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
     )
 
 
-def measure(call: Callable[..., Any], signature: inspect.Signature, cases: tuple[Case, ...], seed: int) -> Measured:
-    """Call a function as a user does, on each case."""
-    wrt: set[str] = set()
-    carrying, silent = set[int](), set[int]()
-    view_of, random, raised = None, False, ""
-    for case in cases:
-        try:
-            values = bound(signature, case)
-            leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if differentiable(v)}
-            args = {n: leaves[n] if n in leaves else fresh(v) for n, v in values.items()}
-            y = outputs(call(*args.values()))
-            again = outputs(call(*args.values()))
-            random |= not all(map(_same, y, again))
-            got = gradients(y, leaves, like(y, seed))
-        except (Exception, SystemExit) as error:
-            raised = raised or f"{shown(error)} (case {case.name!r})"
-            continue
-        wrt |= {n for n, gradient in got.items() if gradient is not None}
-        for k, t in enumerate(y):
-            (carrying if t.requires_grad else silent).add(k)
-        shared = [n for n, v in args.items() if isinstance(v, Tensor) and any(overlap(t, v) for t in y)]
-        view_of = view_of or next(iter(shared), None)
-    order = tuple(n for n in signature.parameters if n in wrt)
-    constant = frozenset(silent - carrying) if carrying else frozenset[int]()
-    return Measured(wrt=order, view_of=view_of, random=random, constant=constant, raised=raised)
+@dataclass(frozen=True)
+class _Seen:
+    """What the calls of one case show."""
+
+    #: The arguments that a gradient reaches.
+    reached: tuple[str, ...]
+    #: The arguments with which an output shares memory.
+    shared: tuple[str, ...]
+    noisy_forward: bool
+    noisy_backward: bool
+    stateful: bool
+    #: The dtype of an output that has another one than the arguments, and theirs.
+    other_dtype: tuple[str, str] | None
+
+    @classmethod
+    def of(cls, trial: Trial) -> _Seen:
+        function, inputs, seed = trial.spec.function, Inputs.of(trial), trial.seed
+        leaves = inputs.leaves()
+        args = inputs.args(leaves)
+        y = outputs(function(*args))
+        shared = [
+            name
+            for name, arg in zip(inputs.values, args, strict=True)
+            if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)
+        ]
+        stateful, differs = False, not _agree(y, outputs(function(*inputs.args(inputs.leaves()))))
+        if differs:
+            still = held_still(function, seed, forward=True, backward=False)
+            stateful = not _agree(*(outputs(still(*inputs.args())) for _ in range(2)))
+        got = gradients(y, leaves, like(y, seed), retain_graph=True)
+        return cls(
+            reached=tuple(name for name, gradient in got.items() if gradient is not None),
+            shared=tuple(shared),
+            noisy_forward=differs and not stateful,
+            noisy_backward=_draws_in_backward(trial, inputs),
+            stateful=differs and stateful,
+            other_dtype=_other_dtype(y, inputs),
+        )
 
 
-def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
+def _other_dtype(y: tuple[Any, ...], inputs: Inputs) -> tuple[str, str] | None:
+    given = dict.fromkeys(inputs.values[name].dtype for name in inputs.wrt if inputs.values[name].is_floating_point())
+    for t in y:
+        if t.is_floating_point() and len(given) == 1 and t.dtype not in given:
+            return describe(t).partition("[")[0], describe(inputs.values[inputs.wrt[0]]).partition("[")[0]
+    return None
+
+
+def _draws_in_backward(trial: Trial, inputs: Inputs) -> bool:
+    """Whether two backward passes through one graph differ, and agree where the generators are seeded alike."""
+
+    def twice(function: Callable[..., Any]) -> bool:
+        leaves = inputs.leaves()
+        y = outputs(function(*inputs.args(leaves)))
+        found = [gradients(y, leaves, like(y, trial.seed), retain_graph=True) for _ in range(2)]
+        return _agree(*(tuple(t for t in one.values() if t is not None) for one in found))
+
+    try:
+        if twice(trial.spec.function):
+            return False
+        return twice(held_still(trial.spec.function, trial.seed, forward=False, backward=True))
+    except Exception:  # that a graph serves once only is for the law retained_graph to say
+        return False
+
+
+def _flat(subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Trial:
+    """Return the call of a case with one name an argument."""
+    return flattened(TrialOf(spec=eager_spec(subject, (case,), measured, seed), case=case, profile=profile, seed=seed))
+
+
+def _takes_gradient(subject: Subject, case: Case, name: str) -> bool:
+    """Whether an argument of a call is, or holds, a tensor that a gradient could reach."""
+    found: list[bool] = []
+    each(bound(subject, case).get(name), lambda value: found.append(differentiable(value)))
+    return any(found)
+
+
+def bound(subject: Subject, case: Case) -> dict[str, Any]:
     """Return the arguments of a case by name, defaults included."""
-    given = signature.bind(*case.args, **case.kwargs)
+    given = subject.signature.bind(*case.args, **case.kwargs)
     given.apply_defaults()
     return dict(given.arguments)
 
 
-def floating(signature: inspect.Signature, case: Case) -> tuple[str, ...]:
-    """Return the arguments of a case to which a gradient could flow."""
-    return tuple(name for name, value in bound(signature, case).items() if differentiable(value))
+def _copied(value: Any) -> Any:
+    return each(value, lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf)
 
 
-def _same(a: Tensor, b: Tensor) -> bool:
-    return torch.equal(torch.nan_to_num(a.detach()), torch.nan_to_num(b.detach()))
+def _is_nested(y: Any) -> bool:
+    """Whether an output is neither a tensor nor a tuple of tensors.
+
+    Raises:
+        TypeError: there is no tensor in it.
+    """
+    found: list[bool] = []
+    each(y if not isinstance(y, tuple | list) else list(y), lambda value: found.append(isinstance(value, Tensor)))
+    if not any(found):
+        raise TypeError(f"the call returns {type(y).__name__}, and no tensor in it")
+    return not all(isinstance(t, Tensor) for t in outputs(y))
+
+
+def _parameter(leaf: str, names: tuple[str, ...]) -> str:
+    """Return the parameter under which a leaf stands: `xs` of `xs_0`."""
+    fitting = [name for name in names if leaf == name or leaf.startswith(f"{name}_")]
+    return max(fitting, key=len)
+
+
+def _agree(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    return len(first) == len(second) and all(
+        a.shape == b.shape and torch.equal(torch.nan_to_num(a.detach()), torch.nan_to_num(b.detach()))
+        for a, b in zip(first, second, strict=True)
+    )

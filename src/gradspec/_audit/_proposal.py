@@ -2,108 +2,138 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
+from gradspec._audit._case_text import case_text
+from gradspec.law import Status
 from gradspec.laws import LAWS
-from gradspec.laws.tensor.support._call import differentiable
-from gradspec.spec import Case, FunctionSpec, Supports
+from gradspec.spec import FunctionSpec, Supports
 from gradspec.spec._maker import Maker
 
 if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
     from gradspec.report import Report
 
-
-def proposed(spec: FunctionSpec, report: Report, forms: Guess, path: str = "") -> str:
-    """Return the text of a spec that promises what was measured.
-
-    Args:
-        spec: what the audit ran on: the function is its own primal and surrogate.
-        report: the verdicts.
-        forms: what `guessed` returned.
-        path: the import path of the function, `package.module:Name`; a comment asks for it without one.
-    """
-    module, _, name = path.partition(":")
-    name = name or (spec.autograd_function.__name__ if spec.autograd_function else spec.name)
-    value, gradient = forms
-    names = ", ".join(spec.parameters)
-    promises = {law.name: law.capability for law in LAWS}
-    raising = {promises.get(v.law) for v in report.failures if "raised" in v.finding.details}
-    refused = [field.name for field in fields(Supports) if field.name in raising]
-    silent = sorted({v.law for v in report.failures if promises.get(v.law) and "raised" not in v.finding.details})
-    unpromised = sorted({v.law for v in report.failures if not promises.get(v.law) and "raised" in v.finding.details})
-    calls = [_case_text(case) for case in spec.cases(Maker(0, "cpu"))]
-    imports = ["Case", *(["Effects"] if spec.effects.view_of else []), "FunctionSpec"]
-    lines = [
-        *(["import torch"] if "torch." in f"{value}{gradient}{calls}" else []),
-        f"from gradspec import {', '.join([*imports, *(['Supports'] if refused else [])])}",
-        _import_text(module, name),
-        "",
-        "",
-        "def cases(make):",
-        *(f"    yield {call}" for call in calls),
-        "",
-        "",
-        f"{_constant(spec.name)} = FunctionSpec(",
-        f"    name={spec.name!r},",
-        f"    function={name}{'.apply' if spec.autograd_function and not name.endswith('.apply') else ''},",
-        _lambda("primal", names, value, "what forward computes, in plain torch"),
-        _lambda("surrogate", names, gradient, "the map whose derivative backward applies"),
-        f"    wrt={spec.wrt!r},",
-        "    cases=cases,",
-    ]
-    if spec.effects.view_of:
-        lines.append(f"    effects=Effects(view_of={spec.effects.view_of!r}),")
-    if refused:
-        promised = ", ".join(f"{law}=False" for law in refused)
-        lines.append(f"    supports=Supports({promised}),  # refused with an error, as measured; a fix is better")
-    if silent:
-        lines.append(f"    # Silently wrong, which no spec can declare: {', '.join(silent)} (`gradspec explain`).")
-    if unpromised:
-        lines.append(
-            f"    # Raised, which `supports` cannot declare: {', '.join(unpromised)}. Fix it, or waive the law."
-        )
-    return "\n".join([*lines, ")", ""])
+#: Of how many capabilities a spec may say that they are not promised, before it says which ones are.
+_FEW = 4
 
 
-def _import_text(module: str, name: str) -> str:
-    if not module:
-        return f"# TODO: import {name}"
-    if module.endswith(".py"):
-        # What `gradspec check` finds where the spec stands in the same folder.
-        return f"from {Path(module).stem} import {name.partition('.')[0]}  # keep the spec beside {Path(module).name}"
-    return f"from {module} import {name.partition('.')[0]}"
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """What a proposed spec is written from."""
+
+    #: What the audit ran on: the function is its own primal and surrogate.
+    spec: FunctionSpec
+    #: The verdicts.
+    report: Report
+    #: The import path of the function, `package.module:Name`; a comment asks for it without one.
+    path: str = ""
+    #: The calls as their author wrote them, by the name of the case, and the seed of their tensors.
+    written: Mapping[str, str]
+    seed: int = 0
+    #: The dtype that took the place of the one of the calls.
+    dtype: torch.dtype | None = None
+
+    @property
+    def constant(self) -> str:
+        """The name of the spec: `ROUND_STE`."""
+        return constant_of(self.spec.name)
+
+    @property
+    def target(self) -> str:
+        """The name of the function in its module: `RoundSTE`, `Outer.inner`."""
+        found = self.spec.autograd_function
+        return self.path.rpartition(":")[2] or (found.__name__ if found else self.spec.name)
+
+    def text(self, forms: Guess) -> str:
+        """Return the text of a spec that promises what was measured; `forms` is what `guessed` returned."""
+        value, gradient = forms
+        spec = self.spec
+        calls = [self._case(case) for case in spec.cases(Maker(0, "cpu"))]
+        supports, effects = self._supports(), spec.effects.view_of
+        names = ["Case" if "Case(" in "".join(calls) else "", "Effects" if effects else "", "FunctionSpec"]
+        names += ["Supports" if supports else "", "read_case" if "read_case(" in "".join(calls) else ""]
+        names += ["stand_in" if None in forms else ""]
+        lines = [
+            *(["import torch"] if "torch." in f"{value}{gradient}{calls}" else []),
+            f"from gradspec import {', '.join(filter(None, names))}",
+            self._import(),
+            "",
+            "",
+            "def cases(make):",
+            *(f"    yield {call}" for call in calls),
+            "",
+            "",
+            f"{self.constant} = FunctionSpec(",
+            f"    name={spec.name!r},",
+            f"    function={self._function()},",
+            self._lambda("primal", value, "what forward computes, in plain torch"),
+            self._lambda("surrogate", gradient, "the map whose derivative backward applies"),
+            f"    wrt={spec.wrt!r},",
+            "    cases=cases,",
+        ]
+        lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
+        lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
+        lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
+        broken = sorted({v.law for v in self.report.failures if v.law != "surrogate"})
+        if broken:
+            lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
+        return "\n".join([*lines, ")", ""])
+
+    def _function(self) -> str:
+        is_class = self.spec.autograd_function is not None and not self.target.endswith(".apply")
+        return f"{self.target}.apply" if is_class else self.target
+
+    def _import(self) -> str:
+        module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
+        if not module:
+            return f"# TODO: import {self.target}"
+        if module.endswith(".py"):
+            # What `gradspec check` finds where the spec stands in the same folder.
+            return f"from {Path(module).stem} import {top}  # keep the spec beside {Path(module).name}"
+        return f"from {module} import {top}"
+
+    def _case(self, case: object) -> str:
+        return case_text(case, self.written, seed=self.seed, dtype=self.dtype)  # type: ignore[arg-type]  # it is a Case
+
+    def _lambda(self, role: str, text: str | None, todo: str) -> str:
+        signature = inspect.signature(self.spec.primal)
+        names = str(signature)[1:-1]
+        if text is not None:
+            return f"    {role}=lambda {names}: {text},  # agrees with every case"
+        given = [_passed(parameter) for parameter in signature.parameters.values()]
+        return f"    {role}=stand_in(lambda {names}: {self._function()}({', '.join(given)})),  # TODO: {todo}"
+
+    def _supports(self) -> str:
+        """Return what was measured to work, as the text of `Supports`; nothing where that is everything."""
+        found: dict[str, set[Status]] = {field.name: set() for field in fields(Supports)}
+        capability = {law.name: law.capability for law in LAWS}
+        for verdict in self.report.verdicts:
+            if name := capability.get(verdict.law):
+                found[name].add(verdict.status)
+        works = [name for name, said in found.items() if Status.HOLDS in said and Status.NOT_PROMISED not in said]
+        rest = [name for name in found if name not in works]
+        if not rest:
+            return ""
+        if len(rest) <= _FEW:
+            return f"Supports({', '.join(f'{name}=None' for name in rest)})"
+        return f"Supports.eager({', '.join(f'{name}=True' for name in works)})"
 
 
-def _lambda(role: str, names: str, text: str | None, todo: str) -> str:
-    if text is None:
-        return f"    {role}=lambda {names}: ...,  # TODO: {todo}"
-    return f"    {role}=lambda {names}: {text},  # agrees with every case"
-
-
-def _case_text(case: Case) -> str:
-    args = [_argument_text(value) for value in case.args]
-    shown = f"({', '.join(args)}{',' if len(args) == 1 else ''})"
-    kwargs = ", ".join(f"{name!r}: {_argument_text(value)}" for name, value in case.kwargs.items())
-    return f"Case(name={case.name!r}, args={shown}{f', kwargs={{{kwargs}}}' if kwargs else ''})"
-
-
-def _argument_text(value: Any) -> str:
-    if not isinstance(value, Tensor):
-        return repr(value)
-    dtype = "" if value.dtype == torch.float64 else f"dtype={value.dtype}"
-    text = f"make({', '.join(filter(None, [*map(str, value.shape), dtype]))})"
-    if differentiable(value) or value.dtype == torch.bool or not value.numel() or int(value.min()) < 0:
-        return text
-    return f"{text}.remainder({int(value.max()) + 1})"  # an index stays within what it points into
-
-
-def _constant(name: str) -> str:
+def constant_of(name: str) -> str:
+    """Return the name of a spec in its module: `ROUND_STE` for `RoundSTE`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return re.sub(r"\W+", "_", words).strip("_").upper() or "SPEC"
+
+
+def _passed(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    return f"{parameter.name}={parameter.name}" if parameter.kind is parameter.KEYWORD_ONLY else parameter.name

@@ -56,7 +56,9 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
 
 def _promised(check: Check) -> bool | None:
     if check.law.capability is None:
-        return True
+        # An audit has no spec that promises a transform: what refuses one breaks no word.
+        is_audit = isinstance(check.spec, FunctionSpec) and is_stand_in(check.spec.primal)
+        return None if is_audit and check.law.family == "transforms" else True
     promised: bool | None = getattr(check.spec.supports, check.law.capability)
     return promised
 

@@ -13,7 +13,7 @@ from gradspec._engine._flat import flattened
 from gradspec._engine._plan import Check, misuses
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import SpecFaultError, preserved_process_state, witnessing
+from gradspec.laws import SpecFaultError, StandInError, is_stand_in, preserved_process_state, witnessing
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 
@@ -59,6 +59,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     for needed in law.requires:
         if prior.get(needed) is Status.ERROR:
             return Finding(status=Status.NOT_MEASURED, message=f"needs the law {needed}, which ended in an error")
+    if law.needs_spec and isinstance(check.spec, FunctionSpec) and is_stand_in(_role(check)):
+        return Finding(status=Status.NOT_MEASURED, message="the function itself stands in for what the spec declares")
     try:
         trial = _trial(check, profile, seed)
     except (Exception, SystemExit) as error:
@@ -66,6 +68,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     try:
         with witnessing() as seen:
             finding = with_witness(law.check(trial), seen)
+    except StandInError as error:
+        return Finding(status=Status.NOT_MEASURED, message=str(error))
     except SpecFaultError as error:
         finding = Finding(status=Status.ERROR, message=str(error))
     except KeyboardInterrupt:
@@ -76,6 +80,11 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         if _LEAF in str(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
     return judged(finding, check, lambda: _trial(check, profile, seed), prior)
+
+
+def _role(check: Check) -> Any:
+    """Return what a law that needs a spec compares with: the primal, or else the surrogate."""
+    return check.spec.primal if check.law.name == "primal" else check.spec.surrogate  # type: ignore[attr-defined]  # of a FunctionSpec
 
 
 def _waived(check: Check, finding: Finding) -> Finding:

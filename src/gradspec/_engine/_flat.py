@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import Trial
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case, Effects, FunctionSpec
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -44,9 +44,9 @@ def flattened(trial: Trial) -> Trial:
             return function(*args, **keywords)
 
         names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in flat]
-        call.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
         call.__module__ = getattr(function, "__module__", None) or "__main__"
         call.__dict__.update(getattr(function, "__dict__", {}))
+        call.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
         return call
 
     plain = FunctionSpec(
@@ -58,6 +58,7 @@ def flattened(trial: Trial) -> Trial:
         wrt=tuple(leaf for name in spec.wrt for leaf in under[name]),
         zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in under[name]),
         supports=spec.supports,
+        effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
         documented=spec.documented,
     )
     return replace(trial, spec=plain, case=Case(name=case.name, args=tuple(flat.values())))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradspec._registry._registry import select_laws
 from gradspec._registry._targets import load_attribute
 from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
@@ -18,9 +19,9 @@ from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
     from gradspec._audit._audit import Audit
+    from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
     from gradspec.report import Report
-    from gradspec.spec import Case
 
 
 @click.command(
@@ -36,14 +37,21 @@ if TYPE_CHECKING:
         "gradspec audit my_package.ops:RoundSTE --case '(randn(2, 3),)'",
         "gradspec audit my_ops.py:Scale --case '(randn(2, 3), 0.5)' --case '(randn(0, 3), 0.5)'",
         "gradspec audit gradspec.functions:GradFactor --case '(randn(4, dtype=float32), f=0.1)' --proposal spec.py",
+        "gradspec audit --all my_package.ops",
     )
 )
 @click.argument("target", metavar="MODULE:FUNCTION")
 @click.option(
+    "--all",
+    "all_",
+    is_flag=True,
+    help="Audit every torch.autograd.Function that MODULE defines, with calls that their signatures suggest, by the "
+    "laws that do not compile; print the most dangerous first.",
+)
+@click.option(
     "--case",
     "cases",
     multiple=True,
-    required=True,
     metavar="CALL",
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
     "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. May be given again.",
@@ -52,6 +60,7 @@ if TYPE_CHECKING:
 @run_options
 def audit(
     target: str,
+    all_: bool,
     cases: tuple[str, ...],
     proposal: Path | None,
     law_names: tuple[str, ...],
@@ -68,6 +77,15 @@ def audit(
     FUNCTION is a torch.autograd.Function, its apply, or anything that is called with tensors. What it does in plain
     eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
+    if all_:
+        if cases or proposal or record or as_json:
+            raise Unusable("--all goes with no --case, --proposal, --record or --json: it makes the calls itself")
+        from gradspec.cli._audit_all import audit_all
+
+        with one_line_errors():
+            sys.exit(1 if audit_all(target, law_names, load_profile(profile_name), seed=seed, jobs=jobs) else 0)
+    if not cases:
+        raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
@@ -75,10 +93,18 @@ def audit(
         profile = replace(profile, laws=law_names or profile.laws)
         kept = Kept(record, fresh=fresh, partly=bool(law_names))
         with contextlib.redirect_stdout(sys.stderr):
-            found = _audited(target, _cases(cases, seed), profile=profile, seed=seed, jobs=jobs, known=kept.report)
+            found = audited(
+                target,
+                checked_cases(cases, seed),
+                laws=select_laws(profile.laws),
+                profile=profile,
+                seed=seed,
+                jobs=jobs,
+                known=kept.report,
+            )
         kept.write(found.report)
         kept.said(found.report)
-        if proposal is not None:
+        if proposal is not None and found.proposal:
             save(found.proposal, proposal, option="--proposal")
     if as_json:
         click.echo(found.report.to_json(), nl=False)
@@ -88,28 +114,43 @@ def audit(
     sys.exit(1 if found.report.failures else 0)
 
 
-def _cases(texts: tuple[str, ...], seed: int) -> list[Case]:
+def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
+    """Return the calls as they are written, after a look at each.
+
+    Raises:
+        Unusable: one cannot be read, or two are the same.
+    """
     from gradspec._audit._case_syntax import RecipeError, read_case
 
     try:
-        cases = [read_case(text, seed=seed) for text in texts]
+        names = {read_case(text, seed=seed).name for text in texts}
     except RecipeError as error:
         raise Unusable(str(error)) from None
-    if len({case.name for case in cases}) < len(cases):
+    if len(names) < len(texts):
         raise Unusable("two cases are the same: leave one out")
-    return cases
+    return list(texts)
 
 
-def _audited(
-    target: str, cases: list[Case], *, profile: Profile, seed: int, jobs: int | None, known: Report | None
+def audited(
+    target: str,
+    cases: list[str],
+    *,
+    laws: tuple[Law, ...],
+    profile: Profile,
+    seed: int,
+    jobs: int | None,
+    known: Report | None = None,
 ) -> Audit:
+    """Return the audit of what a target names, with the commands that ask one law again.
+
+    Raises:
+        Unusable: it cannot be audited.
+    """
     from gradspec._audit import _audit
-    from gradspec._registry._registry import select_laws
     from gradspec.cli import _tables
 
     function = load_attribute(target)
-    chosen = select_laws(profile.laws)
-    if silent := [law.name for law in chosen if law.needs_spec and law.name in profile.laws]:
+    if silent := [law.name for law in laws if law.needs_spec and law.name in profile.laws]:
         raise Unusable(f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, or write the spec")
     with _tables.progress() as report_progress:
         try:
@@ -118,7 +159,7 @@ def _audited(
                 cases,
                 name=target.rpartition(":")[2],
                 path=target,
-                laws=chosen,
+                laws=laws,
                 profile=profile,
                 seed=seed,
                 jobs=jobs,
@@ -126,17 +167,21 @@ def _audited(
                 known=known,
             )
         except (TypeError, ValueError) as error:
-            raise Unusable(str(error)) from None
-    words, how = ["gradspec", "audit", target], [] if profile.name == "quick" else ["--profile", profile.name]
-    verdicts = tuple(
-        replace(v, rerun=shlex.join([*words, "--case", v.case, "--law", v.law, "--seed", str(seed), *how]))
-        for v in found.report.verdicts
-    )
+            raise Unusable(" ".join(str(error).split())) from None
+    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
+
+
+def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
+    """Return the command that asks one law again; the whole audit, where no law was asked."""
+    words = ["gradspec", "audit", target, "--case", verdict.case]
+    words += ["--law", verdict.law] if verdict.law != "primal" else []
+    return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])
 
 
 def _print_rest(found: Audit) -> None:
     for remark in found.remarks:
         click.echo(f"\n{remark}")
-    click.echo("\nA spec to complete and paste:\n")
-    click.echo(found.proposal, nl=False)
+    if found.proposal:
+        click.echo("\nA spec to complete and paste:\n")
+        click.echo(found.proposal, nl=False)

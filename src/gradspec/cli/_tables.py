@@ -109,6 +109,14 @@ def specs(pairs: Sequence[tuple[str, Spec | Declared]]) -> Table:
     return table
 
 
+def audits(rows: Sequence[tuple[str, str, str, str]]) -> Table:
+    """Return the table of the Functions of a module: name, how dangerous, which laws, and the call."""
+    table = _table("function", "worst", "laws", "call", title="Audits")
+    for name, worst, broken, case in rows:
+        table.add_row(Text(name, "bold"), Text(worst), Text(broken), Text(case))
+    return table
+
+
 def laws(known: Sequence[Law]) -> Table:
     """Return the table of laws, in the order in which they run."""
     table = _table("law", "family", "judges", title="Laws")

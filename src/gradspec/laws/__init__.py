@@ -4,7 +4,7 @@ from gradspec._process_state import Surroundings, preserved_process_state
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor.support._calibration import cause_of, torch_version
-from gradspec.laws.tensor.support._call import SpecFaultError
+from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
@@ -15,6 +15,7 @@ LAWS = (*TENSOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 __all__ = [
     "LAWS",
     "SpecFaultError",
+    "StandInError",
     "Surroundings",
     "cause_of",
     "is_stand_in",

@@ -9,6 +9,7 @@ Remedy: allow the class in the graph (`torch.compiler.allow_in_graph`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,13 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._reference import reference
-from gradspec.laws.tensor.support._transform import DROPPED, frozen, tracing_backend
+from gradspec.laws.tensor.support._reference import is_stand_in, reference
+from gradspec.laws.tensor.support._transform import DROPPED, frozen, plain_of, tracing_backend
+
+#: The most elements of an output whose derivative is asked of backward one by one.
+LARGEST = 4096
 
 
 def _check(trial: Trial) -> Finding:
@@ -35,15 +39,48 @@ def _check(trial: Trial) -> Finding:
 
     torch._dynamo.reset()
     y, y_dot = torch.compile(along, fullgraph=True, backend=tracing_backend(trial))(x, u)
-    expected = pushforward(inputs.closed(reference(trial.spec)), x, u)
+    expected = _expected(trial, inputs, x, u)
     for what, got, right in zip(("value", "tangent of the output"), (y, y_dot), expected, strict=True):
         for mine, theirs in zip(outputs(got), right, strict=True):
             finding = compare(trial, f"{what} under torch.compile of torch.func.jvp", mine, theirs)
             if finding is not HOLDS:
-                plain = pushforward(inputs.closed(trial.spec.primal), x, u)[1]
-                dropped = all(torch.allclose(a, b) for a, b in zip(outputs(y_dot), plain, strict=True))
-                return replace(finding, likely=DROPPED) if dropped else finding
+                return replace(finding, likely=DROPPED) if _is_plain(trial, inputs, x, u, outputs(y_dot)) else finding
     return HOLDS
+
+
+def _expected(trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> Any:
+    """Return value and tangent of the reference."""
+    right, leaves = reference(trial.spec), inputs.leaves()
+    if is_stand_in(trial.spec.surrogate):
+        # In an audit the backward pass says what the derivative is, for a function without forward mode too: with J
+        # its Jacobian, element k of J u is <J^T e_k, u>.
+        y = outputs(right(*inputs.args(leaves)))
+        if sum(t.numel() for t in y) <= LARGEST:
+            return tuple(t.detach() for t in y), tuple(_along(t, leaves, u) for t in y)
+    return pushforward(inputs.closed(right), x, u)
+
+
+def _along(y: Tensor, leaves: Mapping[str, Tensor], u: tuple[Tensor, ...]) -> Tensor:
+    """Return the derivative of an output along u, an element of the output at a time."""
+    found = torch.zeros(y.numel(), dtype=y.dtype)
+    for k in range(y.numel() if y.requires_grad else 0):
+        unit = torch.zeros_like(found)
+        unit[k] = 1
+        of_k = gradients((y,), leaves, (unit.view(y.shape).to(y.device),), retain_graph=True)
+        terms = [(g.conj() * t).sum() for g, t in zip(of_k.values(), u, strict=True) if g is not None]
+        found[k] = torch.stack(terms).sum() if terms else 0
+    return found.view(y.shape).to(y.device)
+
+
+def _is_plain(
+    trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...], y_dot: tuple[Tensor, ...]
+) -> bool:
+    """Whether these are the tangents of plain forward."""
+    try:
+        plain = pushforward(inputs.closed(plain_of(trial.spec)), x, u)[1]
+    except Exception:
+        return False
+    return all(torch.allclose(a, b) for a, b in zip(y_dot, plain, strict=True))
 
 
 COMPILE_JVP = Law(

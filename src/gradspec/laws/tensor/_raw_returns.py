@@ -15,6 +15,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, spying, vjp
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._reference import is_asked
 
 
 def _check(trial: Trial) -> Finding:
@@ -31,7 +32,7 @@ def _check(trial: Trial) -> Finding:
             raw, value = returned[names.index(name)], inputs.values[name]
             if isinstance(raw, Tensor) and describe(raw) != describe(value):
                 return _wrong("backward", name, raw, value)
-    return _check_jvp(trial, cls, inputs) if trial.spec.supports.forward_mode else HOLDS
+    return _check_jvp(trial, cls, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
 
 
 def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:

@@ -18,7 +18,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, reference
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 
 BATCH = 3
@@ -33,7 +33,7 @@ def _check(trial: Trial) -> Finding:
         for dim in (0, -1):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
                 return finding
-    return _tangents(trial, inputs) if trial.spec.supports.forward_mode else HOLDS
+    return _tangents(trial, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
 
 
 def _tangents(trial: Trial, inputs: Inputs) -> Finding:
@@ -74,7 +74,7 @@ def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> 
         for mine, theirs in zip(got, outputs(primal), strict=True):
             if (finding := compare(trial, f"value {k} of {way}", mine[k], theirs)) is not HOLDS:
                 return finding
-    return _gradients(trial, inputs, names, elements, stacked, dim, way) if trial.spec.supports.func_grad else HOLDS
+    return _gradients(trial, inputs, names, elements, stacked, dim, way) if is_asked(trial.spec, "func_grad") else HOLDS
 
 
 def _gradients(

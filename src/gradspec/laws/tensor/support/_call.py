@@ -19,6 +19,10 @@ class SpecFaultError(Exception):
     """The spec cannot be judged: its own primal or surrogate raised, or it is of a form that no law takes."""
 
 
+class StandInError(SpecFaultError):
+    """What a law compares with could not be computed, in an audit: the function itself gives it, and raised there."""
+
+
 def differentiable(value: object) -> bool:
     """Whether a gradient can flow to a value."""
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())

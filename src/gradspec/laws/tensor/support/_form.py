@@ -31,6 +31,8 @@ class Form:
     allowed: bool = False
     #: A backward that can be differentiated; without it, `once_differentiable`.
     differentiable: bool = True
+    #: Whether torch.library made it, of an operator: what it lacks then, no author can add.
+    operator: bool = False
 
     @classmethod
     def of(cls, classes: list[type]) -> Form:
@@ -40,7 +42,11 @@ class Form:
     @property
     def lacking(self) -> tuple[str, ...]:
         """What it lacks of all that a form can have, in the order in which it is easily added."""
-        return tuple(field.name for field in fields(self) if not getattr(self, field.name))
+        if self.operator:
+            return ()
+        return tuple(
+            name for name in (field.name for field in fields(self)) if not getattr(self, name) and name != "operator"
+        )
 
 
 def _own(name: str) -> Any:
@@ -57,6 +63,7 @@ _HAS: dict[str, Any] = {
     "vmap": lambda cls: cls.generate_vmap_rule or _own("vmap")(cls),
     "jvp": _own("jvp"),
     "allowed": _is_allowed,
+    "operator": lambda cls: cls.__module__ == "torch._library.autograd",
     "differentiable": lambda cls: getattr(cls.backward, "__code__", None) is not _ONCE,
 }
 _ONCE: CodeType = once_differentiable(lambda ctx: None).__code__
@@ -65,6 +72,8 @@ _ONCE: CodeType = once_differentiable(lambda ctx: None).__code__
 @cache
 def sound(form: Form) -> FunctionSpec:
     """Return the spec of the least sound Function of a form: three times x, with the gradient of its square."""
+    if form.operator:
+        return _spec_of(_sound_operator())
     made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
 
     def keep(ctx: Any, x: Tensor) -> None:
@@ -90,9 +99,30 @@ def sound(form: Form) -> FunctionSpec:
     function: Any = type("Sound", (Function,), made)
     if form.allowed:
         torch.compiler.allow_in_graph(function)  # type: ignore[no-untyped-call]
+    return _spec_of(function.apply)
 
+
+def _sound_operator() -> Any:
+    """Return an operator of torch.library: three times x, with the gradient of its square."""
+
+    def keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx: Any, y_bar: Tensor) -> Tensor:
+        x: Tensor = ctx.saved_tensors[0]
+        return 2 * x * y_bar
+
+    operator = torch.library.custom_op(
+        "gradspec::sound", lambda x: 3 * x, mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    operator.register_fake(torch.empty_like)
+    operator.register_autograd(backward, setup_context=keep)
+    return operator
+
+
+def _spec_of(function: Any) -> FunctionSpec:
     def cases(make: Any) -> Iterator[Case]:
         yield Case(name="sound", args=(torch.tensor([[0.5, -1.25], [2.5, 0.75]], dtype=torch.float64),))
 
     maps: dict[str, Any] = {"primal": lambda x: 3 * x, "surrogate": lambda x: x * x}
-    return FunctionSpec(name="sound", function=function.apply, wrt=("x",), cases=cases, **maps)
+    return FunctionSpec(name="sound", function=function, wrt=("x",), cases=cases, **maps)

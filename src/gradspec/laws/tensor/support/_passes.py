@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from gradspec.law import HOLDS, Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, fresh, like, outputs
+from gradspec.laws.tensor.support._reference import is_asked
 
 Gradients = dict[str, Tensor | None]
 
@@ -114,13 +115,16 @@ THROUGH_BACKWARD = Pass(name="where backward is differentiated", orders_of=3)
 
 
 def passes(trial: Trial) -> Iterator[Pass]:
-    """Yield the passes that a spec promises; the case decides nothing but whether there is a gradient."""
+    """Yield the passes that a spec promises; the case decides nothing but whether there is a gradient.
+
+    An audit knows no promise, and looks at all of them.
+    """
     yield PLAIN
     if not Inputs.of(trial).wrt:
         return
-    if trial.spec.supports.forward_mode:
+    if is_asked(trial.spec, "forward_mode"):
         yield BESIDE_A_TANGENT
-    if trial.spec.supports.double_backward:
+    if is_asked(trial.spec, "double_backward"):
         yield THROUGH_BACKWARD
 
 

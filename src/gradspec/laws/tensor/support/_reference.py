@@ -10,13 +10,14 @@ It is ordinary differentiable torch, legal under every transform, so that nearly
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
 
 from gradspec.law import shown
-from gradspec.laws.tensor.support._call import SpecFaultError, outputs
+from gradspec.laws.tensor.support._call import SpecFaultError, StandInError, outputs
 from gradspec.spec import FunctionSpec
 
 
@@ -38,13 +39,15 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
 
     Raises:
         SpecFaultError: the call raised, or returned what is no tensor.
-        Exception: what the function under test itself raised, where it stands in for the spec (see `stand_in`).
+        StandInError: the call raised, and the function under test stands in for the spec (see `stand_in`).
     """
     try:
         y = function(*args, **kwargs)
+    except StandInError:
+        raise  # a call within a call says it once
     except Exception as error:
         if is_stand_in(function):
-            raise
+            raise _not_there(error) from error
         raise SpecFaultError(f"the {role} of the spec raised {shown(error)}") from error
     if role not in ("primal", "surrogate") or is_stand_in(function):
         return y
@@ -56,7 +59,30 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
 
 
 def stand_in(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a callable that calls the function under test where a spec would say what that function promises."""
+    """Mark a callable that calls the function under test where a spec would say what that function promises.
+
+    A spec that `gradspec init` writes has it in place of a primal or surrogate that its author has still to write. The
+    laws that need it are not measured then; all others compare with what the function does in eager mode.
+
+    Args:
+        function: takes the arguments of the call, and returns what the function under test returns.
+
+    Returns:
+        The same callable.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import FunctionSpec, Supports, read_case, stand_in
+        >>> spec = FunctionSpec(
+        ...     name="sine",
+        ...     function=torch.sin,
+        ...     primal=stand_in(lambda x: torch.sin(x)),
+        ...     surrogate=stand_in(lambda x: torch.sin(x)),
+        ...     wrt=("x",),
+        ...     cases=lambda make: iter([read_case("(randn(2, 3),)")]),
+        ...     supports=Supports.eager(),
+        ... )
+    """
     function.__dict__["gradspec_stand_in"] = True
     return function
 
@@ -64,6 +90,32 @@ def stand_in(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_stand_in(function: Callable[..., Any]) -> bool:
     """Return whether the primal or surrogate of a spec is the function under test itself, as in an audit."""
     return "gradspec_stand_in" in getattr(function, "__dict__", {})
+
+
+@contextmanager
+def as_reference(spec: FunctionSpec) -> Iterator[None]:
+    """Count what raises here, a backward pass too, as an error of the reference and not of the function under test.
+
+    Raises:
+        StandInError: something raised, and the function under test stands in for the spec.
+    """
+    try:
+        yield
+    except SpecFaultError:
+        raise
+    except Exception as error:
+        if is_stand_in(spec.surrogate):
+            raise _not_there(error) from error
+        raise
+
+
+def _not_there(error: Exception) -> StandInError:
+    return StandInError(f"what it is compared with, the function in eager mode, raises {shown(error)}")
+
+
+def is_asked(spec: FunctionSpec, capability: str) -> bool:
+    """Return whether a law asks for a capability in passing: a spec that promises it, and an audit, which asks all."""
+    return is_stand_in(spec.primal) or bool(getattr(spec.supports, capability))
 
 
 def stop(value: Any) -> Any:

@@ -14,10 +14,19 @@ from torch.nn import Module
 from gradspec.law import HOLDS, Finding, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._plain_forward import without_custom_gradient
+from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, reference
+from gradspec.spec import FunctionSpec
 
 #: The likely cause where the gradients are those of plain forward, which was seen.
 DROPPED = "the custom gradient is dropped silently: the plain derivative of forward is applied, or none at all"
+
+
+def plain_of(spec: FunctionSpec) -> Callable[..., Any]:
+    """Return what forward computes, as a function without a custom gradient."""
+    if not is_stand_in(spec.primal):
+        return spec.primal
+    return lambda *args: without_custom_gradient(spec.function, *args)
 
 
 def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
@@ -92,10 +101,9 @@ def _is_dropped(trial: Trial, inputs: Inputs, got: tuple[Tensor | None, ...]) ->
     """Whether these are the gradients of plain forward, or none at all."""
     if all(mine is None for mine in got):
         return True
-    primal, v = trial.spec.primal, weights(trial, inputs)
-    leaves = inputs.leaves()
+    v, leaves = weights(trial, inputs), inputs.leaves()
     try:
-        loss = weighted(frozen(primal, inputs), v)(*leaves.values())
+        loss = weighted(frozen(plain_of(trial.spec), inputs), v)(*leaves.values())
         plain = gradients((loss,), leaves, (torch.ones_like(loss),)).values()
     except Exception:
         return False

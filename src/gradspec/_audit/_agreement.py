@@ -1,0 +1,58 @@
+"""Whether a proposed spec, as text, says what the audit found: it is imported and checked before anybody sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradspec._engine._verify import verify
+from gradspec.law import Law, Status, shown
+from gradspec.laws import LAWS
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import FunctionSpec
+
+#: What an audit cannot ask, and every spec must keep.
+_KEPT = ("primal", "vjp")
+#: What an audit finds of a gradient that is meant to be another one; a spec that names it has no such violation.
+_MEANT = ("surrogate",)
+
+
+def disagreement(
+    text: str, scope: Mapping[str, Any], constant: str, report: Report, laws: Sequence[Law], profile: Profile, seed: int
+) -> str:
+    """Return how a spec differs from the audit; nothing where it agrees. It runs the text: call it in a child process.
+
+    The laws that compile are left out, which take as long as the audit.
+
+    Args:
+        text: the module of the spec.
+        scope: what it finds without an import: the function, where it has no import path.
+        constant: the name of the spec in it.
+        report: what the audit found.
+        laws: the laws that the audit asked.
+        profile: how hard.
+        seed: of the tensors and directions.
+    """
+    module: dict[str, Any] = {**scope, "__name__": "__proposal__"}
+    try:
+        exec(compile(text, "<proposal>", "exec"), module)
+        spec = module[constant]
+    except Exception as error:
+        return f"importing it raises {shown(error)}"
+    asked = [law for law in laws if law.cost != "compile"]
+    every = [*(law for law in LAWS if law.name in _KEPT), *asked]
+    assert isinstance(spec, FunctionSpec)
+    found = _failures(verify([spec], every, profile, seed=seed, isolate=False))
+    names = {law.name for law in asked}
+    before = {cell for cell in _failures(report) if cell[0] in names}
+    for law, case in sorted(found - before):
+        return f"the check of it says that `{law}` fails on case {case!r}"
+    for law, case in sorted(before - found):
+        if law not in _MEANT:
+            return f"the check of it does not say that `{law}` fails on case {case!r}"
+    return ""
+
+
+def _failures(report: Report) -> set[tuple[str, str]]:
+    return {(v.law, v.case) for v in report.verdicts if v.status in (Status.BROKEN, Status.ERROR)}

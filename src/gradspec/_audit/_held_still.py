@@ -1,0 +1,35 @@
+"""A function that draws noise, held still: the generators are seeded alike before each pass that draws."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from gradspec.laws.tensor.support._call import outputs
+
+
+def held_still(call: Callable[..., Any], seed: int, *, forward: bool, backward: bool) -> Callable[..., Any]:
+    """Return the call with its noise fixed, of forward, of backward, or of both."""
+
+    def seeded(*_: Any) -> None:
+        torch.manual_seed(seed)
+        numpy.random.seed(seed % 2**32)
+        random.seed(seed)
+
+    @wraps(call, assigned=("__doc__",), updated=())
+    def still(*args: Any, **kwargs: Any) -> Any:
+        if forward:
+            seeded()
+        y = call(*args, **kwargs)
+        for t in outputs(y) if backward else ():
+            if isinstance(t, Tensor) and t.requires_grad:
+                t.register_hook(seeded)  # type: ignore[no-untyped-call]  # it runs right before the backward pass
+        return y
+
+    return still

@@ -1,0 +1,38 @@
+"""A first look at a function: the dtype that it takes, and what plain calls of it show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import accepted, in_dtype, plain_error, refused
+from gradspec._audit._probe import measure
+from gradspec._audit._remarks import of_dtypes
+from gradspec._audit._subject import Subject
+from gradspec.profile import Profile
+from gradspec.spec import Case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What plain calls say of a function, before a law is asked."""
+
+    #: The calls, in the dtype in which they were made.
+    cases: tuple[Case, ...]
+    measured: Measured
+    #: The dtype that took the place of the one of the calls.
+    own: torch.dtype | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int) -> Look:
+    """Call a function on the cases as they are given, or else in the first dtype that it takes."""
+    error, own = plain_error(subject, cases), None
+    if error and (other := accepted(subject, cases)):
+        own = other[0]
+        cases = in_dtype(cases, own) or cases
+    measured = Measured(raised=error) if error and own is None else measure(subject, cases, profile, seed)
+    remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))
+    return Look(cases=cases, measured=measured, own=own, remarks=remarks)

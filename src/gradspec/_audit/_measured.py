@@ -1,0 +1,42 @@
+"""What plain calls of a function show, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What plain calls of a function show. Arguments are named as in the call, `xs_0` for the first of a list `xs`."""
+
+    #: The arguments, as in the signature, to which a gradient flows.
+    wrt: tuple[str, ...] = ()
+    #: The argument of which the output is a view.
+    view_of: str | None = None
+    #: The dtype of the first floating-point output that has another one than the arguments, and theirs.
+    other_dtype: tuple[str, str] | None = None
+    #: Whether two calls with the same arguments differ, and agree where the generators are seeded alike.
+    noisy_forward: bool = False
+    #: Whether two backward passes through one graph differ, and agree where the generators are seeded alike.
+    noisy_backward: bool = False
+    #: Whether two calls differ though the generators are seeded alike: a buffer, a counter.
+    stateful: bool = False
+    #: Whether the tensors of the output are in a dict, in nested lists or beside something else.
+    nested: bool = False
+    #: The arguments with which the output changes smoothly, and to which no gradient flows: backward returns None.
+    ignored: tuple[str, ...] = ()
+    #: The floating-point arguments with which the output does not change.
+    unused: tuple[str, ...] = ()
+    #: The arguments whose gradient is zero wherever the arguments are.
+    zero: tuple[str, ...] = ()
+    #: The arguments whose gradient is the same, and not zero, wherever the arguments are.
+    fixed: tuple[str, ...] = ()
+    #: The arguments at whose zero the value is finite and the gradient is not.
+    infinite_at_zero: tuple[str, ...] = ()
+    #: What the first plain call that failed raised, and on which case.
+    raised: str = ""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a second call gives the same, without a seed."""
+        return not (self.noisy_forward or self.noisy_backward or self.stateful)

@@ -1,0 +1,99 @@
+"""Every Function of a module, each with a call that its signature suggests."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from itertools import islice, product
+from types import ModuleType
+
+from torch.autograd import Function
+
+from gradspec._audit._apart import apart
+from gradspec._audit._case_syntax import read_case
+from gradspec._audit._look import look
+from gradspec._audit._subject import subject_of
+from gradspec.law import Finding
+from gradspec.profile import Profile
+from gradspec.spec._sheet import forward_signature
+
+#: What an argument is by its name, where neither annotation nor default says it: the first that fits, tried in order.
+_BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("target", "label", "index", "indices", "idx"), ("randint(0, 3, (4,))", "randint(0, 3, (4, 3))")),
+    (("dim", "axis"), ("-1", "0")),
+    (("training", "inplace", "bias_flag", "reduce", "keepdim"), ("False", "True")),
+    (("mask",), ("ones(4, 3, dtype=bool)", "ones(4, 3)")),
+    (("weight", "w"), ("randn(3, 3)", "randn(4, 3)", "randn(3)")),
+    (("bias", "b"), ("randn(3)", "randn(4, 3)")),
+    (("num", "n", "k", "size", "bits", "bit", "groups", "steps", "levels"), ("2",)),
+    (
+        ("alpha", "beta", "gamma", "lambda", "lambd", "lamda", "scale", "factor", "slope", "eps", "temperature", "tau"),
+        ("0.5", "tensor(0.5)"),
+    ),
+    (("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max"), ("0.5", "tensor([0.5])")),
+)
+_BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1"), "bool": ("False", "True")}
+#: What else an argument may be.
+_ANYTHING = ("randn(4, 3)", "0.5", "2", "randn(3)", "randn(3, 3)", "None")
+#: How many calls are tried before a Function is given up.
+_TRIED = 200
+
+
+def functions_of(module: ModuleType) -> dict[str, type[Function]]:
+    """Return the Functions that a module defines, in their order."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Function) and value.__module__ == module.__name__
+        if value.__name__ == name and value.forward is not Function.forward
+    }
+
+
+def suggested_case(function: type[Function], profile: Profile, seed: int) -> str:
+    """Return the first call that the signature of a Function suggests and that works; empty if there is none.
+
+    It calls the function, in a child process: its annotations, names and defaults are guesses.
+    """
+    try:
+        parameters = list(forward_signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    found = apart(
+        lambda: next(filter(lambda text: _works(function, text, profile, seed), _calls(parameters)), ""), profile, seed
+    )
+    return "" if isinstance(found, Finding) else found
+
+
+def _calls(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """Yield calls, the likeliest first."""
+    needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    guesses = [_guesses(parameter, place) for place, parameter in enumerate(needed)]
+    if not guesses:
+        return
+    # By how far the guesses are from the first ones, so that no argument is held at a wrong one for long.
+    ranked = sorted(product(*(range(len(g)) for g in guesses)), key=sum) if len(guesses) < 6 else [(0,) * len(guesses)]
+    for places in islice(ranked, _TRIED):
+        chosen = [guess[place] for guess, place in zip(guesses, places, strict=True)]
+        yield f"({', '.join(chosen)}{',' if len(chosen) == 1 else ''})"
+
+
+def _guesses(parameter: inspect.Parameter, place: int) -> tuple[str, ...]:
+    annotation = parameter.annotation
+    noted = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    for kind, guesses in _BY_ANNOTATION.items():
+        if noted.rpartition(".")[2] == kind:
+            return tuple(dict.fromkeys((*guesses, *(_ANYTHING if kind == "Tensor" else ()))))
+    words = parameter.name.lower().split("_")
+    for names, guesses in _BY_NAME if place else ():  # the first argument is what is differentiated
+        if any(name in words for name in names):
+            return tuple(dict.fromkeys((*guesses, *_ANYTHING)))
+    return _ANYTHING
+
+
+def _works(function: type[Function], text: str, profile: Profile, seed: int) -> bool:
+    """Whether a call runs forward and backward, and a gradient reaches an argument."""
+    try:
+        measured = look(*subject_of(function, (read_case(text, seed=seed),)), profile, seed).measured
+    except (TypeError, ValueError):
+        return False
+    return bool(measured.wrt) and not measured.raised

@@ -1,0 +1,78 @@
+"""What a reader of an audit should know beside the verdicts, a sentence or two each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from gradspec._audit._measured import Measured
+from gradspec.law import Status
+from gradspec.laws import torch_version
+from gradspec.report import Report
+
+_AUDIT_A_CORE = "To have them judged, audit a core that takes the noise as an argument."
+
+
+def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype]) -> Iterator[str]:
+    """Yield in which dtype the function was audited, where that is not the given one, and which ones it refuses."""
+    if own is not None:
+        yield f"The calls were audited in {_name(own)}: as given, a plain call raises {error}."
+    elif refused:
+        yield f"A plain call raises in {', '.join(map(_name, refused))}."
+
+
+def of_calls(measured: Measured) -> Iterator[str]:
+    """Yield what plain calls show."""
+    if not measured.wrt:
+        yield "No gradient reaches any argument: the output is connected to no graph."
+    if measured.noisy_forward:
+        yield (
+            "Two calls with the same arguments differ: the function draws noise. It is held still here by a seed "
+            f"before each call; laws that trace, batch or round a call are left out. {_AUDIT_A_CORE}"
+        )
+    if measured.noisy_backward:
+        yield (
+            "Backward draws noise: two backward passes through one graph differ. It is held still here by a seed "
+            f"before each pass; laws that trace, batch or transform a call are left out. {_AUDIT_A_CORE}"
+        )
+    if measured.stateful:
+        yield (
+            "Two calls with the same arguments differ though the generators are seeded alike: the function keeps "
+            "state. Only laws of effects and memory are asked: audit a core that takes the state as an argument."
+        )
+    if measured.other_dtype:
+        yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
+    if measured.view_of:
+        yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
+    for name in measured.ignored:
+        yield f"The output changes with `{name}`, and backward returns no gradient for it."
+    for name in measured.unused:
+        yield f"The output does not depend on `{name}`, by any value that was tried."
+    for name in (name for name in measured.zero if name not in measured.unused):
+        yield f"The gradient of `{name}` is zero at all values that were tried."
+    for name in measured.fixed:
+        yield (
+            f"The gradient of `{name}` is the same at all values that were tried: the function is linear in it, or a "
+            "straight-through estimator."
+        )
+    for name in measured.infinite_at_zero:
+        yield f"Where `{name}` is zero the value is finite, and its gradient is not."
+
+
+def of_report(report: Report) -> Iterator[str]:
+    """Yield which transforms give another result silently, though that is not the function's own doing."""
+    silent = dict.fromkeys(
+        verdict.law
+        for verdict in report.verdicts
+        if verdict.status is Status.NOT_PROMISED and "raised" not in verdict.finding.details
+    )
+    if silent:
+        yield (
+            f"Silently another result than in eager mode: {', '.join(silent)}. So does torch {torch_version()} to any "
+            "function of this form: see `gradspec explain` before you use it there."
+        )
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,42 @@
+"""Which laws can judge a function that has no spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradspec._audit._measured import Measured
+from gradspec.law import Law
+from gradspec.profile import Profile
+
+#: What judges nothing of a function whose noise is seeded in each call. Of its draws the remark speaks, and seeding
+#: moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory, so
+#: that `layout` would compare one noise with another; another dtype draws other numbers, and so does a batch.
+_NOT_NOISE = ("declared_draws", "layout", "vmap", "autocast", "precision")
+#: The same where backward draws: under a transform its seed is not where the pass is.
+_NOT_NOISE_OF_BACKWARD = ("layout", "cotangent_layout", "batched_cotangent", "precision", "checkpoint")
+#: What judges a function whose calls differ: they are compared with nothing.
+_OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "global_state", "ctx_clean", "freed")
+
+
+def selected(laws: Sequence[Law], profile: Profile, measured: Measured) -> list[Law]:
+    """Return the laws that can judge a function of which nothing is declared.
+
+    Raises:
+        ValueError: there is none among those that are asked for.
+    """
+    chosen = [law for law in laws if law.judges("function") and not law.needs_spec]
+    chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
+    why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
+    if measured.stateful:
+        chosen = [law for law in chosen if law.name in _OF_STATE]
+    if measured.noisy_forward:
+        chosen = [law for law in chosen if law.cost != "compile" and law.name not in _NOT_NOISE]
+    if measured.noisy_backward:
+        chosen = [
+            law
+            for law in chosen
+            if law.capability in (None, "double_backward") and law.name not in _NOT_NOISE_OF_BACKWARD
+        ]
+    if not chosen:
+        raise ValueError(f"no law is left of {', '.join(profile.laws)}: {why or 'needs a spec'}")
+    return chosen

@@ -1,0 +1,169 @@
+"""What an audit calls: a Function, a function, a module instance or an operator, and the names of its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gradspec.spec import Case
+from gradspec.spec._sheet import forward_signature
+
+_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, _NAMED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is called, and how."""
+
+    name: str
+    call: Callable[..., Any]
+    #: The Function behind the call, where it is one's `apply`.
+    implementation: type | None
+    signature: inspect.Signature
+    #: The arguments of which no gradient is asked: the buffers of a module.
+    fixed: frozenset[str] = frozenset()
+
+    @property
+    def module(self) -> str:
+        """The module in which it was defined."""
+        return getattr(self.implementation or self.call, "__module__", None) or "__main__"
+
+
+def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[Subject, tuple[Case, ...]]:
+    """Return what an audit of a function calls, and the calls: those of a module with its parameters and buffers.
+
+    Raises:
+        TypeError: it cannot be called, or it must be given otherwise.
+        ValueError: a case does not fit its arguments.
+    """
+    call, implementation = _called(function, name)
+    name = name or getattr(implementation or function, "__name__", type(function).__name__)
+    signature = _signature(call, implementation, cases)
+    for case in cases:
+        try:
+            signature.bind(*case.args, **case.kwargs)
+        except TypeError as error:
+            raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
+    subject = Subject(name=name, call=call, implementation=implementation, signature=signature)
+    return _with_state(subject, call, cases) if isinstance(call, torch.nn.Module) else (subject, cases)
+
+
+def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...]) -> tuple[Subject, tuple[Case, ...]]:
+    """Return a module as a function of its parameters and buffers too: a gradient flows to these, calls are alike."""
+    kept = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    names = {full.replace(".", "_"): full for full in kept}
+    if set(names) & set(subject.signature.parameters) or len(names) < len(kept):
+        return subject, cases
+
+    def functional(*args: Any, **kwargs: Any) -> Any:
+        state = {full: kwargs.pop(name) for name, full in names.items()}
+        return torch.func.functional_call(module, state, args, kwargs)
+
+    functional.__module__ = type(module).__module__
+    extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    dtype = _widest(cases)
+    state = {name: _in_dtype(kept[full].detach(), dtype) for name, full in names.items()}
+    return (
+        replace(
+            subject,
+            call=functional,
+            signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
+            fixed=frozenset(name for name, full in names.items() if not kept[full].requires_grad),
+        ),
+        tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
+    )
+
+
+def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
+    if isinstance(function, type) and issubclass(function, torch.autograd.Function):
+        return function.apply, function
+    if isinstance(function, type) and issubclass(function, torch.nn.Module):
+        given = name or function.__name__
+        raise TypeError(
+            f"{given} is a class of modules: audit an instance, as `layer = {function.__name__}(...)` and then `layer`"
+        )
+    if not callable(function):
+        raise TypeError(f"an audit takes a Function or a callable, got {function!r}")
+    if (schema := _schema(function)) is not None:
+        _refuse_mutating(function, schema)
+    owner = getattr(function, "__self__", None)
+    is_apply = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
+    return function, owner if is_apply else None
+
+
+def _schema(function: Any) -> Any:
+    """Return the schema of an operator of torch.library; None for anything else."""
+    overload = getattr(function, "_opoverload", getattr(function, "default", function))
+    return getattr(overload, "_schema", None)
+
+
+def _refuse_mutating(function: Any, schema: Any) -> None:
+    written = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    if written:
+        raise TypeError(
+            f"the operator {schema.name} writes to its argument {written[0]!r}, and an audit judges what a call "
+            f"returns: audit a function that gives it a copy and returns that"
+        )
+
+
+def _signature(call: Callable[..., Any], implementation: type | None, cases: Sequence[Case]) -> inspect.Signature:
+    """Return the arguments of a call by name: those of forward without ctx, of the function, or as many as are given.
+
+    Annotations are left out; in place of `**kwargs` stand the names that the cases give.
+    """
+    try:
+        found = _declared(call, implementation)
+    except (TypeError, ValueError):  # a function in C has no signature to read
+        found = []
+    count = max(len(case.args) for case in cases)
+    if not found or (implementation is None and _hides_names(found)):
+        found = [inspect.Parameter(f"x{k}", _NAMED) for k in range(1, count + 1)]
+    kept = [
+        parameter.replace(
+            kind=_NAMED if parameter.kind in _BY_POSITION else parameter.kind, annotation=inspect.Parameter.empty
+        )
+        for parameter in found
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    known = {parameter.name for parameter in kept}
+    if len(kept) < len(found) or not known:
+        extra = dict.fromkeys(name for case in cases for name in case.kwargs if name not in known)
+        kept += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in extra]
+    return inspect.Signature(kept)
+
+
+def _hides_names(found: Sequence[inspect.Parameter]) -> bool:
+    """Whether a signature says nothing: `(*args, **kwargs)`, as of a decorator."""
+    return [parameter.kind for parameter in found] == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]
+
+
+def _widest(cases: Sequence[Case]) -> torch.dtype:
+    """Return the floating dtype that holds every given tensor: parameters of a module take part in its precision."""
+    given = [value for case in cases for value in (*case.args, *case.kwargs.values())]
+    dtypes = [value.dtype for value in given if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    return max(dtypes, key=lambda dtype: torch.finfo(dtype).bits, default=torch.get_default_dtype())
+
+
+def _in_dtype(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return value.to(dtype) if value.is_floating_point() else value
+
+
+def _declared(call: Callable[..., Any], implementation: type | None) -> list[inspect.Parameter]:
+    if implementation is not None:
+        return list(forward_signature(implementation).parameters.values())
+    if (schema := _schema(call)) is not None:
+        return [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else _NAMED,
+                default=argument.default_value if argument.has_default_value() else inspect.Parameter.empty,
+            )
+            for argument in schema.arguments
+        ]
+    read = call.forward if isinstance(call, torch.nn.Module) else call
+    return list(inspect.signature(read).parameters.values())

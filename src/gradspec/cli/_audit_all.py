@@ -1,0 +1,78 @@
+"""`audit --all`: every Function of a module, in a table with the most dangerous first."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec._registry._registry import select_laws
+from gradspec._registry._targets import load, split
+from gradspec.cli._audit import audited
+from gradspec.cli._shared import Unusable
+from gradspec.findings import ORDER, findings, rank_words
+
+if TYPE_CHECKING:
+    from gradspec.law import Law
+    from gradspec.profile import Profile
+
+#: Behind all that was found: nothing, and that nothing could be asked.
+_CLEAN, _UNASKED = len(ORDER), len(ORDER) + 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One Function in the table."""
+
+    name: str
+    case: str
+    #: The place of its worst finding in the order of danger.
+    danger: int
+    worst: str
+    laws: str
+
+
+def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed: int, jobs: int | None) -> bool:
+    """Audit every Function of a module and print the table; return whether something was found.
+
+    Raises:
+        Unusable: the target is no module, or the module defines no Function.
+    """
+    from gradspec._audit._of_module import functions_of
+    from gradspec.cli import _tables
+
+    where, name = split(target)
+    if name:
+        raise Unusable(f"--all takes a module, and {target!r} names something in one: write {where}")
+    laws = tuple(law for law in select_laws(law_names) if law_names or law.cost != "compile")
+    with contextlib.redirect_stdout(sys.stderr):
+        functions = functions_of(load(where))
+        if not functions:
+            raise Unusable(f"{where!r} defines no torch.autograd.Function: name the module that does")
+        rows = [_row(f"{where}:{name}", function, laws, profile, seed, jobs) for name, function in functions.items()]
+    rows.sort(key=lambda row: row.danger)
+    _tables.put(_tables.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
+    worst = rows[0]
+    click.echo(f"All about one of them: gradspec audit {where}:{worst.name} --case {worst.case or 'CALL'!r}")
+    return any(row.danger < _CLEAN for row in rows)
+
+
+def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, seed: int, jobs: int | None) -> Row:
+    from gradspec._audit._of_module import suggested_case
+
+    name = target.rpartition(":")[2]
+    case = suggested_case(function, profile, seed)
+    if not case:
+        return Row(name, "", _UNASKED, "not asked", "no call that its signature suggests works: give one with --case")
+    try:
+        found = audited(target, [case], laws=laws, profile=replace(profile, laws=()), seed=seed, jobs=jobs)
+    except Unusable as error:
+        return Row(name, case, _UNASKED, "not asked", error.message)
+    worst = findings(found.report)
+    if not worst:
+        return Row(name, case, _CLEAN, "nothing found", "")
+    laws_of = dict.fromkeys(law for one in worst for law in one.laws)
+    return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of))

@@ -1,0 +1,103 @@
+"""The command `init`: a spec of a function, a test of it and a page, from calls of the function."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from gradspec._registry._registry import select_laws
+from gradspec._registry._targets import split
+from gradspec.cli._audit import audited, checked_cases
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
+from gradspec.profile import load_profile
+
+_TEST = '''"""Hold {name} to the laws that its spec promises: a test for each law and case."""
+
+from gradspec_pytest import parametrize_with_laws
+from {module} import {constant}
+
+
+@parametrize_with_laws([{constant}])
+def test_laws(check):
+    check()
+'''
+_PAGE = """# {name}
+
+```{{gradspec-function}} {name}
+```
+"""
+
+
+@click.command(
+    epilog=block(
+        "Exit code",
+        "0  the files are written",
+        "2  the arguments cannot be used, no spec can be proposed, or a file is there already; nothing was written",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec init my_ops.py:RoundSTE --case '(randn(2, 3),)'",
+        "gradspec init my_package.ops:Scale --case '(randn(2, 3), 0.5)' --into specs",
+    )
+)
+@click.argument("target", metavar="MODULE:FUNCTION")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    required=True,
+    metavar="CALL",
+    help="The arguments of a call, as `gradspec audit` takes them. May be given again.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where to write; beside the file of the function, or else in the working directory, unless told.",
+)
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Seed of the tensors.")
+def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int) -> None:
+    """Write a spec of a function, a test and a documentation page, from calls of it.
+
+    The spec promises what `gradspec audit` measures. What cannot be measured is a TODO in it: until you write it, the
+    function itself stands in for it, and the laws that need it say `not measured`.
+    """
+    from gradspec._audit._proposal import constant_of
+
+    with one_line_errors():
+        where, name = split(target)
+        folder = into or (Path(where).parent if where.endswith(".py") else Path())
+        files = _files(name, constant_of(name), folder)
+        for path in files:
+            refuse_unwritable(path, option="init")
+            if path.exists() and not force:
+                raise Unusable(f"{path} is there already: --force overwrites it, --into writes elsewhere")
+        with contextlib.redirect_stdout(sys.stderr):
+            laws, profile = select_laws(()), load_profile("quick")
+            found = audited(target, checked_cases(cases, seed), laws=laws, profile=profile, seed=seed, jobs=None)
+        if not found.proposal:
+            said = [*(verdict.finding.message for verdict in found.report.failures), *found.remarks]
+            raise Unusable(f"no spec of {target} can be written: {said[-1] if said else 'see `gradspec audit`'}")
+        folder.mkdir(parents=True, exist_ok=True)
+        spec = next(iter(files))
+        files[spec] += found.proposal
+        for path, text in files.items():
+            save(text, path, option="init")
+            click.echo(f"wrote {path}")
+    click.echo(f"\nComplete what is marked TODO in {spec}, then: gradspec check {spec}")
+
+
+def _files(name: str, constant: str, folder: Path) -> dict[Path, str]:
+    """Return what is written where; the spec first, of which the text comes from the audit."""
+    module = f"{constant.lower()}_spec"
+    words = {"name": name, "module": module, "constant": constant}
+    return {
+        folder / f"{module}.py": f'"""The spec of {name}."""\n\n',
+        folder / f"test_{module}.py": _TEST.format(**words),
+        folder / f"{constant.lower()}.md": _PAGE.format(**words),
+    }

@@ -1,0 +1,62 @@
+"""What forward alone computes, differentiated by autograd: the gradient that is left where a custom one is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch.autograd import Function
+
+from gradspec.laws.tensor.support._graph import classes_behind
+
+
+class _Context:
+    """What forward may ask of its ctx, with no effect."""
+
+    saved_tensors = ()
+
+    def __init__(self, count: int) -> None:
+        self.needs_input_grad = (True,) * count
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep nothing."""
+
+    save_for_forward = mark_dirty = mark_non_differentiable = set_materialize_grads = save_for_backward
+
+
+def plain_forward(cls: type) -> Callable[..., Any]:
+    """Return forward of a Function as an ordinary function, without the custom gradient."""
+    forward: Callable[..., Any] = getattr(cls, "forward")  # noqa: B009 - a type has none that mypy knows
+    if getattr(cls, "setup_context", None) is not Function.setup_context:
+        return forward
+    return lambda *args: forward(_Context(len(args)), *args)
+
+
+def without_custom_gradient(function: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function gives where the Functions that it applies are ordinary code.
+
+    Raises:
+        Exception: what forward raises where autograd looks on.
+    """
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, Function):
+        return plain_forward(owner)(*args)
+    classes = [cls for cls in classes_behind(function(*args)) if issubclass(cls, Function)]
+    with ExitStack() as stack:
+        for cls in classes:
+            stack.enter_context(_applied_plainly(cls))
+        return function(*args)
+
+
+@contextmanager
+def _applied_plainly(cls: Any) -> Iterator[None]:
+    own = vars(cls).get("apply")
+    cls.apply = staticmethod(plain_forward(cls))
+    try:
+        yield
+    finally:
+        if own is None:
+            del cls.apply
+        else:
+            cls.apply = own

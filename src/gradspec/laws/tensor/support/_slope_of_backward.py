@@ -1,0 +1,135 @@
+r"""The backward pass as a function of its own, held to its numerical derivative: no spec says what it should be.
+
+With :math:`B(x, v)` the gradient for a cotangent :math:`v`, autograd differentiates :math:`\langle w, B(x, v) \rangle`
+in :math:`x` and in :math:`v`. Central differences move the same arguments and call the backward pass again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Status, Trial, broken
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+
+#: Under this name the cotangent is among the arguments of the backward pass.
+COTANGENT = "the cotangent"
+#: What is said of a backward pass of which autograd keeps nothing, or not all.
+CUT = "backward is cut from the graph: look for .data, detach(), numpy, or an intermediate kept on ctx"
+
+
+@dataclass(frozen=True)
+class _Backward:
+    """One backward pass: its arguments, what its result is multiplied with, and in which directions they move."""
+
+    trial: Trial
+    inputs: Inputs
+    cotangents: tuple[Tensor, ...]
+    weights: tuple[Tensor, ...]
+    directions: Mapping[str, tuple[Tensor, ...]]
+
+    @classmethod
+    def of(cls, trial: Trial, inputs: Inputs, seed: int) -> _Backward:
+        leaves = inputs.leaves()
+        y = outputs(trial.spec.function(*inputs.args(leaves)))
+        x, v = inputs.tensors(), like(tuple(t for t in y if t.requires_grad), seed)
+        moved = [*((f"`{name}`", (t,)) for name, t in zip(inputs.wrt, x, strict=True)), (COTANGENT, v)]
+        directions = {
+            name: tuple(t / 9 for t in like(tensors, seed + k + 2)) for k, (name, tensors) in enumerate(moved)
+        }
+        return cls(trial, inputs, v, like(x, seed + 1), directions)
+
+    def graph(self, *, differentiable: bool, moved: str = "", step: float = 0.0) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the terms of `w * B(x, v)` and their leaves, x before v, where one argument is moved by a step."""
+        leaves = self.inputs.leaves()
+        along = dict(self.directions)
+        with torch.no_grad():
+            for name, leaf in leaves.items():
+                if moved == f"`{name}`":
+                    leaf.add_(along[moved][0], alpha=step)
+        shift = along[moved] if moved == COTANGENT else [torch.zeros_like(v) for v in self.cotangents]
+        v = [
+            (a + step * b).detach().requires_grad_(differentiable) for a, b in zip(self.cotangents, shift, strict=True)
+        ]
+        y = tuple(t for t in outputs(self.trial.spec.function(*self.inputs.args(leaves))) if t.requires_grad)
+        found = gradients(y, leaves, tuple(v), create_graph=differentiable)
+        terms = [w.conj() * g for w, g in zip(self.weights, found.values(), strict=True) if g is not None]
+        return terms, [*leaves.values(), *v]
+
+    def at(self, moved: str, step: float) -> float:
+        """Return `<w, B(x, v)>` where an argument is moved by a step."""
+        terms, _ = self.graph(differentiable=False, moved=moved, step=step)
+        return sum(float(double(term.detach()).real.sum()) for term in terms)
+
+    def by_autograd(self) -> tuple[dict[str, float | None], float]:
+        """Return the derivative by autograd along each direction, None for no graph at all, and the size of terms."""
+        terms, leaves = self.graph(differentiable=True)
+        size = sum(float(term.detach().abs().sum()) for term in terms)
+        total = torch.stack([term.real.sum().double() for term in terms]).sum() if terms else torch.zeros(())
+        found: list[Tensor | None] = [None] * len(leaves)
+        if total.requires_grad:
+            found = list(torch.autograd.grad(total, leaves, allow_unused=True))
+            if all(gradient is None for gradient in found):
+                total.backward()  # type: ignore[no-untyped-call]  # what refuses to be differentiated twice raises on the way to no argument
+        groups = {name: [found.pop(0) for _ in along] for name, along in self.directions.items()}
+        derivatives: dict[str, float | None] = {}
+        for name, group in groups.items():
+            along = [inner(g, u) for g, u in zip(group, self.directions[name], strict=True) if g is not None]
+            derivatives[name] = sum(along) if along else None
+        return derivatives, size
+
+
+def judge_by_differences(trial: Trial, inputs: Inputs) -> Finding:
+    """Compare the derivatives of the backward pass by autograd with central differences of it."""
+    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    try:
+        _Backward.of(trial, wide, trial.seed).at(COTANGENT, 0.0)
+    except Exception:
+        wide = inputs  # a function that takes its own dtype only
+    finding = HOLDS
+    for attempt in range(2):  # broken needs two failures, in fresh directions
+        finding = _judge(_Backward.of(trial, wide, trial.seed + 100 * attempt))
+        if finding.status is not Status.BROKEN:
+            return finding
+    return finding
+
+
+def _judge(backward: _Backward) -> Finding:
+    dtype = backward.inputs.tensors()[0].dtype.to_real()
+    exact, size = backward.by_autograd()
+    unclear = ""
+    for name, derivative in exact.items():
+        numeric = slope(lambda step, name=name: backward.at(name, step))  # type: ignore[misc]  # the name of this round
+        scale = max(abs(derivative or 0.0), abs(numeric.value), size)
+        if not numeric.is_clear(scale if math.isfinite(scale) else size, dtype):
+            unclear = unclear or name
+        elif not numeric.agrees(derivative or 0.0, scale, dtype):
+            return _wrong(name, derivative, numeric, nothing=all(d is None for d in exact.values()))
+    if unclear:
+        said = f"the backward pass is not smooth in {unclear} here: central differences of it do not converge"
+        return Finding(status=Status.NOT_MEASURED, message=said)
+    return HOLDS
+
+
+def _wrong(name: str, derivative: float | None, numeric: Slope, *, nothing: bool) -> Finding:
+    if nothing:
+        said, likely = "the gradient has no history: a second derivative through it is lost silently", CUT
+    elif derivative is None:
+        said, likely = f"the second derivative with respect to {name} is lost silently", CUT
+    elif math.isnan(derivative):
+        said, likely = f"the second derivative with respect to {name} is NaN", "0 times infinity in backward's graph"
+    else:
+        said = f"the second derivative with respect to {name} is not that of the backward pass"
+        likely = CUT if derivative == 0 else "part of backward is cut from the graph, or a Function in it is wrong"
+    return broken(
+        said,
+        argument=f"derivative of the gradient with respect to {name}",
+        got="None" if derivative is None else f"{derivative:.12g}",
+        expected=str(numeric),
+        likely=likely,
+    )

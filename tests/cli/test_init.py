@@ -1,0 +1,80 @@
+"""`gradspec init`: a spec, a test and a page, written from calls of a function."""
+
+import sys
+
+import pytest
+
+OPS = """
+import torch
+
+class RoundSTE(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round() + 0.25
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+class Draws(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + torch.rand_like(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+"""
+CALL = ("--case", "(randn(2, 3),)", "--case", "(tensor([0.5]),)")
+
+
+@pytest.fixture
+def init(gradspec, folder):
+    (folder / "ops.py").write_text(OPS)
+    return lambda *words: gradspec("init", *words)
+
+
+def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(init, gradspec, folder):
+    result = init("ops.py:RoundSTE", *CALL)
+    spec = (folder / "round_ste_spec.py").read_text()
+    checked = gradspec("check", "round_ste_spec.py", "--law", "primal", "--law", "vjp", "--law", "ctx_clean")
+
+    assert result.exit_code == 0
+    assert "yield read_case('(randn(2, 3),)')\n    yield read_case('(tensor([0.5]),)')" in spec
+    assert "primal=stand_in(lambda x: RoundSTE.apply(x)),  # TODO" in spec
+    assert "surrogate=lambda x: x,  # agrees with every case" in spec
+    assert (folder / "round_ste.md").read_text() == "# RoundSTE\n\n```{gradspec-function} RoundSTE\n```\n"
+    assert checked.exit_code == 0
+    assert "4 laws hold" not in checked.stdout
+    assert "2 laws hold, 1 not measured" in checked.stdout
+
+
+def test_the_written_test_is_one_that_pytest_runs(init, folder, monkeypatch):
+    init("ops.py:RoundSTE", *CALL)
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    scope = {}
+    exec((folder / "test_round_ste_spec.py").read_text(), scope)
+
+    (mark,) = scope["test_laws"].pytestmark
+    assert [spec.name for spec in mark.args[0]] == ["RoundSTE"]
+
+
+def test_a_file_that_is_there_is_kept_unless_forced(init, folder):
+    (folder / "round_ste.md").write_text("mine")
+    refused = init("ops.py:RoundSTE", *CALL)
+    kept = (folder / "round_ste.md").read_text()
+    forced = init("ops.py:RoundSTE", *CALL, "--force")
+
+    assert (refused.exit_code, forced.exit_code) == (2, 0)
+    assert "round_ste.md is there already: --force overwrites it, --into writes elsewhere" in refused.stderr
+    assert kept == "mine"
+    assert (folder / "round_ste.md").read_text().startswith("# RoundSTE")
+
+
+def test_a_function_of_which_no_spec_can_be_written_is_refused_with_the_reason(init, folder):
+    result = init("ops.py:Draws", *CALL)
+
+    assert result.exit_code == 2
+    assert "no spec of ops.py:Draws can be written" in result.stderr
+    assert "a spec is of a function whose calls agree" in result.stderr
+    assert not (folder / "draws_spec.py").exists()

@@ -1,0 +1,134 @@
+"""What an audit compares with is the function itself: an error there is never a finding about the function."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.findings import findings
+from gradspec.law import Rank, Status
+from gradspec.laws import LAWS
+from gradspec.laws.tensor.support._plain_forward import without_custom_gradient
+
+NAMED = {law.name: law for law in LAWS}
+
+
+class OldSquare(Function):
+    """Sound, and of the old style: torch.func refuses it, and torch.compile traces into it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 2 * x * y_bar
+
+
+class OldRound(OldSquare):
+    """Compiled inside torch.func, the gradient of the rounding itself is left: none."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+class SingleOnly(OldSquare):
+    factor = 1
+
+    @classmethod
+    def forward(cls, ctx, x):
+        if x.dtype != torch.float32:
+            raise TypeError(f"wants float32, got {x.dtype}")
+        return OldSquare.forward(ctx, x)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return cls.factor * OldSquare.backward(ctx, y_bar)
+
+
+class WrongInSingle(SingleOnly):
+    factor = 1.5
+
+
+@torch.library.custom_op("gradspec_tests::square", mutates_args=())
+def square(x: torch.Tensor) -> torch.Tensor:
+    return x * x
+
+
+square.register_fake(torch.empty_like)
+square.register_autograd(
+    lambda ctx, y_bar: 2 * ctx.saved_tensors[0] * y_bar,
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+
+def judged(function, text, *laws):
+    return audit(function, [text], laws=[NAMED[name] for name in laws] if laws else None)
+
+
+def statuses(found):
+    return {verdict.law: verdict.status for verdict in found.report.verdicts}
+
+
+@pytest.mark.parametrize(
+    ("function", "case"),
+    [(OldSquare, "(randn(2, 3),)"), (SingleOnly, "(randn(2, 3, dtype=float32),)"), (square, "(randn(2, 3),)")],
+)
+def test_an_audit_of_a_sound_function_ends_without_a_dangerous_finding(function, case):
+    found = judged(function, case)
+
+    assert [one.verdict.law for one in findings(found.report) if one.rank in (Rank.WRONG, Rank.REFUSED)] == []
+    assert {verdict.law for verdict in found.report.failures} == set()
+
+
+def test_what_torch_compile_drops_is_said_of_the_compiled_function_though_eager_torch_func_refuses():
+    found = judged(OldRound, "(randn(2, 3),)", "compile_jvp", "compile_grad", "compile_vmap")
+
+    assert set(statuses(found).values()) == {Status.NOT_PROMISED}
+    assert all("any function of this form does so" in v.finding.message for v in found.report.verdicts)
+    assert "Silently another result than in eager mode: compile_jvp, compile_grad, compile_vmap." in found.remarks[-1]
+
+
+def test_the_compiled_tangent_of_a_function_without_forward_mode_is_held_to_its_backward():
+    assert statuses(judged(OldSquare, "(randn(2, 3),)", "compile_jvp")) == {"compile_jvp": Status.HOLDS}
+
+
+@pytest.mark.parametrize(("function", "status"), [(SingleOnly, Status.HOLDS), (WrongInSingle, Status.BROKEN)])
+def test_a_function_of_one_dtype_is_judged_in_it(function, status):
+    found = judged(function, "(randn(2, 3),)", "surrogate", "autocast")
+
+    assert statuses(found) == {"surrogate": status, "autocast": Status.HOLDS}
+    assert found.remarks[0].startswith("The calls were audited in float32: as given, a plain call raises TypeError")
+
+
+def test_what_takes_float64_alone_is_not_blamed_for_a_copy_in_another_dtype():
+    class DoubleOnly(OldSquare):
+        @staticmethod
+        def forward(ctx, x):
+            if x.dtype != torch.float64:
+                raise TypeError("wants float64")
+            return OldSquare.forward(ctx, x)
+
+    found = judged(DoubleOnly, "(randn(2, 3),)", "precision", "autocast")
+
+    assert found.report.failures == ()
+    assert "A plain call raises in float32, bfloat16, float16." in found.remarks
+    (verdict,) = found.report.of(law="autocast")
+    assert verdict.status is Status.NOT_MEASURED
+    assert "the function in eager mode, raises TypeError: wants float64" in verdict.finding.message
+
+
+def test_forward_without_its_gradient_is_what_autograd_makes_of_it():
+    x = torch.tensor([0.5, -2.0], requires_grad=True)
+    for function in (OldRound.apply, lambda x: OldRound.apply(x)):
+        (gradient,) = torch.autograd.grad(without_custom_gradient(function, x).sum(), x)
+
+        assert gradient.tolist() == [0.0, 0.0]
+    assert "apply" not in vars(OldRound)

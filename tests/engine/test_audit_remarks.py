@@ -1,0 +1,192 @@
+"""What an audit says beside the verdicts: noise, state, shared memory, and arguments that no gradient reaches."""
+
+import numpy
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+NAMED = {law.name: law for law in LAWS}
+
+
+class Dropped(Function):
+    """Noise drawn in forward and kept."""
+
+    draw = staticmethod(torch.rand_like)
+
+    @classmethod
+    def forward(cls, ctx, x):
+        mask = cls.draw(x)
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (mask,) = ctx.saved_tensors
+        return y_bar * mask
+
+
+class DroppedByNumpy(Dropped):
+    draw = staticmethod(lambda x: torch.tensor(numpy.random.rand(*x.shape), dtype=x.dtype))
+
+
+class DrawsInBackward(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar * torch.rand_like(y_bar).round()
+
+
+class Leaky(Function):
+    """A slope that backward forgets, and a tensor that nobody reads."""
+
+    @staticmethod
+    def forward(ctx, x, slope, unused):
+        ctx.save_for_backward(x, slope)
+        return torch.where(x > 0, x, slope * x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, slope = ctx.saved_tensors
+        return torch.where(x > 0, y_bar, slope * y_bar), None, torch.zeros(3, dtype=y_bar.dtype)
+
+
+class WritesPastTheCounter(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.data.mul_(2)
+        return x + 0
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.abs().sqrt()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, y = ctx.saved_tensors
+        return y_bar * x.sign() / (2 * y)
+
+
+class Zero(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return torch.zeros_like(y_bar)
+
+
+calls = [0]
+
+
+def counts(x):
+    calls[0] += 1
+    return calls[0] * x
+
+
+def judged(function, text, *laws):
+    return audit(function, [text], laws=[NAMED[name] for name in laws], name="it")
+
+
+def said(found, text):
+    return [remark for remark in found.remarks if text in remark]
+
+
+@pytest.mark.parametrize("function", [Dropped, DroppedByNumpy])
+def test_noise_of_forward_is_held_still_and_the_laws_that_can_run_do(function):
+    found = judged(function, "(randn(4, 30),)", "surrogate", "second_order", "adjoint", "func_grad", "retained_graph")
+
+    assert found.report.failures == ()
+    assert {v.law: v.status for v in found.report.verdicts} == {
+        "surrogate": Status.HOLDS,
+        "second_order": Status.HOLDS,
+        "retained_graph": Status.HOLDS,
+        "adjoint": Status.NOT_PROMISED,
+        "func_grad": Status.NOT_PROMISED,
+    }
+    assert said(found, "the function draws noise")
+    assert said(found, "No spec is proposed: a spec is of a function whose calls agree.")
+
+
+def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
+    found = judged(
+        DrawsInBackward,
+        "(randn(4, 30),)",
+        "declared_draws",
+        "retained_graph",
+        "cotangent_linearity",
+        "needs_input_grad",
+    )
+
+    assert {v.law for v in found.report.failures} == {"declared_draws"}
+    assert said(found, "Backward draws noise: two backward passes through one graph differ.")
+
+
+def test_a_function_that_keeps_state_is_not_compared_with_itself():
+    found = judged(counts, "(randn(2),)", "surrogate", "global_state", "retained_graph")
+
+    assert [v.law for v in found.report.verdicts] == ["global_state"]
+    assert said(found, "the function keeps state")
+
+
+def test_arguments_that_no_gradient_reaches_or_nothing_depends_on_are_named():
+    found = judged(Leaky, "(randn(2, 3), tensor(0.1), randn(3))", "surrogate", "retained_graph")
+
+    assert said(found, "The output changes with `slope`, and backward returns no gradient for it.")
+    assert said(found, "The output does not depend on `unused`, by any value that was tried.")
+    assert not said(found, "`x`")
+    assert found.report.failures == ()  # nothing is vacuous for an argument whose gradient is zero everywhere
+
+
+def test_a_threshold_is_no_ignored_argument():
+    class Step(Leaky):
+        @staticmethod
+        def forward(ctx, x, threshold):
+            ctx.save_for_backward(x)
+            return (x > threshold).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return y_bar, None
+
+    assert not said(judged(Step, "(randn(2, 3), tensor(0.1))", "retained_graph"), "`threshold`")
+
+
+def test_a_write_past_the_version_counter_is_a_write_and_no_noise():
+    found = judged(WritesPastTheCounter, "(randn(2, 3),)", "inputs_untouched")
+
+    assert {v.law for v in found.report.failures} == {"inputs_untouched"}
+    assert not said(found, "noise")
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: x.view_as(x), "The output shares memory with `x`: a write to one changes the other."),
+        (lambda x: x.sin().float(), "The output is float32 where the arguments are float64."),
+        (lambda x: 3 * x, "The gradient of `x` is the same at all values that were tried"),
+        (Root, "Where `x` is zero the value is finite, and its gradient is not."),
+        (Zero, "The gradient of `x` is zero at all values that were tried."),
+    ],
+)
+def test_what_plain_calls_show_is_said(function, text):
+    assert said(judged(function, "(randn(2, 3),)", "retained_graph"), text)
+
+
+def test_of_an_ordinary_function_nothing_is_said():
+    assert judged(torch.sin, "(randn(2, 3),)", "retained_graph").remarks == ()
