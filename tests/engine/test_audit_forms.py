@@ -132,6 +132,39 @@ def test_an_operator_has_the_names_of_its_schema():
     assert "stand_in(lambda self, tensor1, tensor2, *, value=1: addcmul(" in found.proposal
 
 
+SLOPE = torch.tensor(0.5)
+
+
+def with_a_tensor_as_default(x, slope=SLOPE):
+    return x * slope
+
+
+def test_a_default_that_is_a_tensor_is_written_as_one():
+    found = audit(with_a_tensor_as_default, ["(randn(2),)"], laws=CHEAP)
+
+    assert "lambda x, slope=torch.tensor(0.5, dtype=torch.float32): " in found.proposal
+
+
+class AsksForAGradient(Function):
+    """Another value where a gradient is asked for."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3 if ctx.needs_input_grad[0] else x**2
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar
+
+
+def test_the_value_that_is_differentiated_is_that_of_training():
+    found = audit(AsksForAGradient, ["(randn(2, 3),)"], laws=CHEAP)
+
+    assert {v.status for v in found.report.of(law="surrogate")} == {Status.HOLDS}
+
+
 def test_a_call_that_returns_no_tensor_says_so():
     found = audit(lambda x: x.sum().item(), ["(randn(2),)"], laws=CHEAP, name="number")
 

@@ -27,8 +27,8 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
     """
     text = written.get(case.name)
     if text is None:
-        args = [_argument_text(value) for value in case.args]
-        kwargs = ", ".join(f"{name!r}: {_argument_text(value)}" for name, value in case.kwargs.items())
+        args = [argument_text(value) for value in case.args]
+        kwargs = ", ".join(f"{name!r}: {argument_text(value)}" for name, value in case.kwargs.items())
         shown = f"({', '.join(args)}{',' if len(args) == 1 else ''})"
         return f"Case(name={case.name!r}, args={shown}{f', kwargs={{{kwargs}}}' if kwargs else ''})"
     cast = text if dtype is None else in_dtype(text, str(dtype).removeprefix("torch."))
@@ -40,11 +40,12 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
     return f"read_case({', '.join(options)})"
 
 
-def _argument_text(value: Any) -> str:
+def argument_text(value: Any) -> str:
+    """Return an expression that makes an argument; a large tensor is drawn anew."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {_argument_text(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{key!r}: {argument_text(item)}' for key, item in value.items())}}}"
     if type(value) in (list, tuple):
-        inner = ", ".join(map(_argument_text, value))
+        inner = ", ".join(map(argument_text, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if not isinstance(value, Tensor):
         return repr(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradspec._audit._case_text import case_text
+from gradspec._audit._case_text import argument_text, case_text
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.spec import FunctionSpec, Supports
@@ -61,8 +61,12 @@ class Proposal:
         names = ["Case" if "Case(" in "".join(calls) else "", "Effects" if effects else "", "FunctionSpec"]
         names += ["Supports" if supports else "", "read_case" if "read_case(" in "".join(calls) else ""]
         names += ["stand_in" if None in forms else ""]
+        roles = [
+            self._lambda("primal", value, "what forward computes, in plain torch"),
+            self._lambda("surrogate", gradient, "the map whose derivative backward applies"),
+        ]
         lines = [
-            *(["import torch"] if "torch." in f"{value}{gradient}{calls}" else []),
+            *(["import torch"] if "torch." in f"{roles}{calls}" else []),
             f"from gradspec import {', '.join(filter(None, names))}",
             self._import(),
             "",
@@ -74,8 +78,7 @@ class Proposal:
             f"{self.constant} = FunctionSpec(",
             f"    name={spec.name!r},",
             f"    function={self._function()},",
-            self._lambda("primal", value, "what forward computes, in plain torch"),
-            self._lambda("surrogate", gradient, "the map whose derivative backward applies"),
+            *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
         ]
@@ -105,7 +108,7 @@ class Proposal:
 
     def _lambda(self, role: str, text: str | None, todo: str) -> str:
         signature = inspect.signature(self.spec.primal)
-        names = str(signature)[1:-1]
+        names = str(_with_readable_defaults(signature))[1:-1]
         if text is not None:
             return f"    {role}=lambda {names}: {text},  # agrees with every case"
         given = [_passed(parameter) for parameter in signature.parameters.values()]
@@ -131,6 +134,26 @@ def constant_of(name: str) -> str:
     """Return the name of a spec in its module: `ROUND_STE` for `RoundSTE`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return re.sub(r"\W+", "_", words).strip("_").upper() or "SPEC"
+
+
+def _with_readable_defaults(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature whose defaults stand in a text as they are made: tensors among them."""
+    return signature.replace(
+        parameters=[
+            parameter if parameter.default is parameter.empty else parameter.replace(default=_Text(parameter.default))
+            for parameter in signature.parameters.values()
+        ]
+    )
+
+
+class _Text:
+    """A value that is shown as the expression that makes it."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return argument_text(self._value)
 
 
 def _passed(parameter: inspect.Parameter) -> str:

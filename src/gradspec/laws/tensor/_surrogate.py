@@ -55,7 +55,10 @@ def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
         v = tuple(w if t.requires_grad else torch.zeros_like(w) for w, t in zip(v, y, strict=True))
 
     def along(step: float) -> float:
-        y = surrogate(*(a + step * b for a, b in zip(x, u, strict=True)))
+        moved = [a + step * b for a, b in zip(x, u, strict=True)]
+        if is_stand_in(trial.spec.surrogate):  # what forward computes may depend on whether a gradient is asked for
+            moved = [t.requires_grad_() for t in moved]
+        y = surrogate(*moved)
         return sum(inner(w, t) for w, t in zip(v, y, strict=True))
 
     y_and_v = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
