@@ -123,6 +123,13 @@ def test_noise_of_forward_is_held_still_and_the_laws_that_can_run_do(function):
     assert said(found, "No spec is proposed: a spec is of a function whose calls agree.")
 
 
+def test_what_torch_makes_of_the_form_is_said_of_a_function_that_draws_noise():
+    found = judged(Dropped, "(randn(4, 30),)", "surrogate", "compile_grad")
+
+    assert [v.law for v in found.report.verdicts] == ["surrogate"]
+    assert said(found, "Silently another result than in eager mode: compile_grad. These were not asked")
+
+
 def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
     found = judged(
         DrawsInBackward,

@@ -19,8 +19,9 @@ from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._known_forms import guessed
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
+from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._proposal import Proposal
-from gradspec._audit._remarks import of_calls, of_report
+from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import subject_of
 from gradspec._engine._parallel import Progress
@@ -137,6 +138,10 @@ def audit(
         given=given,
     )
     remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
+    if measured.noisy_forward or measured.noisy_backward:
+        left_out = [law for law in laws or LAWS if law.judges("function") and law not in chosen]
+        silent = apart(lambda: silent_for_form(subject, found.cases[0], measured, left_out, hard, seed), hard, seed)
+        remarks += of_form(() if isinstance(silent, Finding) else silent)
     if reason := _unwritable(function, measured):
         return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}

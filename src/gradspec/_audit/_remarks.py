@@ -74,5 +74,14 @@ def of_report(report: Report) -> Iterator[str]:
         )
 
 
+def of_form(silent: Sequence[str]) -> Iterator[str]:
+    """Yield under which transforms a sound function of the same form, without noise, gives another result silently."""
+    if silent:
+        yield (
+            f"Silently another result than in eager mode: {', '.join(silent)}. These were not asked of a function that "
+            f"draws noise, but torch {torch_version()} does so to a function of this form that draws none."
+        )
+
+
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")

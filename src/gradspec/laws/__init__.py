@@ -3,7 +3,7 @@
 from gradspec._process_state import Surroundings, preserved_process_state
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
-from gradspec.laws.tensor.support._calibration import cause_of, torch_version
+from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_form, torch_version
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
 from gradspec.laws.tensor.support._witness import witnessing
@@ -18,6 +18,7 @@ __all__ = [
     "StandInError",
     "Surroundings",
     "cause_of",
+    "is_silent_for_form",
     "is_stand_in",
     "preserved_process_state",
     "stand_in",

@@ -77,6 +77,16 @@ def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
     return Cause((), names)
 
 
+def is_silent_for_form(law: Law, trial: Trial) -> bool:
+    """Return whether a sound function of the form of this one violates a law, and nothing is raised."""
+    try:
+        classes = classes_behind(trial.spec.function(*(inputs := Inputs.of(trial)).args(inputs.leaves())))
+    except Exception:
+        return False
+    found = _found(law, trial, Form.of(classes)) if classes else None
+    return found is not None and found.status is Status.BROKEN and "raised" not in found.details
+
+
 def _holds_without(law: Law, trial: Trial, form: Form, added: list[str], one: str) -> bool:
     rest = [name for name in added if name != one]
     return _found(law, trial, _with(form, rest)).status is Status.HOLDS

@@ -1,0 +1,26 @@
+"""What torch makes of a function that draws noise, by what it makes of a sound one that is written alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
+from gradspec._engine._flat import flattened
+from gradspec.law import Law, TrialOf
+from gradspec.laws import is_silent_for_form
+from gradspec.profile import Profile
+from gradspec.spec import Case
+
+
+def silent_for_form(
+    subject: Subject, case: Case, measured: Measured, laws: Sequence[Law], profile: Profile, seed: int
+) -> tuple[str, ...]:
+    """Return the laws that compile under which a sound function of this form gives another result silently.
+
+    It calls the function, and compiles: ask it in a child process.
+    """
+    spec = eager_spec(subject, (case,), measured, seed)
+    trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
+    return tuple(law.name for law in laws if law.cost == "compile" and is_silent_for_form(law, trial))
