@@ -20,6 +20,7 @@ from gradspec._audit._known_forms import guessed
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
+from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
@@ -116,10 +117,11 @@ def audit(
     paths = {subject.name: path} if path else None
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     if isinstance(found, Finding):  # the function ended the process
-        found = Look(cases=named, measured=Measured(raised=found.message))
+        found = Look(measured=Measured(raised=found.message))
     measured = found.measured
-    spec = eager_spec(subject, found.cases, measured, seed)
-    given = {f"spec {spec.name}": _source(path, spec, found.cases)}
+    made = (in_dtype(named, found.own) or named) if found.own else named
+    spec = eager_spec(subject, made, measured, seed)
+    given = {f"spec {spec.name}": _source(path, spec, made)}
     if measured.raised:
         return _refused(spec, measured, profile, seed, paths, given)
     chosen = selected(laws or LAWS, profile, measured)
@@ -140,7 +142,7 @@ def audit(
     remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges("function") and law not in chosen]
-        silent = apart(lambda: silent_for_form(subject, found.cases[0], measured, left_out, hard, seed), hard, seed)
+        silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         remarks += of_form(() if isinstance(silent, Finding) else silent)
     if reason := _unwritable(function, measured):
         return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))

@@ -19,8 +19,6 @@ from gradspec.spec import Case
 class Look:
     """What plain calls say of a function, before a law is asked."""
 
-    #: The calls, in the dtype in which they were made.
-    cases: tuple[Case, ...]
     measured: Measured
     #: The dtype that took the place of the one of the calls.
     own: torch.dtype | None = None
@@ -35,4 +33,4 @@ def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int)
         cases = in_dtype(cases, own) or cases
     measured = Measured(raised=error) if error and own is None else measure(subject, cases, profile, seed)
     remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))
-    return Look(cases=cases, measured=measured, own=own, remarks=remarks)
+    return Look(measured=measured, own=own, remarks=remarks)
