@@ -146,7 +146,7 @@ def test_a_number_put_under_a_mask_is_no_read_and_a_tensor_is(function, status):
 def test_no_graph_is_a_remark():
     found = audit(lambda x: torch.tensor(x.tolist()), [(X,)], name="cut", laws=CHEAP)
 
-    assert found.remarks == ("No gradient reaches any argument: the output is connected to no graph.",)
+    assert found.remarks[0] == "No gradient reaches any argument: the output is connected to no graph."
 
 
 def raises(x):
