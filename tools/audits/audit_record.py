@@ -35,7 +35,7 @@ COMPILER = "torch._dynamo"
 HOME = Path("build/audits/site-packages")
 #: What an audit stands on beside the laws.
 STANDS_ON = (
-    "gradspec._audit._audit:_chosen",
+    "gradspec._audit._selection:selected",
     "gradspec._audit._eager_spec:eager_spec",
     "gradspec._audit._probe:measure",
     "gradspec._audit._case_syntax:read_case",
