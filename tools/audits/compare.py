@@ -1,6 +1,6 @@
 """Audit the published functions as a user does, and hold the findings to the truth, measured without the engine.
 
-    python tools/audits/compare.py --site FOLDER --out FILE [--said FILE [--only NAME]...]
+    python tools/audits/compare.py --site FOLDER --out FILE [--check]
 
 FOLDER is where pip put the packages of `truth_table.py`. Each audit is the command `gradspec audit`, in a process of
 its own, and so is the `gradspec check` of what it proposes.
@@ -19,6 +19,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Container
@@ -40,27 +41,34 @@ IMPORTED = ("torch._dynamo", "gradspec._audit._audit", "gradspec._registry._regi
 
 
 def audit(audited: Audited, site: Path) -> dict[str, Any]:
-    """Return what `gradspec audit` found, its remarks, and what `gradspec check` says of its proposal."""
+    """Return what `gradspec audit` found, said and proposed."""
     with tempfile.TemporaryDirectory() as folder:
         saved, spec, said = (Path(folder) / name for name in ("report.json", "proposed.py", "said"))
         words = [*command(audited, site), "--jobs", "1", "--record", str(saved), "--proposal", str(spec)]
         code = _ended(words, site, said)
+        text = said.read_text(encoding="utf-8", errors="replace")
         if not saved.exists():
-            return {"exit": code, "said": said.read_text(encoding="utf-8")[-400:], "verdicts": [], "remarks": ""}
-        verdicts = json.loads(saved.read_text(encoding="utf-8"))["verdicts"]
-        text = said.read_text(encoding="utf-8").split("A spec to complete and paste:")[0]
-        checked = Path(folder) / "checked.json"
-        checks = _ended(["gradspec", "check", str(spec), "--jobs", "1", "--record", str(checked)], site, said)
-        failed = json.loads(checked.read_text(encoding="utf-8"))["verdicts"] if checked.exists() else []
+            return {"exit": code, "said": text[-400:], "verdicts": [], "remarks": "", "proposal": ""}
         return {
             "exit": code,
-            "verdicts": verdicts,
-            "remarks": text,
-            "proposal": {
-                "exit": checks,
-                "failed": sorted({v["law"] for v in failed if v["status"] in FAILURES}),
-                "said": "" if checked.exists() else said.read_text(encoding="utf-8")[-300:],
-            },
+            "said": "",
+            "verdicts": json.loads(saved.read_text(encoding="utf-8"))["verdicts"],
+            "remarks": text.split("A spec to complete and paste:")[0],
+            "proposal": spec.read_text(encoding="utf-8"),
+        }
+
+
+def check(proposal: str, site: Path) -> dict[str, Any]:
+    """Return what `gradspec check` says of a proposed spec."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec, saved, said = (Path(folder) / name for name in ("proposed.py", "report.json", "said"))
+        spec.write_text(proposal, encoding="utf-8")
+        code = _ended(["gradspec", "check", str(spec), "--jobs", "1", "--record", str(saved)], site, said)
+        verdicts = json.loads(saved.read_text(encoding="utf-8"))["verdicts"] if saved.exists() else []
+        return {
+            "exit": code,
+            "failed": sorted({v["law"] for v in verdicts if v["status"] in FAILURES}),
+            "said": "" if saved.exists() else said.read_text(encoding="utf-8", errors="replace")[-300:],
         }
 
 
@@ -82,12 +90,12 @@ def judged(truth: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     for question, answer in true.items():
         if answer.silent and not answer.deliberate:
             defects[question] = _found_by(QUESTIONS[question], failed, found["remarks"])
-    false = {}
+    false, unjudged = {}, {}
     for law, verdict in failed.items():
         known = [a for question, a in true.items() if law in QUESTIONS[question].laws]
         if verdict["status"] == "broken" and verdict.get("rank") in ("wrong", "refused") and not verdict.get("follows"):
-            if not known:
-                false[law] = f"{verdict['rank']}: {verdict['message'][:160]} | the truth has no such question"
+            if not any(not a.text.startswith("not measured") for a in known):
+                unjudged[law] = f"{verdict['rank']}: {verdict['message'][:160]}"
             elif not any(_agrees(verdict["rank"], a) for a in known):
                 measured = "; ".join(a.text for a in known)
                 false[law] = f"{verdict['rank']}: {verdict['message'][:160]} | measured: {measured}"
@@ -97,8 +105,9 @@ def judged(truth: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
         "said": found.get("said", ""),
         "defects": defects,
         "false": false,
+        "unjudged": unjudged,
         "findings": {law: f"{v['status']} {v.get('rank', '')}".strip() for law, v in failed.items()},
-        "proposal": found.get("proposal", {}),
+        "proposal": found.get("checked", {}),
     }
 
 
@@ -129,10 +138,12 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "share found": round(len(found) / max(1, len(defects)), 4),
         "by question": {q: f"{Counter(found)[q]} of {n}" for q, n in sorted(kinds.items())},
         "false findings of the first two ranks": sum(len(row["false"]) for row in rows),
+        "findings of the first two ranks without a truth": sum(len(row["unjudged"]) for row in rows),
         "findings of the first two ranks": sum(
             status in ("broken wrong", "broken refused") for row in rows for status in row["findings"].values()
         ),
         "audits without a report": sum(row["exit"] not in (0, 1) for row in rows),
+        "proposals checked": sum(bool(row["proposal"]) for row in rows),
         "proposals that pass their own check": sum(row["proposal"].get("exit") == 0 for row in rows),
     }
 
@@ -144,26 +155,34 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where to write the results")
     parser.add_argument("--said", type=Path, default=SAID, help="where to keep what the audits said")
     parser.add_argument("--only", action="append", help="audit this function; of the others, what is kept is compared")
-    parser.add_argument("--keep", action="store_true", help="audit nothing; compare what is kept")
+    parser.add_argument("--keep", action="store_true", help="audit only what is not kept yet")
+    parser.add_argument("--check", action="store_true", help="check the proposals too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many audits at a time")
     options = parser.parse_args()
     content = json.loads(TRUTH.read_text(encoding="utf-8"))
     truths = {row["name"]: row for row in content["functions"]}
-    known = json.loads(options.said.read_text(encoding="utf-8")) if options.only or options.keep else {}
-    asked = [a for a in PUBLISHED if not options.keep and (not options.only or a.name in options.only)]
-    began, site = time.monotonic(), options.site.resolve()
-    for name in IMPORTED if asked else ():
+    partly = (options.only or options.keep) and options.said.exists()
+    known = json.loads(options.said.read_text(encoding="utf-8")) if partly else {}
+    options.said.parent.mkdir(parents=True, exist_ok=True)
+    began, site, lock = time.monotonic(), options.site.resolve(), threading.Lock()
+    for name in IMPORTED:
         __import__(name)
 
-    def one(audited: Audited) -> dict[str, Any]:
-        found = audit(audited, site)
-        print(f"{audited.name}: exit {found['exit']}, {time.monotonic() - began:.0f} s", flush=True)
-        return found
+    def one(audited: Audited) -> None:
+        name, found = audited.name, known.get(audited.name)
+        if options.only and name not in options.only:
+            return
+        if found is None or not options.keep:
+            found = audit(audited, site)
+        if options.check and found["proposal"] and "checked" not in found:
+            found["checked"] = check(found["proposal"], site)
+        with lock:
+            known[name] = found
+            options.said.write_text(json.dumps(known), encoding="utf-8")
+        print(f"{name}: exit {found['exit']}, {time.monotonic() - began:.0f} s", flush=True)
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        known |= dict(zip([a.name for a in asked], pool.map(one, asked), strict=True))
-    options.said.parent.mkdir(parents=True, exist_ok=True)
-    options.said.write_text(json.dumps(known), encoding="utf-8")
+        list(pool.map(one, PUBLISHED))
     rows = [judged(truths[a.name], known[a.name]) for a in PUBLISHED if a.name in known]
     figures = shares(rows)
     results = {"torch": content["torch"], "python": sys.version.split()[0], "figures": figures, "functions": rows}

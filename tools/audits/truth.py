@@ -1,6 +1,6 @@
 """Measure what is true of the published functions, without gradspec's engine, and write it to a record.
 
-    python tools/audits/truth.py --site FOLDER [--only NAME] [--out FILE]
+    python tools/audits/truth.py --site FOLDER [--only NAME] [--question NAME] [--out FILE]
 
 FOLDER is where pip put the packages of the table. Each function is measured in a process of its own, forked from this
 one, which has imported torch and its compiler.
@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from truth_table import PUBLISHED
 OUT = Path(__file__).parents[2] / "tests" / "audits" / "published" / "truth.json"
 
 
-def measured(audited: Audited, site: Path) -> dict[str, Any]:
-    """Return every answer for one function; in the process that calls it."""
+def measured(audited: Audited, site: Path, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the answers for one function, to all questions or to some; in the process that calls it."""
     import torch
     from truths import derivatives, effects, inputs, transforms
     from truths._call import Call, arguments, load, said
@@ -56,12 +57,15 @@ def measured(audited: Audited, site: Path) -> dict[str, Any]:
         "checkpoint": inputs.checkpoint,
         "autocast": inputs.autocast,
         "transforms": transforms.answers,
+        "exports": transforms.exports,
         "batched": inputs.batched,
     }
     if plain != "works":
         return row
     noisy = any(said != "no" for said in effects.draws(call).values())
     for name, ask in questions.items():
+        if only and name not in only:
+            continue
         if noisy and name in ("layout", "autocast"):
             row[name] = "not measured: another layout or dtype draws another noise"
             continue
@@ -72,17 +76,17 @@ def measured(audited: Audited, site: Path) -> dict[str, Any]:
     return row
 
 
-def _alone(audited: Audited, site: Path, pipe: Any) -> None:
+def _alone(audited: Audited, site: Path, only: Sequence[str], pipe: Any) -> None:
     sys.path.insert(0, str(site))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    pipe.send(measured(audited, site))
+    pipe.send(measured(audited, site, only))
 
 
-def row(audited: Audited, site: Path) -> dict[str, Any]:
+def row(audited: Audited, site: Path, only: Sequence[str] = ()) -> dict[str, Any]:
     """Return the answers for one function, measured in a new process."""
     fork = multiprocessing.get_context("fork")
     mine, theirs = fork.Pipe(duplex=False)
-    process = fork.Process(target=_alone, args=(audited, site, theirs))
+    process = fork.Process(target=_alone, args=(audited, site, only, theirs))
     process.start()
     theirs.close()
     try:
@@ -105,18 +109,21 @@ def main() -> None:
     parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write the record")
     parser.add_argument("--only", action="append", help="a function; the others stay as the record has them")
+    parser.add_argument("--question", action="append", help="ask this; the other answers stay as the record has them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many functions at a time")
     options = parser.parse_args()
     known = {}
-    if options.only:
+    if options.only or options.question:
         known = {r["name"]: r for r in json.loads(options.out.read_text(encoding="utf-8"))["functions"]}
+
+    def one(audited: Audited) -> dict[str, Any]:
+        before = known.get(audited.name, {})
+        if options.only and audited.name not in options.only:
+            return before
+        return {**(before if options.question else {}), **row(audited, options.site, options.question or ())}
+
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(
-            pool.map(
-                lambda a: known[a.name] if options.only and a.name not in options.only else row(a, options.site),
-                PUBLISHED,
-            )
-        )
+        rows = list(pool.map(one, PUBLISHED))
     content = {"torch": torch.__version__, "python": sys.version.split()[0], "functions": rows}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

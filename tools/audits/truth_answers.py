@@ -134,8 +134,10 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "second": Question(read=_SECOND, laws=("second_order", "forward_over_reverse", "first_order_only")),
     "penalty": Question(read=_at("penalty"), laws=("second_order", "first_order_only"), counts=False),
-    "linear": Question(read=_at("linear"), laws=("cotangent_linearity",)),
-    "writes to an argument": Question(read=_writes("x"), laws=("inputs_untouched", "declared_writes")),
+    "linear": Question(read=_at("linear"), laws=("cotangent_linearity", "undefined_cotangent")),
+    "writes to an argument": Question(
+        read=_writes("x"), laws=("inputs_untouched", "declared_writes"), remark=r"The function writes to an argument"
+    ),
     "writes to a cotangent": Question(read=_writes("v"), laws=("cotangents_untouched", "declared_writes")),
     "shared memory": Question(read=_at("shares"), laws=("aliasing",), remark=r"The output shares memory with `\w+`"),
     "noise in backward": Question(
@@ -151,6 +153,7 @@ QUESTIONS: Mapping[str, Question] = {
     "one gradient alone": Question(read=_at("alone"), laws=("needs_input_grad", "undefined_cotangent")),
     "dtype of the output": Question(
         read=lambda row: _dtype(row, raw=False),
+        remark=r"The output is float\d+ where",
         laws=("precision", "raw_returns"),
     ),
     "dtype of the gradient": Question(read=lambda row: _dtype(row, raw=True), laws=("raw_returns", "precision")),
@@ -168,6 +171,6 @@ QUESTIONS: Mapping[str, Question] = {
     "compiled func.grad": Question(read=_transform("compiled func.grad"), laws=("compile_grad",)),
     "compiled vmap": Question(read=_transform("compiled vmap"), laws=("compile_vmap",)),
     "compiled func.jvp": Question(read=_transform("compiled func.jvp"), laws=("compile_jvp",)),
-    "export": Question(read=_transform("export", "export strict"), laws=("export",)),
+    "export": Question(read=_at("exports"), laws=("export",)),
     "fake": Question(read=_transform("fake"), laws=("fake",)),
 }

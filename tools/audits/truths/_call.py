@@ -117,11 +117,10 @@ def flowing(outputs: Sequence[Tensor]) -> list[Tensor]:
     return [y for y in outputs if y.requires_grad]
 
 
-def distance(a: Tensor | None, b: Tensor | None) -> float:
+def distance(a: Tensor | None, b: Tensor) -> float:
     """Return the largest difference of two tensors relative to the second; None is zero, another shape is infinite."""
-    if a is None or b is None:
-        rest = a if b is None else b
-        return 0.0 if rest is None or not rest.numel() or not rest.abs().max() else float("inf")
+    if a is None:
+        return 0.0 if not b.numel() or not b.abs().max() else float("inf")
     if a.shape != b.shape:
         return float("inf")
     a, b = a.detach().double(), b.detach().double()
@@ -134,14 +133,19 @@ def distance(a: Tensor | None, b: Tensor | None) -> float:
 
 
 def compared(a: Sequence[Tensor | None], b: Sequence[Tensor | None], limit: float = 1e-6) -> str:
-    """Return "same", or how far two lists of tensors lie apart."""
+    """Return "same", or how far two lists of tensors lie apart, where the second has a tensor."""
     if len(a) != len(b):
         return f"differs: {len(a)} tensors, not {len(b)}"
-    worst = max(map(distance, a, b), default=0.0)
+    worst = apart(a, b)
     if worst <= limit:
         return "same"
-    lost = [x is None and y is not None for x, y in zip(a, b, strict=True)]
-    return "differs: a gradient is None" if any(lost) else f"differs by {worst:.2g}"
+    lost = any(x is None and y is not None for x, y in zip(a, b, strict=True))
+    return "differs: a gradient is None" if lost else f"differs by {worst:.2g}"
+
+
+def apart(a: Sequence[Tensor | None], b: Sequence[Tensor | None]) -> float:
+    """Return the largest relative difference of two lists of tensors; where the second has None, there is none."""
+    return max((distance(x, y) for x, y in zip(a, b, strict=True) if y is not None), default=0.0)
 
 
 def said(error: BaseException) -> str:

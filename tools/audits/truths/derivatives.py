@@ -10,7 +10,7 @@ from torch import Tensor
 from truths._call import Call, flowing, noise, said
 
 #: The steps of the differences; of each element the one that fits best counts. In float32 smaller ones show rounding.
-STEPS = {torch.float64: (1e-2, 1e-3, 1e-4), torch.float32: (1e-1, 1e-2)}
+STEPS = {torch.float64: (1e-2, 1e-3, 1e-4), torch.float32: (1e-2, 1e-3)}
 #: An element whose differences do not settle to this, relative, stands at a kink: it says nothing.
 SETTLED = {torch.float64: 1e-4, torch.float32: 1e-2}
 #: How far a right derivative may be off, relative.
@@ -35,7 +35,7 @@ def first(call: Call) -> dict[str, str]:
     except Exception as error:
         return {call.names[k]: said(error) for k in call.wrt}
     return {
-        call.names[k]: _judged(g, *differences(value, call.args, k), absent="ignored")
+        call.names[k]: _judged(g, *differences(value, call.args, k, _coarsest(v)), absent="ignored")
         for k, g in zip(call.wrt, found, strict=True)
     }
 
@@ -71,10 +71,10 @@ def second(call: Call, *, penalty: bool = False) -> dict[str, str]:
     for name, leaf in targets:
         if name in call.names:
             k = call.names.index(name)
-            numeric = differences(lambda args: value(args, v), call.args, k)
+            numeric = differences(lambda args: value(args, v), call.args, k, _coarsest(v))
         else:
             k = int(name.split()[-1])
-            numeric = differences(lambda ws: value(call.args, ws), v, k)
+            numeric = differences(lambda ws: value(call.args, ws), v, k, _coarsest(v))
         answers[name] = _judged(leaf.grad, *numeric, absent="missing")
     return answers
 
@@ -89,7 +89,14 @@ def linear(call: Call) -> str:
     return "yes" if worst <= 1e-4 else f"no: {worst:.2g}"
 
 
-def differences(value: Callable[..., float], at: Sequence[Tensor], k: int) -> tuple[Tensor, Tensor]:
+def _coarsest(v: Sequence[Tensor]) -> torch.dtype:
+    """Return the dtype in which the outputs are rounded."""
+    return torch.float32 if any(t.dtype == torch.float32 for t in v) else torch.float64
+
+
+def differences(
+    value: Callable[..., float], at: Sequence[Tensor], k: int, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, torch.dtype]:
     """Return the derivative of a number by the k-th tensor, and an error bar: infinite where there is a kink."""
     x = at[k].double()
     numeric, bar = torch.zeros_like(x), torch.full_like(x, float("inf"))
@@ -100,7 +107,7 @@ def differences(value: Callable[..., float], at: Sequence[Tensor], k: int) -> tu
         return value([*at[:k], y, *at[k + 1 :]])
 
     for element in range(x.numel()):
-        for h in STEPS[at[k].dtype]:
+        for h in STEPS[dtype]:
             up, down, near, below = (moved(element, s * h) for s in (1, -1, 0.5, -0.5))
             wide, narrow = (up - down) / (2 * h), (near - below) / h
             best = (4 * narrow - wide) / 3
@@ -110,11 +117,10 @@ def differences(value: Callable[..., float], at: Sequence[Tensor], k: int) -> tu
             error = abs(best - narrow) if bend <= 0.1 * max(1.0, abs(best)) else float("inf")
             if error < bar.view(-1)[element]:
                 numeric.view(-1)[element], bar.view(-1)[element] = best, error
-    return numeric, bar
+    return numeric, bar, dtype
 
 
-def _judged(found: Tensor | None, numeric: Tensor, bar: Tensor, *, absent: str) -> str:
-    dtype = torch.float64 if found is None else found.dtype
+def _judged(found: Tensor | None, numeric: Tensor, bar: Tensor, dtype: torch.dtype, *, absent: str) -> str:
     settled = bar <= SETTLED[dtype] * numeric.abs().clamp(min=1.0)
     if not settled.any():
         return "undecided"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from truths._call import SEED, Call, compared, distance, flowing, noise, said, tensors
+from truths._call import SEED, Call, apart, compared, flowing, noise, said, tensors
 
 
 def strided(t: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ def dtypes(call: Call) -> dict[str, dict[str, str]]:
         answers[str(dtype)[6:]] = {
             "outputs": ", ".join(sorted({str(t.dtype)[6:] for t in floating})),
             "raw gradients": returned.against(args),
-            "off by": f"{max(map(distance, [*y, *found], exact), default=0.0):.1e}",
+            "off by": f"{apart([*y, *found], exact):.1e}",
         }
     return answers
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from truths._call import SEED, Call, compared, flowing, noise, said, tensors
+from truths.derivatives import linear
 
 
 def answers(call: Call) -> dict[str, str]:
@@ -23,10 +25,26 @@ def answers(call: Call) -> dict[str, str]:
         "compiled func.grad": lambda c: _func_grad(c, _compiled),
         "compiled vmap": lambda c: _vmap(c, _compiled),
         "compiled func.jvp": lambda c: _jvp(c, _compiled),
-        "export": lambda c: _exported(c, strict=False),
-        "export strict": lambda c: _exported(c, strict=True),
         "fake": _fake,
     }
+    return _asked(call, questions)
+
+
+def exports(call: Call) -> dict[str, str]:
+    """Return what torch.export makes of a call: of inputs that need a gradient, and of inputs that need none."""
+    ways = [(strict, leaves) for strict in (False, True) for leaves in (False, True)]
+    return _asked(
+        call,
+        {
+            f"{'strict' if strict else 'not strict'}, {'leaves' if leaves else 'constants'}": partial(
+                _exported, strict=strict, leaves=leaves
+            )
+            for strict, leaves in ways
+        },
+    )
+
+
+def _asked(call: Call, questions: Mapping[str, Callable[[Call], str]]) -> dict[str, str]:
     found = {}
     for name, ask in questions.items():
         torch._dynamo.reset()
@@ -113,6 +131,8 @@ def _vmap(call: Call, change: Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def _jvp(call: Call, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> str:
     """Hold the tangent to the rows of the Jacobian that backward gives, times the direction."""
+    if linear(call) != "yes":
+        return "not measured: backward is not linear, so there is no Jacobian"
     f, given = _closed(call), [t.detach() for t in _given(call)]
     places = [k for k, t in enumerate(given) if t.is_floating_point()]
     direction = [noise(given[k], 31 + k) for k in places]
@@ -143,7 +163,7 @@ def _jvp(call: Call, change: Callable[[Callable[..., Any]], Callable[..., Any]])
     return compared(found, expected)
 
 
-def _exported(call: Call, *, strict: bool) -> str:
+def _exported(call: Call, *, strict: bool, leaves: bool) -> str:
     f = _closed(call)
 
     class Module(torch.nn.Module):
@@ -151,7 +171,8 @@ def _exported(call: Call, *, strict: bool) -> str:
             return f(*args)
 
     given = _given(call)
-    program = torch.export.export(Module(), tuple(t.detach() for t in given), strict=strict).module()
+    shown = tuple(given if leaves else (t.detach() for t in given))
+    program = torch.export.export(Module(), shown, strict=strict).module()
     return compared(_measured(call, program, given), _measured(call, f, _given(call)))
 
 
