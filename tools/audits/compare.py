@@ -6,8 +6,8 @@ FOLDER is where pip put the packages of `truth_table.py`. Each audit is the comm
 its own, and so is the `gradspec check` of what it proposes.
 
 - A *silent defect* is a question of the truth whose answer is that something is wrong and nothing says so. It is found
-  if the audit has a failure of a law of that question, or a remark about it. What is meant so (`DELIBERATE` in
-  `truth_table.py`) is no defect.
+  if a law of that question fails, other than by an error that it calls a refusal, or if a remark says it. What is meant
+  so (`DELIBERATE` in `truth_table.py`) is no defect.
 - A finding ranked as silently wrong, or as refused, is *false* if the truth measured something else.
 """
 
@@ -89,7 +89,8 @@ def judged(truth: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     defects: dict[str, str] = {}
     for question, answer in true.items():
         if answer.silent and not answer.deliberate:
-            defects[question] = _found_by(QUESTIONS[question], failed, found["remarks"])
+            said = {law for law, verdict in failed.items() if verdict.get("rank") != "refused"}
+            defects[question] = _found_by(QUESTIONS[question], said, found["remarks"])
     false, unjudged = {}, {}
     for law, verdict in failed.items():
         known = [a for question, a in true.items() if law in QUESTIONS[question].laws]

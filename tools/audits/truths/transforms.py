@@ -134,7 +134,8 @@ def _jvp(call: Call, change: Callable[[Callable[..., Any]], Callable[..., Any]])
     if linear(call) != "yes":
         return "not measured: backward is not linear, so there is no Jacobian"
     f, given = _closed(call), [t.detach() for t in _given(call)]
-    places = [k for k, t in enumerate(given) if t.is_floating_point()]
+    floating = [k for k, t in enumerate(given) if t.is_floating_point()]
+    places = [k for k, g in zip(floating, call.gradients(), strict=True) if g is not None]
     direction = [noise(given[k], 31 + k) for k in places]
 
     def moving(*xs: Tensor) -> list[Tensor]:
@@ -148,13 +149,14 @@ def _jvp(call: Call, change: Callable[[Callable[..., Any]], Callable[..., Any]])
 
     found = tensors(change(tangent)(tuple(given[k].clone() for k in places), tuple(direction)))
     args = call.leaves()
+    inputs = [a for a in args if isinstance(a, Tensor)]
+    inputs = [inputs[k] for k in places]
     expected = []
     for y in (t for t in call.run(args) if t.is_floating_point()):
         row = torch.zeros_like(y)
         for element in range(y.numel() if y.requires_grad else 0):
             v = torch.zeros_like(y)
             v.view(-1)[element] = 1
-            inputs = [args[k] for k in call.wrt]
             g = torch.autograd.grad(y, inputs, v, retain_graph=True, allow_unused=True)
             row.view(-1)[element] = sum(
                 float((a * u).sum()) for a, u in zip(g, direction, strict=True) if a is not None
