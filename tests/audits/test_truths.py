@@ -1,0 +1,64 @@
+"""The truth about published functions is of the table, and the comparisons are of the truth."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "audits"))  # the scripts have their own folder on the path
+from compare import judged, shares  # after the line above
+from truth_answers import QUESTIONS, answers
+from truth_table import DELIBERATE, PUBLISHED
+
+from gradspec.laws import LAWS
+
+HERE = Path(__file__).parent
+TRUTH = json.loads((HERE / "published" / "truth.json").read_text(encoding="utf-8"))
+ROWS = {row["name"]: row for row in TRUTH["functions"]}
+
+
+def test_the_truth_holds_what_the_table_names():
+    rows = [(row["name"], row["version"], row["target"], row["case"]) for row in TRUTH["functions"]]
+
+    assert rows == [(a.name, a.version, a.target, a.case) for a in PUBLISHED]
+    assert len(rows) >= 45
+    assert len({a.package for a in PUBLISHED}) >= 16
+
+
+def test_each_judgement_is_of_an_answer_that_was_measured_as_wrong():
+    for name, judgements in DELIBERATE.items():
+        found = answers(ROWS[name])
+        assert [q for q in judgements if not found[q].silent] == [], name
+
+
+def test_no_measurement_failed():
+    refused = {"plain", "layout", "retained", "checkpoint", "autocast", "batched"}  # where an error is an answer
+    for row in TRUTH["functions"]:
+        assert [q for q, said in row.items() if q not in refused and str(said).startswith("raises")] == [], row["name"]
+
+
+def test_each_law_of_a_question_is_a_law():
+    assert {law for question in QUESTIONS.values() for law in question.laws} <= {law.name for law in LAWS}
+
+
+@pytest.mark.parametrize("name", sorted({p.name for p in (HERE / "published").glob("*.json")} - {"truth.json"}))
+def test_a_comparison_is_of_the_table_and_its_figures_are_those_of_its_rows(name):
+    results = json.loads((HERE / "published" / name).read_text(encoding="utf-8"))
+
+    assert [row["name"] for row in results["functions"]] == [a.name for a in PUBLISHED]
+    assert results["figures"] == shares(results["functions"])
+
+
+def test_a_defect_is_missed_without_a_failure_and_a_finding_is_false_where_the_truth_is_another():
+    row = ROWS["timm:SwishAutoFn"]
+    said = {
+        "exit": 1,
+        "remarks": "",
+        "verdicts": [{"law": "layout", "status": "broken", "rank": "wrong", "message": "no"}],
+    }
+
+    found = judged({**row, "second": {"x": "missing: None, and not 2"}}, said)
+
+    assert found["defects"]["second"] == "missed"
+    assert found["false"]["layout"] == "wrong: no | measured: same"
