@@ -54,7 +54,8 @@ def audit(audited: Audited, site: Path) -> dict[str, Any]:
             "said": "",
             "verdicts": json.loads(saved.read_text(encoding="utf-8"))["verdicts"],
             "remarks": text.split("A spec to complete and paste:")[0],
-            "proposal": spec.read_text(encoding="utf-8"),
+            # None is proposed of some functions, and the audit says why.
+            "proposal": spec.read_text(encoding="utf-8") if spec.exists() else "",
         }
 
 
@@ -146,6 +147,9 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "audits without a report": sum(row["exit"] not in (0, 1) for row in rows),
         "proposals checked": sum(bool(row["proposal"]) for row in rows),
         "proposals that pass their own check": sum(row["proposal"].get("exit") == 0 for row in rows),
+        "proposals whose check fails where the audit does": sum(
+            bool(row["proposal"]) and set(row["proposal"]["failed"]) == set(row["findings"]) for row in rows
+        ),
     }
 
 

@@ -153,7 +153,7 @@ QUESTIONS: Mapping[str, Question] = {
     "one gradient alone": Question(read=_at("alone"), laws=("needs_input_grad", "undefined_cotangent")),
     "dtype of the output": Question(
         read=lambda row: _dtype(row, raw=False),
-        remark=r"The output is float\d+ where",
+        remark=r"The output is \w+ where",
         laws=("precision", "raw_returns"),
     ),
     "dtype of the gradient": Question(read=lambda row: _dtype(row, raw=True), laws=("raw_returns", "precision")),
