@@ -12,7 +12,7 @@ from gradspec.report import Report
 #: The most dangerous first. What could not be judged comes behind what is wrong, and before what is refused.
 ORDER = (Rank.WRONG, Status.ERROR, Status.VACUOUS, Status.INCONCLUSIVE, Rank.REFUSED, Rank.WASTE, Rank.LIMIT)
 #: The laws that call a function in other dtypes than the case: of one rank, what is wrong in its own comes first.
-OTHER_DTYPES = ("precision", "autocast")
+_OTHER_DTYPES = ("precision", "autocast")
 _WORDS = {
     Rank.WRONG: "wrong silently",
     Rank.REFUSED: "refused with an error",
@@ -117,7 +117,7 @@ def findings(report: Report) -> list[Found]:
         key=lambda f: (
             specs[f.verdict.spec],
             ORDER.index(f.rank),
-            f.verdict.law in OTHER_DTYPES,
+            f.verdict.law in _OTHER_DTYPES,
             place.get(f.verdict.law, 0),
         ),
     )

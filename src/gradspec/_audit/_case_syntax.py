@@ -41,7 +41,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         seed: of the random recipes that name none; each draws numbers of its own.
 
     Raises:
-        RecipeError: anything else stands in the text.
+        ValueError: anything else stands in the text.
 
     Example:
         >>> case = read_case("(ones(2), 0.5)")
