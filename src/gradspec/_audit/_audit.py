@@ -106,7 +106,7 @@ def audit(
         ...     def backward(ctx, grad):
         ...         return grad
         >>> found = audit(Sign, [(torch.tensor([0.5, -2.0], dtype=torch.float64),)])
-        >>> "func_grad" in {verdict.law for verdict in found.report.failures}
+        >>> "surrogate" in {verdict.law for verdict in found.report.failures}
         True
     """
     named = tuple(_case(case, number, seed) for number, case in enumerate(cases, 1))
