@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy
-import torch
 from torch import Tensor
 
 from gradspec.laws.tensor.support._call import outputs
+from gradspec.laws.tensor.support._generators import seed_all
 
 
 def held_still(call: Callable[..., Any], seed: int, *, forward: bool, backward: bool) -> Callable[..., Any]:
     """Return the call with its noise fixed, of forward, of backward, or of both."""
 
     def seeded(*_: Any) -> None:
-        torch.manual_seed(seed)
-        numpy.random.seed(seed % 2**32)
-        random.seed(seed)
+        seed_all(seed)
 
     @wraps(call, assigned=("__doc__",), updated=())
     def still(*args: Any, **kwargs: Any) -> Any:

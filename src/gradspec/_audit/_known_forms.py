@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.laws.tensor.support._call import differentiable, fresh, gradients, like, outputs, whole
+from gradspec.laws.tensor.support._call import bound, differentiable, fresh, gradients, like, outputs, whole
 from gradspec.spec import Case, FunctionSpec
 from gradspec.spec._maker import Maker
 
@@ -111,20 +111,14 @@ def _redrawn(case: Case, make: Maker) -> Case:
 def _runs(spec: FunctionSpec, case: Case) -> bool:
     """Whether the function takes a call: numbers that nobody gave may lie outside its domain."""
     try:
-        y = outputs(spec.function(*map(fresh, _values(spec, case).values())))
+        y = outputs(spec.function(*map(fresh, bound(inspect.signature(spec.primal), case).values())))
     except Exception:
         return False
     return all(bool(t.isfinite().all()) for t in y)
 
 
-def _values(spec: FunctionSpec, case: Case) -> dict[str, Any]:
-    given = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
-    given.apply_defaults()
-    return dict(given.arguments)
-
-
 def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
-    values = _values(spec, case)
+    values = bound(inspect.signature(spec.primal), case)
     (mine,) = outputs(spec.function(*map(fresh, values.values())))
     theirs = form(values)
     return mine.dtype == theirs.dtype and torch.allclose(mine.detach(), theirs, rtol=1e-9, atol=1e-12)
@@ -133,7 +127,7 @@ def _values_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -
 def _gradients_agree(spec: FunctionSpec, form: Callable[..., Tensor], case: Case) -> bool:
     got, dtypes = [], []
     for function in (lambda values: spec.function(*values.values()), form):
-        values = _values(spec, case)
+        values = bound(inspect.signature(spec.primal), case)
         leaves = {n: fresh(v).requires_grad_() for n, v in values.items() if n in spec.wrt and differentiable(v)}
         y = outputs(function({**values, **leaves}))
         dtypes.append([t.dtype for t in y])

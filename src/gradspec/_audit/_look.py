@@ -29,8 +29,7 @@ def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int)
     """Call a function on the cases as they are given, or else in the first dtype that it takes."""
     error, own = plain_error(subject, cases), None
     if error and (other := accepted(subject, cases)):
-        own = other[0]
-        cases = in_dtype(cases, own) or cases
+        own, cases = other, in_dtype(cases, other) or cases
     measured = Measured(raised=error) if error and own is None else measure(subject, cases, profile, seed)
     remarks = tuple(of_dtypes(own, error, () if measured.raised else refused(subject, cases)))
     return Look(measured=measured, own=own, remarks=remarks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from gradspec._audit._subject import Subject
 from gradspec.law import shown
@@ -22,17 +23,16 @@ def plain_error(subject: Subject, cases: Sequence[Case]) -> str:
     """Return what the first plain call that fails raises, and on which case; empty if none does."""
     for case in cases:
         try:
-            subject.call(*each(case.args, fresh), **each(dict(case.kwargs), fresh))
+            subject.call(*tree_map(fresh, case.args), **tree_map(fresh, dict(case.kwargs)))
         except (Exception, SystemExit) as error:
             return f"{shown(error)} (case {case.name!r})"
     return ""
 
 
-def accepted(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
-    """Return the dtypes in which every case can be called, others than the one that it has."""
-    return tuple(
-        dtype for dtype in DTYPES if (other := in_dtype(cases, dtype)) is not None and not plain_error(subject, other)
-    )
+def accepted(subject: Subject, cases: Sequence[Case]) -> torch.dtype | None:
+    """Return the first dtype in which every case can be called, another than the one that it has."""
+    others = ((dtype, in_dtype(cases, dtype)) for dtype in DTYPES)
+    return next((dtype for dtype, other in others if other is not None and not plain_error(subject, other)), None)
 
 
 def refused(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
@@ -52,14 +52,7 @@ def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | No
         changed = True
         return value.to(dtype)
 
-    found = tuple(replace(case, args=each(case.args, cast), kwargs=each(dict(case.kwargs), cast)) for case in cases)
+    found = tuple(
+        replace(case, args=tree_map(cast, case.args), kwargs=tree_map(cast, dict(case.kwargs))) for case in cases
+    )
     return found if changed else None
-
-
-def each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return nested lists, tuples and dicts with each leaf changed."""
-    if isinstance(value, dict):
-        return {key: each(item, change) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(each(item, change) for item in value)
-    return change(value)

@@ -8,16 +8,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._held_still import held_still
 from gradspec._audit._measured import Measured
-from gradspec._audit._own_dtype import each
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
 from gradspec.law import Trial, TrialOf, shown
-from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs
+from gradspec.laws.tensor.support._call import Inputs, bound, differentiable, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.profile import Profile
@@ -56,10 +56,11 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         pairs = list(zip(trials, inputs, strict=True))
         return tuple(name for name in asked if combine(holds(t, i, name) for t, i in pairs if name in i.wrt))
 
+    used = where(moves_with, names, any)
     return replace(
         measured,
         ignored=where(moves_smoothly, rest, any),
-        unused=tuple(name for name in names if name not in where(moves_with, names, any)),
+        unused=tuple(name for name in names if name not in used),
         zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),
         fixed=where(fixed_gradient, tuple(name for name in names if name in leaves), all),
         infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
@@ -138,20 +139,11 @@ def _flat(subject: Subject, case: Case, measured: Measured, profile: Profile, se
 
 def _takes_gradient(subject: Subject, case: Case, name: str) -> bool:
     """Whether an argument of a call is, or holds, a tensor that a gradient could reach."""
-    found: list[bool] = []
-    each(bound(subject, case).get(name), lambda value: found.append(differentiable(value)))
-    return any(found)
-
-
-def bound(subject: Subject, case: Case) -> dict[str, Any]:
-    """Return the arguments of a case by name, defaults included."""
-    given = subject.signature.bind(*case.args, **case.kwargs)
-    given.apply_defaults()
-    return dict(given.arguments)
+    return any(map(differentiable, tree_leaves(bound(subject.signature, case).get(name))))
 
 
 def _copied(value: Any) -> Any:
-    return each(value, lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf)
+    return tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, value)
 
 
 def _is_nested(y: Any) -> bool:
@@ -160,9 +152,7 @@ def _is_nested(y: Any) -> bool:
     Raises:
         TypeError: there is no tensor in it.
     """
-    found: list[bool] = []
-    each(y if not isinstance(y, tuple | list) else list(y), lambda value: found.append(isinstance(value, Tensor)))
-    if not any(found):
+    if not any(isinstance(leaf, Tensor) for leaf in tree_leaves(y)):
         raise TypeError(f"the call returns {type(y).__name__}, and no tensor in it")
     return not all(isinstance(t, Tensor) for t in outputs(y))
 

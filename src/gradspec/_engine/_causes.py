@@ -9,7 +9,7 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised
-from gradspec.laws import LAWS, SpecFaultError, cause_of, is_stand_in, stand_in, torch_version
+from gradspec.laws import LAWS, cause_of, is_stand_in, quietly, stand_in, torch_version
 from gradspec.spec import FunctionSpec
 
 _BY_NAME = {law.name: law for law in LAWS}
@@ -39,7 +39,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if law.capability is None or not isinstance(check.spec, FunctionSpec):
         return finding
-    cause = _quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
+    cause = quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
     if cause is None:
         return finding
     if promised is None:
@@ -98,7 +98,7 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
             return name
         if name not in stands_on:
             continue
-        found = _quietly(lambda: check.law.check(_by_itself(trial())))
+        found = quietly(lambda: check.law.check(_by_itself(trial())))
         if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
             return name
     return ""
@@ -121,11 +121,3 @@ def _by_itself(trial: Any) -> Any:
         return spec.function(*args, **kwargs)
 
     return replace(trial, spec=replace(spec, primal=stand_in(eager), surrogate=eager, formula=None))
-
-
-def _quietly(call: Callable[[], Any]) -> Any:
-    """Return what a call returns; None where it raises: it was to explain, and explains nothing then."""
-    try:
-        return call()
-    except (Exception, SystemExit, SpecFaultError):
-        return None

@@ -11,7 +11,7 @@ import click
 from gradspec._registry._registry import select_laws
 from gradspec._registry._targets import split
 from gradspec.cli._audit import audited, checked_cases
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save, seed_option
 from gradspec.profile import load_profile
 
 _TEST = '''"""Hold {name} to the laws that its spec promises: a test for each law and case."""
@@ -60,7 +60,7 @@ _PAGE = """# {name}
     help="Where to write; beside the file of the function, or else in the working directory, unless told.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Seed of the tensors.")
+@seed_option
 def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int) -> None:
     """Write a spec of a function, a test and a documentation page, from calls of it.
 

@@ -71,17 +71,20 @@ jobs_option = click.option(
 )
 
 
+seed_option = click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),
+    help="Seed of the tensors and directions that are drawn.",
+)
+
+
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
         click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again."),
-        click.option(
-            "--seed",
-            default=0,
-            show_default=True,
-            type=click.IntRange(0, 2**32 - 1),
-            help="Seed of the tensors and directions that are drawn.",
-        ),
+        seed_option,
         click.option(
             "--profile",
             "profile_name",

@@ -23,6 +23,7 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._generators import has_batch, without_noise
 from gradspec.laws.tensor.support._reference import on_spec_side
+from gradspec.spec._sheet import forward_signature
 
 
 def _check(trial: Trial) -> Finding:
@@ -59,11 +60,10 @@ def _names_of(function: Any) -> list[str]:
     cls = getattr(function, "__self__", None)
     is_function = isinstance(cls, type) and issubclass(cls, Function) and function.__name__ == "apply"
     try:
-        parameters = list(inspect.signature(cls.forward if is_function else function).parameters.values())  # type: ignore[union-attr]
+        signature = forward_signature(cls) if is_function else inspect.signature(function)
     except (TypeError, ValueError):
         return []
-    if is_function and getattr(cls, "setup_context", None) is Function.setup_context:
-        parameters = parameters[1:]  # ctx
+    parameters = signature.parameters.values()
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [p.name for p in parameters] if all(p.kind in named for p in parameters) else []
 

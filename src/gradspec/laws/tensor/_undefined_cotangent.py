@@ -10,7 +10,8 @@ Remedy: test each cotangent for None, or let torch make zeros of them (the defau
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -18,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._reference import reference
 
 
@@ -50,11 +51,14 @@ def _one_by_one(trial: Trial, inputs: Inputs, count: int) -> Finding:
             got = gradients(y, leaves, v)
         except Exception as error:
             return raised(error, f"the {what}", likely="arithmetic on a cotangent that is None")
-        for name, expected in gradients(right, twins, v).items():
-            if (finding := compare(trial, f"{what} of `{name}`", got[name], expected)) is not HOLDS:
-                likely = f"backward returns None for `{name}` where the cotangent of another output is None"
-                return replace(finding, likely=likely) if got[name] is None else finding
+        finding = compare_all(trial, what, got, gradients(right, twins, v), why=partial(_why_none, got))
+        if finding is not HOLDS:
+            return finding
     return HOLDS
+
+
+def _why_none(got: Mapping[str, Tensor | None], name: str) -> str:
+    return f"backward returns None for `{name}` where the cotangent of another output is None" * (got[name] is None)
 
 
 class _NoCotangent(Function):

@@ -12,7 +12,7 @@ surrogate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._diagnosis import unreduced, why_wrong
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 from gradspec.laws.tensor.support._slope import sloped
@@ -41,10 +41,9 @@ def _check(trial: Trial) -> Finding:
             got = vjp(trial.spec.function, inputs, v)
         except RuntimeError as error:
             return raised(error, likely=unreduced(error))
-        for argument in inputs.wrt:
-            what = f"gradient ({name} cotangent) of `{argument}`"
-            if (finding := compare(trial, what, got[argument], expected[argument])) is not HOLDS:
-                return replace(finding, likely=why_wrong(trial, inputs, argument, kept) or finding.likely)
+        what, why = f"gradient ({name} cotangent)", partial(why_wrong, trial, inputs, v=kept)
+        if (finding := compare_all(trial, what, got, expected, why=why)) is not HOLDS:
+            return finding
     return _where_sloped(trial, inputs)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Trial
+from gradspec.spec import Case
 
 
 class SpecFaultError(Exception):
@@ -44,6 +45,13 @@ def fresh(value: Any) -> Any:
     return copy.copy_(narrow).expand(value.shape)
 
 
+def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
+    """Return the arguments of a case by name, defaults included."""
+    given = signature.bind(*case.args, **case.kwargs)
+    given.apply_defaults()
+    return dict(given.arguments)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The arguments of a case by name, and which of them are differentiated."""
@@ -54,9 +62,7 @@ class Inputs:
     @classmethod
     def of(cls, trial: Trial) -> Inputs:
         """Bind the case to the argument names of the spec."""
-        bound = _signature(trial.spec.primal).bind(*trial.case.args, **trial.case.kwargs)
-        bound.apply_defaults()
-        values = dict(bound.arguments)
+        values = bound(_signature(trial.spec.primal), trial.case)
         for name in trial.spec.wrt:
             if isinstance(values.get(name), list | tuple | dict):
                 kind = type(values[name]).__name__

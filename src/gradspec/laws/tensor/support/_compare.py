@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -58,12 +59,20 @@ def compare(trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str 
     return finding
 
 
-def compare_all(trial: AnyTrial, what: str, got: Mapping[str, Any], expected: Mapping[str, Any], **how: Any) -> Finding:
-    """Compare by name; return the first finding that does not hold."""
+def compare_all(
+    trial: AnyTrial,
+    what: str,
+    got: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    *,
+    why: Callable[[str], str] = lambda _: "",
+    **how: Any,
+) -> Finding:
+    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name."""
     for name in expected:
         finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
         if finding is not HOLDS:
-            return finding
+            return replace(finding, likely=why(name) or finding.likely)
     return HOLDS
 
 

@@ -70,9 +70,9 @@ class Wrong:
 def why_wrong(trial: Trial, inputs: Inputs, name: str, v: tuple[Tensor, ...]) -> str:
     """Return what is wrong with the gradient of an argument, as far as a test shows it; empty where none does."""
     wrong = Wrong(trial, inputs, name, v)
-    if _quietly(lambda: wrong.given[name] is None):
-        return _quietly(lambda: why_none(trial, inputs, name)) or ""
-    return next((said for test in TESTS if (said := _quietly(lambda test=test: test(wrong)))), "")  # type: ignore[misc]
+    if quietly(lambda: wrong.given[name] is None):
+        return quietly(lambda: why_none(trial, inputs, name)) or ""
+    return next((said for test in TESTS if (said := quietly(lambda test=test: test(wrong)))), "")  # type: ignore[misc]
 
 
 def unreduced(error: RuntimeError) -> str:
@@ -215,8 +215,9 @@ def _some(gradient: Tensor | None) -> Tensor:
     return gradient
 
 
-def _quietly(call: Callable[[], Any]) -> Any:
+def quietly(call: Callable[[], Any]) -> Any:
+    """Return what a call returns; None where it raises: it was to explain, and explains nothing then."""
     try:
         return call()
-    except Exception:
+    except (Exception, SystemExit):
         return None

@@ -39,13 +39,18 @@ def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
     return [name for name, state in after.items() if before.get(name) != state]
 
 
+def seed_all(seed: int) -> None:
+    """Seed torch's, numpy's and Python's generators."""
+    torch.manual_seed(seed)
+    numpy.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Seed every generator, and put those back that are not torch's, which the run of a check puts back itself."""
     of_numpy, of_python = numpy.random.get_state(), random.getstate()
-    torch.manual_seed(seed)
-    numpy.random.seed(seed % 2**32)
-    random.seed(seed)
+    seed_all(seed)
     try:
         yield
     finally:
