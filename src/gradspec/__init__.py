@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.laws import stand_in
     from gradspec.report import Report
-    from gradspec.spec import Case, Effects, FunctionSpec, ModuleCase, ModuleSpec, Supports, TextCase, TextSpec, Waiver
+    from gradspec.spec import (
+        Case,
+        Effects,
+        FunctionSpec,
+        ModuleCase,
+        ModuleSpec,
+        OperatorSpec,
+        Supports,
+        TextCase,
+        TextSpec,
+        Waiver,
+    )
 
 __all__ = [
     "Audit",
@@ -23,6 +34,7 @@ __all__ = [
     "Law",
     "ModuleCase",
     "ModuleSpec",
+    "OperatorSpec",
     "Report",
     "Status",
     "Supports",
@@ -47,6 +59,7 @@ _HOME = {
     "Law": "law",
     "ModuleCase": "spec",
     "ModuleSpec": "spec",
+    "OperatorSpec": "spec",
     "Report": "report",
     "Status": "law",
     "Supports": "spec",

@@ -171,7 +171,7 @@ class Law:
     #: The law's page: what it says, why it matters, what breaks it, remedy. The docstring of its module.
     doc: str
     #: The kinds of spec that it judges; `ALL_KINDS` where it needs nothing that only some of them have.
-    kinds: tuple[str, ...] = ("function",)
+    kinds: tuple[str, ...] = ("function", "operator")
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
     #: What it runs over.

@@ -26,7 +26,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         trial: makes the trial anew.
         prior: the statuses of this case under the laws that ran before.
     """
-    law, promised = check.law, _promised(check)
+    law, promised = check.law, _promised(check, check.law)
     if promised is False:
         return _refusal(finding, law)
     if finding.status is not Status.BROKEN:
@@ -35,6 +35,8 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if promised is None and raises:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
     if root := _root(check, trial, prior, finding):
+        if _promised(check, _BY_NAME[root]) is None:
+            return Finding(status=Status.NOT_PROMISED, message=f"follows from {root}, which is not promised")
         return broken(f"follows from {root}", follows=root, details={**finding.details, "found": finding.message})
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if law.capability is None or not isinstance(check.spec, FunctionSpec):
@@ -54,12 +56,12 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     return replace(finding, likely=f"the form of the class: add {' and '.join(cause.lacks)}", details=details)
 
 
-def _promised(check: Check) -> bool | None:
-    if check.law.capability is None:
+def _promised(check: Check, law: Law) -> bool | None:
+    if law.capability is None:
         # An audit has no spec that promises a transform: what refuses one breaks no word.
         is_audit = isinstance(check.spec, FunctionSpec) and is_stand_in(check.spec.primal)
-        return None if is_audit and check.law.family == "transforms" else True
-    promised: bool | None = getattr(check.spec.supports, check.law.capability)
+        return None if is_audit and law.family == "transforms" else True
+    promised: bool | None = getattr(check.spec.supports, law.capability)
     return promised
 
 

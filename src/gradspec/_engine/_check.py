@@ -115,7 +115,8 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
     else:
         case = next(c for c in spec.cases(make) if c.name == check.case)
     trial: Any = TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
-    return flattened(trial) if check.law.over == "cases" and isinstance(spec, FunctionSpec) else trial
+    is_of_functions = check.law.judges(FunctionSpec.kind) and isinstance(spec, FunctionSpec)
+    return flattened(trial) if check.law.over == "cases" and is_of_functions else trial
 
 
 def rerun(check: Check, profile: Profile, seed: int) -> str:

@@ -33,6 +33,11 @@ def flattened(trial: Trial) -> Trial:
     shape = {name: _taken_apart(name, value, flat) for name, value in bound.arguments.items()}
     under = {name: [leaf for leaf in flat if leaf == name or leaf.startswith(f"{name}_")] for name in shape}
 
+    def leaves(name: str) -> list[str]:
+        """Return the arguments that a name in `wrt` stands for: `xs` for all in a list, `xs[0]` for one."""
+        one = name.replace("[", "_").replace("]", "")
+        return under.get(name, [one] if one in flat else [])
+
     def put_together(given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         call = inspect.BoundArguments(bound.signature, {n: _together(s, given) for n, s in shape.items()})
         return call.args, call.kwargs
@@ -55,8 +60,8 @@ def flattened(trial: Trial) -> Trial:
         primal=adapted(spec.primal),
         surrogate=adapted(spec.surrogate),
         cases=spec.cases,
-        wrt=tuple(leaf for name in spec.wrt for leaf in under[name]),
-        zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in under[name]),
+        wrt=tuple(leaf for name in spec.wrt for leaf in leaves(name)),
+        zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in leaves(name)),
         supports=spec.supports,
         effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
         documented=spec.documented,

@@ -11,6 +11,9 @@ from gradspec.law import Finding, Status, Verdict
 #: A spec under which one of these is broken has been shown something.
 _ROOTS = ("primal", "vjp")
 
+#: A law whose right answers are zero whatever the function: without elements, a sum over them is.
+_EXEMPT = ("empty",)
+
 
 def with_witness(finding: Finding, seen: Mapping[str, bool]) -> Finding:
     """Return the finding of a check that holds, with what its comparisons could have shown and what they could not."""
@@ -51,7 +54,7 @@ def _said(group: list[Verdict]) -> tuple[str, str]:
     details: list[Mapping[str, Any]] = [v.finding.details for v in group if v.status is Status.HOLDS]
     shown = {name for found in details for name in found.get("shows", ())}
     blind = dict.fromkeys(name for found in details for name in found.get("blind", ()) if name not in shown)
-    if not blind or any(v.status.is_failure for v in group):
+    if not blind or any(v.status.is_failure or v.status is Status.NOT_PROMISED or v.law in _EXEMPT for v in group):
         return "", ""
     name = next(iter(blind))
     number = sum(name in found.get("blind", ()) for found in details)

@@ -2,6 +2,7 @@
 
 from gradspec._process_state import Surroundings, preserved_process_state
 from gradspec.laws.module import LAWS as MODULE_LAWS
+from gradspec.laws.operator import LAWS as OPERATOR_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_form, torch_version
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
@@ -11,7 +12,7 @@ from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
 #: Each judges the specs of its kinds.
-LAWS = (*TENSOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
+LAWS = (*TENSOR_LAWS, *OPERATOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 
 __all__ = [
     "LAWS",

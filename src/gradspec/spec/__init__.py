@@ -15,6 +15,7 @@ from gradspec.spec._base import (
 from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Supports
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
+from gradspec.spec._operator import OperatorSpec
 from gradspec.spec._signature import signature_sheet
 from gradspec.spec._text import TextCase, TextMaker, TextSpec
 
@@ -33,6 +34,7 @@ __all__ = [
     "ModuleSpec",
     "ModuleSupports",
     "Noise",
+    "OperatorSpec",
     "Reference",
     "Spec",
     "StateContract",

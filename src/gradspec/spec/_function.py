@@ -150,7 +150,7 @@ class FunctionSpec(Spec):
     primal: Callable[..., Any]
     #: The map whose true derivative backward applies: the primal itself, if the gradient is honest.
     surrogate: Callable[..., Any]
-    #: The arguments to which a gradient flows.
+    #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one.
     wrt: tuple[str, ...]
     #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
     zero_gradient: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class FunctionSpec(Spec):
                 raise ValueError(f"spec {self.name!r}: zero_gradient names {name!r}, which is not in wrt")
         names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
         for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
-            if name not in names:
+            if name.partition("[")[0] not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
         if other != names:
             raise ValueError(

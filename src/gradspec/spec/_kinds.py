@@ -12,6 +12,7 @@ from gradspec.spec._base import Spec
 from gradspec.spec._function import FunctionSpec
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleSpec
+from gradspec.spec._operator import OperatorSpec, operator_sheet
 from gradspec.spec._sheet import common_sheet, function_sheet, module_sheet, text_sheet
 from gradspec.spec._text import TextMaker, TextSpec
 
@@ -40,6 +41,15 @@ KINDS = (
         maker=tensors,
         sections=("computes", "arguments"),
         inherited=True,
+    ),
+    Kind(
+        name="operator",
+        title="Operators",
+        spec=OperatorSpec,
+        listed="OPERATORS",
+        sheet=operator_sheet,
+        maker=tensors,
+        sections=("computes", "arguments", "schema"),
     ),
     Kind(
         name="module",

@@ -52,8 +52,8 @@ def _run(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...] = ()) -> dict[str, 
 def _kind(value: Any) -> str:
     if not isinstance(value, Tensor):
         return repr(value)
-    # The stride of a dimension of one element says nothing.
-    strides = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1]
+    # The stride of a dimension of one element says nothing, nor do those of a tensor without elements.
+    strides = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1] if value.numel() else []
     return f"{describe(value)} on {value.device}, strides {strides}"
 
 

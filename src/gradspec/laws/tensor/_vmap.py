@@ -3,13 +3,14 @@ r"""`torch.vmap` is the loop over the batch, for values, gradients and tangents,
 Why it matters: ensembles and per-sample gradients are written with it.
 
 What breaks it: a Function without `generate_vmap_rule`; a rule that forgets that an operand may be batched in
-another dimension.
+another dimension, or not at all.
 
 Remedy: set `generate_vmap_rule = True`, or write a `vmap` staticmethod.
 """
 
 from __future__ import annotations
 
+from itertools import islice, product
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, refe
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 
 BATCH = 3
+#: How many choices of dimensions are tried at most: three a tensor make 27 of three tensors.
+CHOICES = 27
 
 
 def _check(trial: Trial) -> Finding:
@@ -33,6 +36,8 @@ def _check(trial: Trial) -> Finding:
         for dim in (0, -1):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
                 return finding
+    if (finding := _mixed(trial, inputs, every)) is not HOLDS:
+        return finding
     return _tangents(trial, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
 
 
@@ -75,6 +80,34 @@ def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> 
             if (finding := compare(trial, f"value {k} of {way}", mine[k], theirs)) is not HOLDS:
                 return finding
     return _gradients(trial, inputs, names, elements, stacked, dim, way) if is_asked(trial.spec, "func_grad") else HOLDS
+
+
+def _mixed(trial: Trial, inputs: Inputs, names: tuple[str, ...]) -> Finding:
+    """Judge values where each argument is batched in a dimension of its own, or not at all."""
+    given = tuple(inputs.values[name] for name in names)
+    rows = [tuple(map(fresh, given)), *(resembling(given, trial.seed + k) for k in range(1, BATCH))]
+    for dims in islice(product(*((0, None, t.ndim) for t in given)), CHOICES if len(names) > 1 else 0):
+        if len(set(dims)) == 1:
+            continue  # all alike is judged above
+        in_dims = [None if dim is None else min(dim, t.ndim) for dim, t in zip(dims, given, strict=True)]
+        columns = zip(in_dims, zip(*rows, strict=True), strict=True)
+        stacked = [column[0] if dim is None else torch.stack(column, dim) for dim, column in columns]
+
+        def value(*tensors: Tensor) -> Any:
+            return trial.spec.function(*inputs.args(dict(zip(names, tensors, strict=True))))
+
+        got = outputs(torch.vmap(value, in_dims=tuple(in_dims))(*stacked))
+        way = ", ".join(
+            f"`{name}` " + ("not batched" if dim is None else f"in dimension {dim}")
+            for name, dim in zip(names, in_dims, strict=True)
+        )
+        for k, row in enumerate(rows):
+            element = [row[n] if dim is not None else given[n] for n, dim in enumerate(in_dims)]
+            right = on_spec_side("primal", trial.spec.primal, *inputs.args(dict(zip(names, element, strict=True))))
+            for mine, theirs in zip(got, outputs(right), strict=True):
+                if (finding := compare(trial, f"value {k} of vmap with {way}", mine[k], theirs)) is not HOLDS:
+                    return finding
+    return HOLDS
 
 
 def _gradients(

@@ -174,9 +174,9 @@ def gradients(
     pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
     if not pairs:
         return dict.fromkeys(leaves)
-    got = torch.autograd.grad(
-        [t for t, _ in pairs], list(leaves.values()), [w for _, w in pairs], allow_unused=True, **how
-    )
+    # Copies, for a backward may write to its cotangent, or resize it: what comes next has none of that.
+    given = [w if w.requires_grad else fresh(w) for _, w in pairs]
+    got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), given, allow_unused=True, **how)
     return dict(zip(leaves, got, strict=True))
 
 

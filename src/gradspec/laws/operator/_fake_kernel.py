@@ -1,0 +1,150 @@
+r"""A fake kernel agrees with the real one over a sweep of sizes and layouts, for outputs and gradients.
+
+Beside the case itself: each of its sizes replaced by 0, 1, 2 and by its neighbours, in all tensors alike, transposed,
+expanded and channels-last tensors, and tensors that begin behind the start of their memory. Compared are shape, dtype,
+strides, storage offset, device and whether a gradient is required. What the real kernel refuses is left out.
+
+Why it matters: the compiler allocates and indexes memory by what the fake kernel says. A wrong stride is a wrong result
+or a crash, far from its cause.
+
+What breaks it: `torch.empty_like` for a kernel that returns contiguous memory, a size written as a number, a branch on
+a value, `item()`.
+
+Remedy: let the fake kernel make its output by the same calls as the real one: `x.new_empty(shape)` for contiguous
+memory, `torch.empty_like(x)` where the kernel keeps the strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch.utils._pytree import tree_leaves
+
+from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, shown
+from gradspec.laws.operator.support._call import Call
+from gradspec.laws.operator.support._sweep import variants
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.spec import Case, OperatorSpec
+
+
+def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
+    call = Call.of(trial)
+    if not call.tensors():
+        return not_applicable("the call has no tensor")
+    for way, variant in variants(call):
+        if (finding := _judged(way, variant)) is not HOLDS:
+            return finding
+    return _dynamic(call)
+
+
+def _judged(way: str, call: Call) -> Finding:
+    """Compare what is computed with what is said, of one call."""
+    try:
+        real = dict(_kinds(call.on_leaves()))
+    except Exception:
+        return HOLDS  # not a call that the operator takes
+    mode = FakeTensorMode()
+    fakes = call.on_leaves().mapped(lambda v: mode.from_tensor(v) if isinstance(v, Tensor) else v)
+    with mode:
+        try:
+            fake = dict(_kinds(fakes))
+        except DataDependentOutputException as error:
+            return broken(
+                f"{way}, on fake tensors the operator asks for a value: {shown(error)}",
+                rank=Rank.REFUSED,
+                likely="the fake kernel or backward reads data: item(), a branch on a tensor, nonzero()",
+            )
+        except Exception as error:
+            return broken(f"{way}, on fake tensors it raises {shown(error)}", rank=Rank.REFUSED)
+    for what, expected in real.items():
+        for trait, right in expected.items():
+            if (got := fake.get(what, {}).get(trait)) != right:
+                return broken(
+                    f"{way}, the {trait} of {what} is another one on fake tensors than on real ones",
+                    argument=what,
+                    got=str(got),
+                    expected=str(right),
+                    rank=Rank.WRONG,
+                    likely="the fake kernel says otherwise than the real one does",
+                )
+    return HOLDS
+
+
+def _kinds(call: Call) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is known of each output and gradient without its values."""
+    y = [t for t in tree_leaves(call.run()) if isinstance(t, Tensor)]
+    for place, t in enumerate(y):
+        yield f"output {place}", _kind(t) | {"requires_grad": t.requires_grad}
+    tracked = [t for t in y if t.requires_grad]
+    if not tracked or not call.leaves:
+        return
+    given = [torch.ones_like(t, memory_format=torch.contiguous_format) for t in tracked]
+    got = torch.autograd.grad(tracked, call.leaves, given, allow_unused=True)
+    names = [name for name, tensor in call.tensors().items() if tensor.requires_grad]
+    for name, gradient in zip(names, got, strict=True):
+        yield f"the gradient of {name}", {"kind": "None"} if gradient is None else _kind(gradient)
+
+
+def _kind(t: Tensor) -> dict[str, Any]:
+    # The stride of a dimension of one element says nothing, nor do those of a tensor without elements.
+    strides = [s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] if t.numel() else []
+    return {
+        "shape": list(map(int, t.shape)),
+        "dtype": describe(t).partition("[")[0],
+        "strides": strides,
+        "storage offset": int(t.storage_offset()) if t.numel() else 0,
+        "device": str(t.device),
+    }
+
+
+def _dynamic(call: Call) -> Finding:
+    """Judge whether a fake kernel keeps a size that may change: what it fixes is compiled again for each size."""
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    environment = ShapeEnv()
+    mode, count = FakeTensorMode(shape_env=environment), iter(range(10**6))
+
+    def symbolic(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        sizes = [DimDynamic.DYNAMIC if n > 1 else DimDynamic.STATIC for n in value.shape]
+        context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
+        return mode.from_tensor(value, source=ConstantSource(f"t{next(count)}"), symbolic_context=context)
+
+    fakes = call.mapped(symbolic)
+    with mode, suppress(DataDependentOutputException):
+        try:
+            fakes.run()
+        except DataDependentOutputException:
+            raise
+        except Exception as error:
+            return broken(
+                f"with sizes that may change, on fake tensors it raises {shown(error)}",
+                rank=Rank.REFUSED,
+                likely="a size is made a number: int(x.shape[0]), range over it, a reshape to constants",
+            )
+    fixed = [symbol for symbol, value in environment.replacements.items() if getattr(value, "is_Integer", False)]
+    if fixed:
+        return broken(
+            f"the fake kernel fixes {len(fixed)} of the sizes that may change: a compiler makes a new program for each",
+            rank=Rank.WASTE,
+            likely="a size is made a number: int(x.shape[0]), a comparison with a constant",
+        )
+    return HOLDS
+
+
+FAKE_KERNEL = Law(
+    name="fake_kernel",
+    family="operators",
+    statement=r"\operatorname{type}(\operatorname{fake}(F)(x)) = \operatorname{type}(F(x))\ \text{for all sizes}",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("operator",),
+    capability="fake",
+)

@@ -1,0 +1,64 @@
+r"""The operator has a kernel for each device that is promised, and one for fake tensors.
+
+Torch's dispatcher is asked, so that a kernel for a device that this machine lacks is seen too.
+
+Why it matters: a missing kernel is an error on the first machine that has the device; one for fake tensors, on the
+first compilation.
+
+What breaks it: `device_types="cuda"` where the page says that a CPU works, a gradient that is registered for one device
+alone, no `register_fake`.
+
+Remedy: register a kernel for the device, `register_fake`, and the gradient with `register_autograd`, which serves all
+devices; or take the device out of `devices`.
+"""
+
+from __future__ import annotations
+
+from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
+from gradspec.spec import Case, OperatorSpec
+from gradspec.spec._dispatch import has_kernel, kernels
+
+
+def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
+    overload, found = trial.spec.overload, kernels(trial.spec.overload)
+    for device in trial.spec.devices:
+        if not has_kernel(overload, device):
+            return broken(
+                f"no kernel is registered for {device}, which the spec promises",
+                got=f"kernels for {', '.join(found) or 'nothing'}",
+                rank=Rank.REFUSED,
+            )
+    composite = {"CompositeImplicitAutograd", "CompositeExplicitAutograd"} & set(found)
+    if trial.spec.supports.fake and "Meta" not in found and not composite:
+        return broken(
+            "no kernel is registered for fake tensors, with which a compiler traces",
+            got=f"kernels for {', '.join(found)}",
+            rank=Rank.REFUSED,
+            likely="register_fake is missing",
+        )
+    return _gradient(trial, found)
+
+
+def _gradient(trial: TrialOf[OperatorSpec, Case], found: list[str]) -> Finding:
+    """Judge the registration of the gradient; what it computes is for other laws."""
+    general = {"Autograd", "CompositeImplicitAutograd"} & set(found)
+    for device in trial.spec.devices if trial.spec.wrt and not general else ():
+        if f"Autograd{device.upper()}" not in found:
+            return broken(
+                f"no gradient is registered on {device}: a result has none there, and torch says nothing",
+                got=f"kernels for {', '.join(found)}",
+                rank=Rank.WRONG,
+                likely="it is registered for another device alone: use register_autograd",
+            )
+    return HOLDS
+
+
+KERNELS = Law(
+    name="kernels",
+    family="operators",
+    statement=r"\forall d \in D:\ F_d \text{ is registered}",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("operator",),
+    needs_spec=True,
+)

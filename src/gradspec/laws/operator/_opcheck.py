@@ -1,0 +1,50 @@
+r"""`torch.library.opcheck` has nothing to say.
+
+It tests the registration: the schema, fake tensors, the autograd key, and AOT dispatch with dynamic shapes. It says of
+itself that it does not test whether gradients are right; the laws of functions do.
+
+Why it matters: it is the checker that torch ships, and that reviewers ask for.
+
+What breaks it: what the laws `schema`, `kernels` and `fake_kernel` say in other words.
+
+Remedy: read its message; `python -c "import torch; torch.library.opcheck(...)"` shows it whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradspec.law import HOLDS, Finding, Law, TrialOf, broken, not_applicable, shown
+from gradspec.laws.operator.support._call import Call
+from gradspec.spec import Case, OperatorSpec
+
+
+def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
+    call = Call.of(trial).on_leaves()
+    if not call.tensors():
+        return not_applicable("the call has no tensor")
+    torch._dynamo.reset()
+    found: dict[str, Any] = torch.library.opcheck(call.overload, call.args, call.kwargs, raise_exception=False)
+    failed = {test: said for test, said in found.items() if said != "SUCCESS"}
+    answers = {test: "success" if said == "SUCCESS" else shown(said) for test, said in found.items()}
+    if not failed:
+        return Finding(status=HOLDS.status, details={"opcheck": answers})
+    test, error = next(iter(failed.items()))
+    return broken(
+        f"opcheck: {test} says {shown(error)}",
+        got=f"{len(failed)} of {len(found)} tests failed: {', '.join(failed)}",
+        details={"opcheck": answers},
+    )
+
+
+OPCHECK = Law(
+    name="opcheck",
+    family="operators",
+    statement=r"\operatorname{opcheck}(F) = \text{success}",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("operator",),
+    cost="compile",
+)

@@ -1,0 +1,95 @@
+r"""What the schema of an operator says is written is written, nothing else is, and no output shares memory undeclared.
+
+Memory is compared bit by bit, outputs with arguments by the range of bytes that they span. An argument that is declared
+to be written is moved where `primal` moves it: that it gets the right value is for the law `primal` to say.
+
+Why it matters: torch.compile orders, reuses and drops calls by the schema alone. A write that it does not know is lost
+or done twice, and an output that is an argument is overwritten.
+
+What breaks it: an `add_` on an argument that `mutates_args` does not name, `return x` where nothing had to be done, a
+view returned, `mutates_args` that names what the kernel only reads.
+
+Remedy: name in `mutates_args` what is written, return a clone where the result equals an argument, and return nothing
+that is a view of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
+from gradspec.laws.operator.support._call import Call
+from gradspec.laws.tensor.support._memory import first_change, overlap, snapshots
+from gradspec.laws.tensor.support._reference import is_stand_in
+from gradspec.spec import Case, OperatorSpec
+
+
+def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
+    call = Call.of(trial)
+    tensors = call.tensors()
+    before = snapshots(tensors)
+    y = call.run()
+    declared = call.written_tensors()
+    if changed := first_change({n: s for n, s in before.items() if n not in declared}, tensors):
+        return broken(
+            f"the operator writes to {changed[0]}, and its schema does not say so: {changed[1]}",
+            argument=changed[0],
+            likely="an in-place operation of the kernel: name the argument in mutates_args, or work on a copy",
+        )
+    if (finding := _aliases(call, tensors, y)) is not HOLDS:
+        return finding
+    return _unmoved(trial, call, before, tensors)
+
+
+def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
+    """Judge the outputs of which the schema says that they are memory of their own."""
+    returns = call.overload._schema.returns
+    values = (y,) if len(returns) == 1 else tuple(y or ())
+    for place, (value, declared) in enumerate(zip(values, returns, strict=True)):
+        if declared.alias_info is not None:
+            continue
+        for leaf in tree_leaves(value):
+            shared = next((n for n, t in tensors.items() if isinstance(leaf, Tensor) and overlap(leaf, t)), None)
+            if shared is not None:
+                is_same = leaf is tensors[shared] or leaf.shape == tensors[shared].shape
+                return broken(
+                    f"output {place} shares memory with {shared}, and the schema does not say so",
+                    argument=f"output {place}",
+                    got=f"memory of {shared}",
+                    expected="memory of its own",
+                    likely="the argument itself is returned: return a clone" if is_same else "a view is returned",
+                )
+    return HOLDS
+
+
+def _unmoved(trial: TrialOf[OperatorSpec, Case], call: Call, before: Any, tensors: dict[str, Tensor]) -> Finding:
+    """Judge what is declared to be written: it moves, unless the primal leaves it where it is."""
+    if not trial.spec.writes or is_stand_in(trial.spec.primal):
+        return HOLDS
+    fresh = Call.of(trial)
+    given = fresh.tensors()
+    returned = tree_leaves(trial.spec.primal(*fresh.args, **fresh.kwargs))
+    names = fresh.written_tensors()
+    right = dict(zip(names, returned[len(returned) - len(names) :], strict=True))
+    for name in names:
+        if not first_change({name: before[name]}, tensors) and not right[name].equal(given[name]):
+            return broken(
+                f"the schema says that the operator writes to {name}, and it does not",
+                argument=name,
+                rank=Rank.WRONG,
+                likely="the kernel works on a copy, or on a view that it made contiguous",
+            )
+    return HOLDS
+
+
+SCHEMA = Law(
+    name="schema",
+    family="operators",
+    statement=r"\operatorname{writes}(F) = \operatorname{declared}, \quad y \cap x = \varnothing",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("operator",),
+)

@@ -1,0 +1,42 @@
+"""For which dispatch keys an operator has a kernel, as torch's dispatcher says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: The keys that an author registers for, by what they are for.
+KEYS = {
+    "CPU": "cpu",
+    "CUDA": "cuda",
+    "Meta": "fake tensors",
+    "CompositeExplicitAutograd": "every device",
+    "CompositeImplicitAutograd": "every device, and its gradient",
+    "Autograd": "the gradient",
+    "AutogradCPU": "the gradient on cpu",
+    "AutogradCUDA": "the gradient on cuda",
+    "AutocastCPU": "autocast on cpu",
+    "AutocastCUDA": "autocast on cuda",
+    "FuncTorchBatched": "vmap",
+}
+
+
+def kernels(overload: Any) -> list[str]:
+    """Return the keys of `KEYS` for which a kernel is registered, those that torch registers in Python among them."""
+    import torch
+
+    found = [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)]
+    entry = torch._library.simple_registry.singleton.find(overload._name.removesuffix(".default"))
+    if "Meta" not in found and entry.fake_impl.kernel is not None:
+        found.append("Meta")
+    return [key for key in KEYS if key in found]
+
+
+def has_kernel(overload: Any, device: str) -> bool:
+    """Return whether a call on a device reaches a kernel: one of its own, or one for every device."""
+    key = next((key for key, name in KEYS.items() if name == device), device.upper())
+    import torch
+
+    return any(
+        torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), one)
+        for one in (key, "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+    )

@@ -1,0 +1,113 @@
+"""What an operator of `torch.library` promises: a function whose arguments and writes its schema declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+from gradspec.spec._function import FunctionSpec, Supports
+from gradspec.spec._schema import functional, home_of, overload_of, signature_of, written
+
+#: What torch does to any operator of `torch.library`: it gives zero tangents silently, and raises under `torch.func`,
+#: and under `torch.vmap` unless a rule is registered.
+_LIMITS = ("forward_mode", "func_grad", "vmap", "compile_grad", "compile_vmap", "compile_jvp")
+#: What an operator promises unless told: all else.
+SUPPORTED = Supports(**dict.fromkeys(_LIMITS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorSpec(FunctionSpec):
+    """The promise of one operator that `torch.library` registers, in Python or in C++.
+
+    The laws call it as a function without effects: they hand it copies of the arguments that its schema says it writes,
+    and these copies are outputs too, behind the others, in the order of the schema. `primal` and `surrogate` are plain
+    functions of that form, with the parameters of the schema. What the operator does to memory is for the law `schema`.
+
+    Raises:
+        ValueError: there is no such operator, it has several overloads and none is named, `primal` has other
+            parameters than the schema, or a field is wrong as in a `FunctionSpec`.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import Case, OperatorSpec, verify
+        >>> @torch.library.custom_op("readme::triple", mutates_args=())
+        ... def triple(x: torch.Tensor) -> torch.Tensor:
+        ...     return 3 * x
+        >>> _ = triple.register_fake(torch.empty_like)
+        >>> triple.register_autograd(lambda ctx, grad: 2 * grad)
+        >>> def cases(make):
+        ...     yield Case(name="a matrix", args=(make(4, 3),))
+        >>> TRIPLE = OperatorSpec(
+        ...     name="triple", operator="readme::triple", primal=lambda x: 3 * x, wrt=("x",), cases=cases
+        ... )
+        >>> print(verify([TRIPLE]).failures[0].finding.likely)
+        every element is off by the factor 0.667
+    """
+
+    kind: ClassVar[str] = "operator"
+
+    #: What is under test: "mylib::scale", `torch.ops.mylib.scale`, one of its overloads, or what `custom_op` returns.
+    operator: Any
+    #: The operator as a function without effects; made of `operator`.
+    function: Callable[..., Any] = field(init=False, repr=False, compare=False)
+    #: The map whose true derivative backward applies: the primal, unless told.
+    surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
+    #: The types of device for which it is promised to have a kernel.
+    devices: tuple[str, ...] = ("cpu",)
+    supports: Supports = SUPPORTED
+
+    def __post_init__(self) -> None:
+        try:
+            overload = overload_of(self.operator)
+        except ValueError as error:
+            raise ValueError(f"spec {self.name!r}: {error}") from None
+        object.__setattr__(self, "function", functional(overload))
+        if self.surrogate is None:
+            object.__setattr__(self, "surrogate", self.primal)
+        super().__post_init__()
+        names = tuple(signature_of(overload._schema).parameters)
+        if names != self.parameters:
+            raise ValueError(
+                f"spec {self.name!r}: primal({', '.join(self.parameters)}) and the schema {overload._schema} have "
+                f"different arguments"
+            )
+
+    @cached_property
+    def overload(self) -> Any:
+        """The overload that is called."""
+        return overload_of(self.operator)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The arguments that the schema says it writes."""
+        return written(self.overload._schema)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module in which the operator is defined, as far as Python knows it, and that of `primal`."""
+        return tuple(dict.fromkeys(name for name in (home_of(self.overload), *super().modules) if name))
+
+    def for_(self, function: Callable[..., Any], **how: Any) -> FunctionSpec:
+        """Hold a function to the promise of the operator; see `FunctionSpec.for_`."""
+        said = {one.name: getattr(self, one.name) for one in fields(FunctionSpec)}
+        return FunctionSpec(**said).for_(function, **how)
+
+
+def operator_sheet(spec: OperatorSpec) -> dict[str, Any]:
+    """Return what the sheet of an operator says beside that of a function."""
+    from gradspec.spec._dispatch import kernels
+    from gradspec.spec._sheet import function_sheet
+    from gradspec.spec._signature import signature_data
+
+    signature = signature_data(signature_of(spec.overload._schema, annotated=True))
+    return {
+        **function_sheet(spec),
+        "signature": signature,
+        "operator": str(spec.overload).removesuffix(".default").replace(".", "::", 1),
+        "schema": str(spec.overload._schema),
+        "writes": list(spec.writes),
+        "devices": list(spec.devices),
+        "dispatch": kernels(spec.overload),
+    }
