@@ -95,9 +95,12 @@ def preserved_process_state(device: str, seed: int) -> Iterator[None]:
     devices = list(range(torch.cuda.device_count())) if device.startswith("cuda") else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
+        # torch says for each operator without a rule for vmap that a loop is slower.
+        torch._C._functorch._set_vmap_fallback_warning_enabled(False)  # type: ignore[attr-defined]  # it has no stub
         try:
             yield
         finally:
+            torch._C._functorch._set_vmap_fallback_warning_enabled(True)  # type: ignore[attr-defined]
             before.restore()
 
 

@@ -124,7 +124,7 @@ def audit(
     given = {f"spec {spec.name}": _source(path, spec, made)}
     if measured.raised:
         return _refused(spec, measured, profile, seed, paths, given)
-    chosen = selected(laws or LAWS, profile, measured)
+    chosen = selected(laws or LAWS, profile, measured, spec.kind)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     report = run_plan(
@@ -141,7 +141,7 @@ def audit(
     )
     remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
-        left_out = [law for law in laws or LAWS if law.judges("function") and law not in chosen]
+        left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         remarks += of_form(() if isinstance(silent, Finding) else silent)
     if reason := _unwritable(function, measured):

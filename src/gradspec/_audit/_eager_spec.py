@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +13,7 @@ from gradspec._audit._held_still import held_still
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec.laws.tensor.support._reference import stand_in
-from gradspec.spec import Case, Effects, FunctionSpec, Supports
+from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
 
 
 def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int) -> FunctionSpec:
@@ -29,18 +30,20 @@ def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured, se
     itself.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     itself.__module__ = subject.module
     stand_in(itself)
-    return FunctionSpec(
+    made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
+    if subject.operator is not None and function is subject.call:  # and not what holds its noise still
+        made = partial(OperatorSpec, operator=subject.operator)
+    spec: FunctionSpec = made(
         name=subject.name,
-        function=function,
         primal=itself,
         surrogate=itself,
         wrt=measured.wrt,
         zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
-        implementation=subject.implementation,
         supports=Supports.eager(),  # a refusal breaks no promise that nobody gave
         effects=Effects(view_of=measured.view_of),
     )
+    return spec
 
 
 def _tensors_alone(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Every Function of a module, each with a call that its signature suggests."""
+"""Every Function of a module, or operator of a namespace, each with a call that its signature suggests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Iterator
 from itertools import islice, product
 from types import ModuleType
+from typing import Any
 
+import torch
 from torch.autograd import Function
 
 from gradspec._audit._apart import apart
@@ -15,6 +17,7 @@ from gradspec._audit._look import look
 from gradspec._audit._subject import subject_of
 from gradspec.law import Finding
 from gradspec.profile import Profile
+from gradspec.spec._schema import overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
 
 #: What an argument is by its name, where neither annotation nor default says it: the first that fits, tried in order.
@@ -32,7 +35,10 @@ _BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     (("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max"), ("0.5", "tensor([0.5])")),
 )
-_BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1"), "bool": ("False", "True")}
+_BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1"), "bool": ("False", "True")} | {
+    "List[Tensor]": ("[randn(4, 3), randn(4, 3)]",),
+    "Optional[Tensor]": ("randn(4, 3)", "randn(3)", "None"),
+}
 #: What else an argument may be.
 _ANYTHING = ("randn(4, 3)", "0.5", "2", "randn(3)", "randn(3, 3)", "None")
 #: How many calls are tried before a Function is given up.
@@ -49,19 +55,27 @@ def functions_of(module: ModuleType) -> dict[str, type[Function]]:
     }
 
 
-def suggested_case(function: type[Function], profile: Profile, seed: int) -> str:
-    """Return the first call that the signature of a Function suggests and that works; empty if there is none.
+def operators_of(namespace: str) -> dict[str, Any]:
+    """Return the operators of torch.library in a namespace, "mylib::", by name; of several overloads each."""
+    names = sorted(n for n in torch._C._dispatch_get_all_op_names() if n.startswith(namespace))
+    return {name: overload_of(name) for name in names}
+
+
+def suggested_case(function: Any, profile: Profile, seed: int) -> str:
+    """Return the first call that the signature of a Function or operator suggests and that works; empty if none does.
 
     It calls the function, in a child process: its annotations, names and defaults are guesses.
     """
     try:
-        parameters = list(forward_signature(function).parameters.values())
+        is_operator = isinstance(function, torch._ops.OpOverload)
+        found = signature_of(function._schema, annotated=True) if is_operator else forward_signature(function)
+        parameters = list(found.parameters.values())
     except (TypeError, ValueError):
         return ""
-    found = apart(
+    text = apart(
         lambda: next(filter(lambda text: _works(function, text, profile, seed), _calls(parameters)), ""), profile, seed
     )
-    return "" if isinstance(found, Finding) else found
+    return "" if isinstance(text, Finding) else text
 
 
 def _calls(parameters: list[inspect.Parameter]) -> Iterator[str]:
@@ -81,7 +95,7 @@ def _guesses(parameter: inspect.Parameter, place: int) -> tuple[str, ...]:
     annotation = parameter.annotation
     noted = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     for kind, guesses in _BY_ANNOTATION.items():
-        if noted.rpartition(".")[2] == kind:
+        if kind in (noted, noted.rpartition(".")[2]):
             return tuple(dict.fromkeys((*guesses, *(_ANYTHING if kind == "Tensor" else ()))))
     words = parameter.name.lower().split("_")
     for names, guesses in _BY_NAME if place else ():  # the first argument is what is differentiated
@@ -90,10 +104,11 @@ def _guesses(parameter: inspect.Parameter, place: int) -> tuple[str, ...]:
     return _ANYTHING
 
 
-def _works(function: type[Function], text: str, profile: Profile, seed: int) -> bool:
+def _works(function: Any, text: str, profile: Profile, seed: int) -> bool:
     """Whether a call runs forward and backward, and a gradient reaches an argument."""
     try:
         measured = look(*subject_of(function, (read_case(text, seed=seed),)), profile, seed).measured
     except (TypeError, ValueError):
         return False
-    return bool(measured.wrt) and not measured.raised
+    # An operator may have no gradient, as one that writes to its arguments.
+    return (bool(measured.wrt) or isinstance(function, torch._ops.OpOverload)) and not measured.raised

@@ -23,6 +23,9 @@ from gradspec.laws.tensor.support._memory import overlap
 from gradspec.profile import Profile
 from gradspec.spec import Case
 
+#: What torch says of an operator of torch.library without a registered gradient.
+NO_FORMULA = "no autograd formula was registered"
+
 
 def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int) -> Measured:
     """Call a function as a user does, on each case, and differentiate what it returns."""
@@ -96,7 +99,12 @@ class _Seen:
         if differs:
             still = held_still(function, seed, forward=True, backward=False)
             stateful = not _agree(*(outputs(still(*inputs.args())) for _ in range(2)))
-        got = gradients(y, leaves, like(y, seed), retain_graph=True)
+        try:
+            got = gradients(y, leaves, like(y, seed), retain_graph=True)
+        except RuntimeError as error:
+            if NO_FORMULA not in str(error):
+                raise
+            got = {}  # an operator that has no gradient: it is judged as a function without
         return cls(
             reached=tuple(name for name, gradient in got.items() if gradient is not None),
             shared=tuple(shared),

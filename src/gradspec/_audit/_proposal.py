@@ -14,8 +14,9 @@ import torch
 from gradspec._audit._case_text import argument_text, case_text
 from gradspec.law import Status
 from gradspec.laws import LAWS
-from gradspec.spec import FunctionSpec, Supports
+from gradspec.spec import FunctionSpec, OperatorSpec, Supports
 from gradspec.spec._maker import Maker
+from gradspec.spec._schema import home_of, named
 
 if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
@@ -58,7 +59,8 @@ class Proposal:
         spec = self.spec
         calls = [self._case(case) for case in spec.cases(Maker(0, "cpu"))]
         supports, effects = self._supports(), spec.effects.view_of
-        names = ["Case" if "Case(" in "".join(calls) else "", "Effects" if effects else "", "FunctionSpec"]
+        operator, kind = self._operator(), type(spec).__name__
+        names = ["Case" if "Case(" in "".join(calls) else "", "Effects" if effects else "", kind]
         names += ["Supports" if supports else "", "read_case" if "read_case(" in "".join(calls) else ""]
         names += ["stand_in" if None in forms else ""]
         roles = [
@@ -75,9 +77,9 @@ class Proposal:
             *(f"    yield {call}" for call in calls),
             "",
             "",
-            f"{self.constant} = FunctionSpec(",
+            f"{self.constant} = {kind}(",
             f"    name={spec.name!r},",
-            f"    function={self._function()},",
+            f"    operator={operator!r}," if operator else f"    function={self._function()},",
             *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
@@ -90,12 +92,20 @@ class Proposal:
             lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
         return "\n".join([*lines, ")", ""])
 
+    def _operator(self) -> str:
+        """Return the name under which an operator is registered; empty for anything else."""
+        return named(self.spec.overload) if isinstance(self.spec, OperatorSpec) else ""
+
     def _function(self) -> str:
         is_class = self.spec.autograd_function is not None and not self.target.endswith(".apply")
         return f"{self.target}.apply" if is_class else self.target
 
     def _import(self) -> str:
         module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
+        if operator := self._operator():
+            where = self.path.rpartition("::")[0].rpartition(":")[0]
+            home = Path(where).stem if where.endswith(".py") else where or home_of(self.spec.overload)  # type: ignore[attr-defined]  # of an OperatorSpec
+            return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
         if not module:
             return f"# TODO: import {self.target}"
         if module.endswith(".py"):
@@ -111,6 +121,8 @@ class Proposal:
         names = str(_with_readable_defaults(signature))[1:-1]
         if text is not None:
             return f"    {role}=lambda {names}: {text},  # agrees with every case"
+        if operator := self._operator():
+            return f"    {role}=stand_in(OperatorSpec.called({operator!r})),  # TODO: {todo}"
         given = [_passed(parameter) for parameter in signature.parameters.values()]
         return f"    {role}=stand_in(lambda {names}: {self._function()}({', '.join(given)})),  # TODO: {todo}"
 

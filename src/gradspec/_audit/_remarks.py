@@ -45,7 +45,7 @@ def of_calls(measured: Measured) -> Iterator[str]:
         yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
     if measured.view_of:
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
-    for name in measured.ignored:
+    for name in measured.ignored if measured.wrt else ():
         yield f"The output changes with `{name}`, and backward returns no gradient for it."
     for name in measured.unused:
         yield f"The output does not depend on `{name}`, by any value that was tried."

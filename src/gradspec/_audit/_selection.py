@@ -18,13 +18,13 @@ _NOT_NOISE_OF_BACKWARD = ("layout", "cotangent_layout", "batched_cotangent", "pr
 _OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "global_state", "ctx_clean", "freed")
 
 
-def selected(laws: Sequence[Law], profile: Profile, measured: Measured) -> list[Law]:
-    """Return the laws that can judge a function of which nothing is declared.
+def selected(laws: Sequence[Law], profile: Profile, measured: Measured, kind: str = "function") -> list[Law]:
+    """Return the laws that can judge a function, or an operator, of which nothing is declared.
 
     Raises:
         ValueError: there is none among those that are asked for.
     """
-    chosen = [law for law in laws if law.judges("function") and not law.needs_spec]
+    chosen = [law for law in laws if law.judges(kind) and not law.needs_spec]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
     if measured.stateful:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch._library.custom_ops import CustomOpDef
 
 from gradspec.spec import Case
+from gradspec.spec._schema import functional, overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
 
 _NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -25,6 +27,8 @@ class Subject:
     #: The Function behind the call, where it is one's `apply`.
     implementation: type | None
     signature: inspect.Signature
+    #: The overload, where an operator of torch.library is called; `call` is then its form without effects.
+    operator: Any = None
     #: The arguments of which no gradient is asked: the buffers of a module.
     fixed: frozenset[str] = frozenset()
 
@@ -41,15 +45,16 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
         TypeError: it cannot be called, or it must be given otherwise.
         ValueError: a case does not fit its arguments.
     """
-    call, implementation = _called(function, name)
+    operator = _operator(function)
+    call, implementation = (functional(operator), None) if operator is not None else _called(function, name)
     name = name or getattr(implementation or function, "__name__", type(function).__name__)
-    signature = _signature(call, implementation, cases)
+    signature = signature_of(operator._schema) if operator is not None else _signature(call, implementation, cases)
     for case in cases:
         try:
             signature.bind(*case.args, **case.kwargs)
         except TypeError as error:
             raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
-    subject = Subject(name=name, call=call, implementation=implementation, signature=signature)
+    subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
     return _with_state(subject, call, cases) if isinstance(call, torch.nn.Module) else (subject, cases)
 
 
@@ -89,26 +94,23 @@ def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
         )
     if not callable(function):
         raise TypeError(f"an audit takes a Function or a callable, got {function!r}")
-    if (schema := _schema(function)) is not None:
-        _refuse_mutating(function, schema)
     owner = getattr(function, "__self__", None)
     is_apply = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
     return function, owner if is_apply else None
 
 
-def _schema(function: Any) -> Any:
-    """Return the schema of an operator of torch.library; None for anything else."""
-    overload = getattr(function, "_opoverload", getattr(function, "default", function))
-    return getattr(overload, "_schema", None)
+def _operator(function: Any) -> Any:
+    """Return the overload of an operator of torch.library; None for anything else.
 
-
-def _refuse_mutating(function: Any, schema: Any) -> None:
-    written = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-    if written:
-        raise TypeError(
-            f"the operator {schema.name} writes to its argument {written[0]!r}, and an audit judges what a call "
-            f"returns: audit a function that gives it a copy and returns that"
-        )
+    Raises:
+        TypeError: it has several overloads, and none is named.
+    """
+    if not isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket | CustomOpDef):
+        return None
+    try:
+        return overload_of(function)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
 
 
 def _signature(call: Callable[..., Any], implementation: type | None, cases: Sequence[Case]) -> inspect.Signature:
@@ -156,14 +158,5 @@ def _in_dtype(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _declared(call: Callable[..., Any], implementation: type | None) -> list[inspect.Parameter]:
     if implementation is not None:
         return list(forward_signature(implementation).parameters.values())
-    if (schema := _schema(call)) is not None:
-        return [
-            inspect.Parameter(
-                argument.name,
-                inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else _NAMED,
-                default=argument.default_value if argument.has_default_value() else inspect.Parameter.empty,
-            )
-            for argument in schema.arguments
-        ]
     read = call.forward if isinstance(call, torch.nn.Module) else call
     return list(inspect.signature(read).parameters.values())

@@ -25,7 +25,13 @@ class TargetError(ValueError):
 
 
 def split(target: str) -> tuple[str, str]:
-    """Return the module or file of a target and the name in it: "package.module:NAME", "specs.py:NAME"."""
+    """Return the module or file of a target and the name in it: "package.module:NAME", "specs.py:NAME".
+
+    Of an operator the module that registers it may be left out: "mylib::scale", "my_ops.py:mylib::scale".
+    """
+    if "::" in target:  # an operator
+        where, _, namespace = target.rpartition("::")[0].rpartition(":")
+        return where, f"{namespace}::{target.rpartition('::')[2]}"
     # From the right: the path of a file may hold a colon.
     where, _, name = target.partition(":") if ".py:" not in target else target.rpartition(":")
     return where, name
@@ -47,6 +53,8 @@ def load_attribute(target: str) -> Any:
         TargetError: no such module or file, no such name in it, or no name at all.
     """
     where, name = split(target)
+    if "::" in name:
+        return _operator(where, name)
     if not name:
         raise TargetError(f"{target!r} names a module: write {target}:NAME for something in it")
     found: Any = load(where)
@@ -56,6 +64,29 @@ def load_attribute(target: str) -> Any:
             close = difflib.get_close_matches(part, dir(owner), n=1)
             raise TargetError(f"{where!r} has no {name!r}{f': did you mean {close[0]!r}?' if close else ''}")
     return found
+
+
+def _operator(where: str, name: str) -> Any:
+    """Return the overload of a registered operator, after importing the module that registers it.
+
+    Without one, that is the module of the name of the namespace, if there is one.
+    """
+    from gradspec.spec._schema import overload_of
+
+    load_namespace(where, name)
+    try:
+        return overload_of(name)
+    except ValueError as error:
+        hint = "" if where else f": name the module too, as my_ops.py:{name}"
+        raise TargetError(str(error).partition(": import")[0] + hint) from None
+
+
+def load_namespace(where: str, name: str) -> None:
+    """Import the module that registers an operator; where none is named, the one called as its namespace, if any."""
+    namespace = name.partition("::")[0]
+    with_cwd()
+    if where or importlib.util.find_spec(namespace):
+        load(where or namespace)
 
 
 def member(owner: Any, name: str, where: str) -> Any:
@@ -73,10 +104,7 @@ def member(owner: Any, name: str, where: str) -> Any:
 def _load_module(where: str) -> ModuleType:
     if not all(part.isidentifier() for part in where.split(".")):
         raise TargetError(f"{where!r} is no import path: write package.module, package.module:NAME, or a .py file")
-    cwd = str(Path.cwd())
-    if cwd not in sys.path:  # as `python -m` does: a project that is not installed can be checked from its root
-        sys.path.insert(0, cwd)
-    importlib.invalidate_caches()
+    with_cwd()
     try:
         return importlib.import_module(where)
     except ModuleNotFoundError as error:
@@ -87,6 +115,14 @@ def _load_module(where: str) -> ModuleType:
         raise  # the user's
     except BaseException as error:  # a test framework skips by one that is no Exception
         raise _raised(where, error) from None
+
+
+def with_cwd() -> None:
+    """Find modules in the working directory, as `python -m` does: a project can be checked from its root."""
+    cwd = str(Path.cwd())
+    if cwd not in sys.path:
+        sys.path.insert(0, cwd)
+    importlib.invalidate_caches()
 
 
 def _remedy(where: str, missing: str) -> str:
@@ -114,6 +150,7 @@ def _load_file(where: str) -> ModuleType:
     assert found is not None  # the name ends in .py
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
+    with_cwd()  # behind what comes next: a spec may stand in another folder than what it is of
     if str(file.parent) not in sys.path:  # as `python file.py` does
         sys.path.insert(0, str(file.parent))
     sys.modules[name] = module

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._registry import select_laws
-from gradspec._registry._targets import load_attribute
+from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         "gradspec audit my_package.ops:RoundSTE --case '(randn(2, 3),)'",
         "gradspec audit my_ops.py:Scale --case '(randn(2, 3), 0.5)' --case '(randn(0, 3), 0.5)'",
         "gradspec audit gradspec.functions:GradFactor --case '(randn(4, dtype=float32), f=0.1)' --proposal spec.py",
+        "gradspec audit mylib::scale --case '(randn(2, 3), 0.5)'",
         "gradspec audit --all my_package.ops",
+        "gradspec audit --all my_ops.py:mylib::",
     )
 )
 @click.argument("target", metavar="MODULE:FUNCTION")
@@ -45,8 +47,8 @@ if TYPE_CHECKING:
     "--all",
     "all_",
     is_flag=True,
-    help="Audit every torch.autograd.Function that MODULE defines, with calls that their signatures suggest, by the "
-    "laws that do not compile; print the most dangerous first.",
+    help="Audit every torch.autograd.Function that MODULE defines, or every operator of a NAMESPACE::, with calls that "
+    "their signatures suggest, by the laws that do not compile; print the most dangerous first.",
 )
 @click.option(
     "--case",
@@ -74,7 +76,8 @@ def audit(
 ) -> None:
     """Judge a function that has no spec, by calls of it, and propose a spec.
 
-    FUNCTION is a torch.autograd.Function, its apply, or anything that is called with tensors. What it does in plain
+    FUNCTION is a torch.autograd.Function, its apply, an operator NAMESPACE::NAME of torch.library, or anything that is
+    called with tensors. MODULE may be left out where it has the name of the operator's namespace. What it does in plain
     eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:
@@ -157,7 +160,7 @@ def audited(
             found = _audit.audit(
                 function,
                 cases,
-                name=target.rpartition(":")[2],
+                name=split(target)[1],
                 path=target,
                 laws=laws,
                 profile=profile,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._registry._registry import select_laws
-from gradspec._registry._targets import load, split
+from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audit import audited
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, findings, rank_words
@@ -36,34 +36,39 @@ class Row:
 
 
 def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed: int, jobs: int | None) -> bool:
-    """Audit every Function of a module and print the table; return whether something was found.
+    """Audit all Functions of a module, or operators of a namespace; print the table, return whether one was found.
 
     Raises:
-        Unusable: the target is no module, or the module defines no Function.
+        Unusable: the target is no module and no namespace, or nothing is in it.
     """
-    from gradspec._audit._of_module import functions_of
+    from gradspec._audit._of_module import functions_of, operators_of
     from gradspec.cli import _tables
 
     where, name = split(target)
-    if name:
+    is_namespace = name.endswith("::")
+    if name and not is_namespace:
         raise Unusable(f"--all takes a module, and {target!r} names something in one: write {where}")
     laws = tuple(law for law in select_laws(law_names) if law_names or law.cost != "compile")
     with contextlib.redirect_stdout(sys.stderr):
-        functions = functions_of(load(where))
+        if is_namespace:
+            load_namespace(where, name)
+        functions = operators_of(name) if is_namespace else functions_of(load(where))
         if not functions:
-            raise Unusable(f"{where!r} defines no torch.autograd.Function: name the module that does")
-        rows = [_row(f"{where}:{name}", function, laws, profile, seed, jobs) for name, function in functions.items()]
+            what = f"no operator {name}NAME is registered" if is_namespace else f"{where!r} defines no Function"
+            raise Unusable(f"{what}: name the module that does")
+        before = f"{where}:" if where else ""
+        rows = [_row(f"{before}{one}", function, laws, profile, seed, jobs) for one, function in functions.items()]
     rows.sort(key=lambda row: row.danger)
     _tables.put(_tables.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
     worst = rows[0]
-    click.echo(f"All about one of them: gradspec audit {where}:{worst.name} --case {worst.case or 'CALL'!r}")
+    click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
     return any(row.danger < _CLEAN for row in rows)
 
 
 def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, seed: int, jobs: int | None) -> Row:
     from gradspec._audit._of_module import suggested_case
 
-    name = target.rpartition(":")[2]
+    name = split(target)[1]
     case = suggested_case(function, profile, seed)
     if not case:
         return Row(name, "", _UNASKED, "not asked", "no call that its signature suggests works: give one with --case")

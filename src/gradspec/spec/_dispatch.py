@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradspec.spec._schema import named
+
 #: The keys that an author registers for, by what they are for.
 KEYS = {
     "CPU": "cpu",
@@ -25,7 +27,7 @@ def kernels(overload: Any) -> list[str]:
     import torch
 
     found = [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)]
-    entry = torch._library.simple_registry.singleton.find(overload._name.removesuffix(".default"))
+    entry = torch._library.simple_registry.singleton.find(named(overload))
     if "Meta" not in found and entry.fake_impl.kernel is not None:
         found.append("Meta")
     return [key for key in KEYS if key in found]

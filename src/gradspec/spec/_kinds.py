@@ -12,8 +12,8 @@ from gradspec.spec._base import Spec
 from gradspec.spec._function import FunctionSpec
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleSpec
-from gradspec.spec._operator import OperatorSpec, operator_sheet
-from gradspec.spec._sheet import common_sheet, function_sheet, module_sheet, text_sheet
+from gradspec.spec._operator import OperatorSpec
+from gradspec.spec._sheet import common_sheet, function_sheet, module_sheet, operator_sheet, text_sheet
 from gradspec.spec._text import TextMaker, TextSpec
 
 

@@ -74,6 +74,28 @@ class OperatorSpec(FunctionSpec):
                 f"different arguments"
             )
 
+    @staticmethod
+    def called(operator: Any) -> Callable[..., Any]:
+        """Return an operator as the laws call it: on copies of what it writes, which it returns behind its outputs.
+
+        Args:
+            operator: as the field of that name.
+
+        Returns:
+            A function with the parameters of the schema.
+
+        Raises:
+            ValueError: there is no such operator, or it has several overloads and none is named.
+        """
+        overload = overload_of(operator)
+        function = functional(overload)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        call.__signature__ = signature_of(overload._schema)  # type: ignore[attr-defined]  # for `inspect.signature`
+        return call
+
     @cached_property
     def overload(self) -> Any:
         """The overload that is called."""
@@ -93,21 +115,3 @@ class OperatorSpec(FunctionSpec):
         """Hold a function to the promise of the operator; see `FunctionSpec.for_`."""
         said = {one.name: getattr(self, one.name) for one in fields(FunctionSpec)}
         return FunctionSpec(**said).for_(function, **how)
-
-
-def operator_sheet(spec: OperatorSpec) -> dict[str, Any]:
-    """Return what the sheet of an operator says beside that of a function."""
-    from gradspec.spec._dispatch import kernels
-    from gradspec.spec._sheet import function_sheet
-    from gradspec.spec._signature import signature_data
-
-    signature = signature_data(signature_of(spec.overload._schema, annotated=True))
-    return {
-        **function_sheet(spec),
-        "signature": signature,
-        "operator": str(spec.overload).removesuffix(".default").replace(".", "::", 1),
-        "schema": str(spec.overload._schema),
-        "writes": list(spec.writes),
-        "devices": list(spec.devices),
-        "dispatch": kernels(spec.overload),
-    }

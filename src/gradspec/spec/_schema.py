@@ -29,7 +29,7 @@ def overload_of(operator: Any) -> Any:
         raise ValueError(
             f'{operator!r} is no operator: give "namespace::name", torch.ops.namespace.name, or what custom_op returns'
         )
-    names = operator.overloads()
+    names: list[str] = operator.overloads()  # type: ignore[no-untyped-call]
     if "default" not in names and len(names) > 1:
         name = operator._qualified_op_name
         raise ValueError(f"{name} has the overloads {', '.join(names)}: name one, as {name}.{names[0]}")
@@ -53,12 +53,17 @@ def _named(name: str) -> Any:
     return getattr(found, overload)
 
 
+def named(overload: Any) -> str:
+    """Return the name of an operator, "mylib::scale", with that of its overload where it is not the default one."""
+    return str(overload._name).removesuffix(".default")
+
+
 def home_of(overload: Any) -> str:
     """Return the module that defines an operator; empty where Python does not know it, as of one in C++."""
     from torch._library.custom_ops import OPDEFS
     from torch._library.simple_registry import singleton
 
-    qualified = overload._name.removesuffix(".default")
+    qualified = named(overload)
     if (defined := OPDEFS.get(qualified)) is not None:
         return str(getattr(defined._init_fn, "__module__", ""))
     fake = singleton.find(qualified).fake_impl.kernel
@@ -118,7 +123,7 @@ def functional(overload: Any) -> Callable[..., Any]:
         return found[0] if len(found) == 1 else found
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
-    call.__module__, call.__qualname__ = "torch.ops", str(overload).removesuffix(".default")
+    call.__module__, call.__qualname__ = "torch.ops", named(overload)
     return call
 
 

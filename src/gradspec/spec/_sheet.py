@@ -9,8 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from gradspec.spec._base import Spec
+from gradspec.spec._dispatch import KEYS, kernels
 from gradspec.spec._function import FunctionSpec
 from gradspec.spec._module import ModuleSpec
+from gradspec.spec._operator import OperatorSpec
+from gradspec.spec._schema import named, signature_of
 from gradspec.spec._signature import signature_data
 from gradspec.spec._text import TextSpec
 
@@ -40,6 +43,19 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
         "stated": stated_tex(spec.documented[0]) if spec.documented and not spec.formula else [],
+    }
+
+
+def operator_sheet(spec: OperatorSpec) -> dict[str, Any]:
+    """Return what the sheet of an operator says beside that of a function; it asks torch's dispatcher."""
+    return {
+        **function_sheet(spec),
+        "signature": signature_data(signature_of(spec.overload._schema, annotated=True)),
+        "operator": named(spec.overload),
+        "schema": str(spec.overload._schema),
+        "writes": list(spec.writes),
+        "devices": list(spec.devices),
+        "dispatch": {key: KEYS[key] for key in kernels(spec.overload)},
     }
 
 

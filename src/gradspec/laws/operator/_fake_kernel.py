@@ -65,7 +65,7 @@ def _judged(way: str, call: Call) -> Finding:
         for trait, right in expected.items():
             if (got := fake.get(what, {}).get(trait)) != right:
                 return broken(
-                    f"{way}, the {trait} of {what} is another one on fake tensors than on real ones",
+                    f"{way}, {what} has other {trait} on fake tensors than on real ones",
                     argument=what,
                     got=str(got),
                     expected=str(right),

@@ -10,19 +10,38 @@ Remedy: allow the class in the graph (`torch.compiler.allow_in_graph`).
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
-from gradspec.law import Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor.support._call import Inputs
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import on_spec_side
 from gradspec.laws.tensor.support._transform import frozen, judge_run
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
-    if not inputs.wrt:
-        return not_applicable("no floating-point input in this case")
     torch._dynamo.reset()
+    if not inputs.wrt:
+        return _values(trial, inputs)
     compiled = torch.compile(frozen(trial.spec.function, inputs), fullgraph=True, backend=trial.profile.backend)
     return judge_run(trial, inputs, f"torch.compile ({trial.profile.backend})", compiled)
+
+
+def _values(trial: Trial, inputs: Inputs) -> Finding:
+    """Judge what a call without gradients gives, what an operator writes among it."""
+    names = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
+    if not names:
+        return not_applicable("the call has no tensor")
+    whole = frozen(trial.spec.function, Inputs(inputs.values, names))
+    compiled = torch.compile(whole, fullgraph=True, backend=trial.profile.backend)
+    got = outputs(compiled(*(fresh(inputs.values[name]) for name in names)))
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    for mine, theirs in zip(got, expected, strict=True):
+        what = f"value under torch.compile ({trial.profile.backend})"
+        if (finding := compare(trial, what, mine, theirs)) is not HOLDS:
+            return finding
+    return HOLDS
 
 
 COMPILE = Law(

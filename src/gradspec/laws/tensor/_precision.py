@@ -48,8 +48,8 @@ def _check(trial: Trial) -> Finding:
             continue  # torch has not all of these operations in this dtype
         try:
             mine = vjp(trial.spec.function, rounded, v)
-        except (TypeError, RuntimeError) as error:
-            if dtype is torch.float32 or not _is_about_dtype(error):
+        except (TypeError, RuntimeError) as refusal:
+            if dtype is torch.float32 or not _is_about_dtype(refusal):
                 raise
             continue  # not every kernel is there for half precision, and this one says so
         judged += 1
