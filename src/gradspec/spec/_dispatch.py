@@ -27,10 +27,26 @@ def kernels(overload: Any) -> list[str]:
     import torch
 
     found = [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)]
-    entry = torch._library.simple_registry.singleton.find(named(overload))
-    if "Meta" not in found and entry.fake_impl.kernel is not None:
+    # `custom_op` registers a kernel for fake tensors that raises until there is another.
+    defined = torch._library.custom_ops.OPDEFS.get(named(overload))
+    fake = torch._library.simple_registry.singleton.find(named(overload)).fake_impl.kernel
+    if "Meta" in found and defined is not None and defined._abstract_fn is None:
+        found.remove("Meta")
+    if "Meta" not in found and defined is None and fake is not None:
         found.append("Meta")
     return [key for key in KEYS if key in found]
+
+
+def has_fake(overload: Any) -> bool:
+    """Return whether a call on fake tensors reaches a kernel: one for them, or one made of torch's own operators."""
+    import torch
+
+    found = kernels(overload)
+    is_opaque = named(overload) in torch._library.custom_ops.OPDEFS  # `custom_op` hides what its kernel calls
+    composite = (
+        {"CompositeImplicitAutograd"} if is_opaque else {"CompositeImplicitAutograd", "CompositeExplicitAutograd"}
+    )
+    return "Meta" in found or bool(composite & set(found))
 
 
 def has_kernel(overload: Any, device: str) -> bool:

@@ -137,4 +137,5 @@ EXPORTED_OPERATOR = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="export",
+    specimens=("configured_here_alone",),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
 from gradspec.spec import Case, OperatorSpec
-from gradspec.spec._dispatch import has_kernel, kernels
+from gradspec.spec._dispatch import has_fake, has_kernel, kernels
 
 
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
@@ -28,8 +28,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
                 got=f"kernels for {', '.join(found) or 'nothing'}",
                 rank=Rank.REFUSED,
             )
-    composite = {"CompositeImplicitAutograd", "CompositeExplicitAutograd"} & set(found)
-    if trial.spec.supports.fake and "Meta" not in found and not composite:
+    if trial.spec.supports.fake and not has_fake(overload):
         return broken(
             "no kernel is registered for fake tensors, with which a compiler traces",
             got=f"kernels for {', '.join(found)}",
@@ -61,4 +60,9 @@ KERNELS = Law(
     doc=__doc__ or "",
     kinds=("operator",),
     needs_spec=True,
+    specimens=(
+        "no_fake_kernel",
+        "kernel_of_the_cpu_alone",
+        "gradient_on_cuda_alone",
+    ),
 )

@@ -47,4 +47,5 @@ OPCHECK = Law(
     doc=__doc__ or "",
     kinds=("operator",),
     cost="compile",
+    specimens=("no_fake_kernel",),
 )

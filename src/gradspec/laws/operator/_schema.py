@@ -91,4 +91,9 @@ SCHEMA = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("operator",),
+    specimens=(
+        "undeclared_write",
+        "returns_its_argument",
+        "forgets_to_write",
+    ),
 )

@@ -104,5 +104,6 @@ COTANGENT_LAYOUT = Law(
         "views_beside_a_tangent",
         "misreads_a_strided_cotangent_beside_a_tangent",
         "misreads_a_strided_cotangent",
+        "operator_reads_a_cotangent_as_dense",
     ),
 )

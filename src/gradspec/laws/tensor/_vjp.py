@@ -142,5 +142,6 @@ VJP = Law(
         "tuple_argument",
         "gradient_of_another_shape",
         "declares_a_zero_gradient",
+        "operator_gradient_off",
     ),
 )

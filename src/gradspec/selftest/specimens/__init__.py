@@ -1,6 +1,6 @@
-"""What is sound, and what is broken on purpose and named after its disease: functions, modules and text Functions."""
+"""What is sound, and what is broken on purpose and named after its disease, of every kind of spec."""
 
-from gradspec.selftest.specimens import diseased, further, hidden, honest, intruders, modules, text
+from gradspec.selftest.specimens import diseased, further, hidden, honest, intruders, modules, operators, text
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.selftest.specimens.honest import SCALE
 from gradspec.selftest.specimens.mixed import MIXED
@@ -11,12 +11,13 @@ from gradspec.selftest.specimens.stateful import STATEFUL
 from gradspec.selftest.specimens.text import TAG
 
 #: Sound specs of every kind: no law may break on them.
-HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *SELECTING, *modules.HONEST, *text.HONEST)
+HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *SELECTING, *operators.HONEST, *modules.HONEST, *text.HONEST)
 DISEASED = {
     **diseased.DISEASED,
     **intruders.DISEASED,
     **hidden.DISEASED,
     **further.DISEASED,
+    **operators.DISEASED,
     **modules.DISEASED,
     **text.DISEASED,
 }
