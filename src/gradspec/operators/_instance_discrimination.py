@@ -1,0 +1,126 @@
+"""`gradspec::instance_discrimination_loss`: loss and gradient against a memory bank, in one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.functions import FUNCTIONS
+from gradspec.functions._instance_discrimination._checks import checked_embeddings, checked_temperature
+from gradspec.functions._instance_discrimination._gradient import hessian_product
+from gradspec.functions._instance_discrimination._values import LossAndGradient, plain_loss
+from gradspec.operators._registered import register
+from gradspec.spec import Argument, Case, Make, OperatorSpec
+
+_FUNCTION = next(spec for spec in FUNCTIONS if spec.name == "instance_discrimination_loss")
+
+
+def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    loss, gradient = LossAndGradient.forward(x, y, memory, temperature)
+    return loss.contiguous(), gradient.contiguous()
+
+
+def _fake(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape[:-1]), x.new_empty(x.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    # In the first backward pass nothing flows to the gradient, and a product of zeros with the Hessian would be slow.
+    ctx.set_materialize_grads(False)
+    x, _, memory, ctx.temperature = inputs
+    ctx.save_for_backward(x, memory, output[1])
+
+
+def _backward(ctx: Any, of_loss: Tensor | None, of_gradient: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+    r"""Return :math:`\bar{L}\,g + H\,\bar{g}`: the gradient is kept as an output, so that it has a derivative too."""
+    x, memory, gradient = ctx.saved_tensors
+    terms = [] if of_loss is None else [of_loss.unsqueeze(-1) * gradient]
+    if of_gradient is not None:
+        terms.append(hessian_product(x, memory, ctx.temperature, of_gradient).to(x.dtype))
+    return (sum(terms[1:], terms[0]) if terms else None), None, None, None
+
+
+def _vmap(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+    """Run the rows of the batch in turn: a bank each may be batched."""
+    rows = [
+        _OPERATOR(*(v if dim is None else v.select(dim, k) for v, dim in zip(given, in_dims, strict=True)))
+        for k in range(info.batch_size)
+    ]
+    losses, gradients = zip(*rows, strict=True)
+    return (torch.stack(losses), torch.stack(gradients)), (0, 0)
+
+
+_OPERATOR = register(
+    "instance_discrimination_loss",
+    "(Tensor x, Tensor y, Tensor memory, float temperature) -> (Tensor, Tensor)",
+    _kernel,
+    fake=_fake,
+    backward=_backward,
+    setup_context=_keep,
+    vmap=_vmap,
+)
+
+
+def instance_discrimination_loss(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> Tensor:
+    """Return the loss of each embedding against all the rows of a memory bank.
+
+    It is `gradspec.functions.InstanceDiscriminationLoss` as an operator, which `torch.export` keeps as one call: an
+    exported program has no buffer of B x N logits.
+
+    Args:
+        x: shape (B, D), floating: the embeddings, used as they are given, not normalised.
+        y: shape (B,), int64: the row of the bank that each embedding is an instance of, from 0 to N - 1.
+        memory: shape (N, D), dtype and device of `x`: the bank. No gradient flows to it.
+        temperature: above 0.
+
+    Returns:
+        Shape (B,), dtype and device of `x`.
+
+    Raises:
+        TypeError: an argument is of a wrong type or dtype.
+        ValueError: shapes or devices do not belong together, the bank has no row, or the temperature is not above 0.
+        IndexError: an element of `y` is no row of the bank.
+
+    Example:
+        >>> import torch
+        >>> memory = torch.eye(4)
+        >>> x = torch.tensor([[0.0, 1.0, 0.0, 0.0]], requires_grad=True)
+        >>> instance_discrimination_loss(x, torch.tensor([1]), memory, 0.5).sum().backward()
+        >>> x.grad  # (softmax - one-hot) / 0.5
+        tensor([[ 0.1925, -0.5775,  0.1925,  0.1925]])
+    """
+    scale = checked_temperature(temperature)
+    x = checked_embeddings(x, y, memory)
+    loss: Tensor = torch.ops.gradspec.instance_discrimination_loss(x, y, memory, scale)[0]
+    return loss
+
+
+def _plain(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    weights = (x @ memory.mT / temperature).softmax(-1)
+    own = torch.nn.functional.one_hot(y, len(memory)).to(x.dtype)
+    return plain_loss(x, y, memory, temperature), (weights - own) @ memory / temperature
+
+
+def _cases(make: Make) -> Iterator[Case]:
+    for case in _FUNCTION.cases(make):
+        if isinstance(case.args[3], float):
+            yield case
+
+
+INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
+    name="gradspec::instance_discrimination_loss",
+    operator="gradspec::instance_discrimination_loss",
+    primal=_plain,
+    wrt=("x",),
+    cases=_cases,
+    summary="Returns the loss of each embedding among all rows of a bank, and its gradient, in an exported program too.",
+    arguments=tuple(
+        Argument(name=a.name, type="float", text="Above 0.") if a.name == "temperature" else a
+        for a in _FUNCTION.arguments
+    ),
+    documented=(instance_discrimination_loss,),
+    references=_FUNCTION.references,
+)

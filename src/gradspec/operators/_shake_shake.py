@@ -1,0 +1,122 @@
+"""`gradspec::shake_shake`: a mixture of two branches, whose gradient is mixed by another weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from gradspec.functions import FUNCTIONS
+from gradspec.functions._shake_shake._mix import mix
+from gradspec.operators._registered import register
+from gradspec.spec import Case, Make, OperatorSpec
+
+_FUNCTION = next(spec for spec in FUNCTIONS if spec.name == "shake_shake")
+
+
+def _kernel(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+    return mix(x1, x2, alpha).contiguous()
+
+
+def _fake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+    return x1.new_empty(x1.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[3])
+
+
+def _backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    (beta,) = ctx.saved_tensors
+    grad_x1 = beta * grad_output if ctx.needs_input_grad[0] else None
+    grad_x2 = (1 - beta) * grad_output if ctx.needs_input_grad[1] else None
+    return grad_x1, grad_x2, None, None
+
+
+def _vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, int]:
+    """Put the batch first, and a dimension of one behind it for each that a weight lacks of the branches."""
+    front = [
+        t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+        for t, dim in zip(tensors, in_dims, strict=True)
+    ]
+    rank = front[0].ndim
+    return _OPERATOR(*(t.reshape(len(t), *[1] * (rank - t.ndim), *t.shape[1:]) for t in front)), 0
+
+
+_OPERATOR = register(
+    "shake_shake",
+    "(Tensor x1, Tensor x2, Tensor alpha, Tensor beta) -> Tensor",
+    _kernel,
+    fake=_fake,
+    backward=_backward,
+    setup_context=_keep,
+    vmap=_vmap,
+)
+
+
+def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+    """Mix two branches by `alpha`, and their gradients by `beta`.
+
+    It is `gradspec.functions.mix_branches` as an operator, which `torch.export` keeps with its gradient.
+
+    Args:
+        x1: any shape, floating.
+        x2: shape, dtype and device of `x1`.
+        alpha: how much of `x1` the output takes; dtype of `x1`, broadcasts to its shape. No gradient flows to it.
+        beta: how much of the cotangent `x1` gets; as `alpha`.
+
+    Returns:
+        A new tensor in contiguous memory: same shape, dtype and device as `x1`.
+
+    Raises:
+        ValueError: the branches have two shapes or dtypes, or a weight does not broadcast to them.
+
+    Example:
+        >>> import torch
+        >>> x1 = torch.tensor([[1.0, 2.0]], requires_grad=True)
+        >>> x2 = torch.tensor([[3.0, 6.0]], requires_grad=True)
+        >>> y = shake_shake(x1, x2, torch.tensor(0.75), torch.tensor(0.25))
+        >>> y.tolist()
+        [[1.5, 3.0]]
+        >>> y.sum().backward()
+        >>> x1.grad, x2.grad
+        (tensor([[0.2500, 0.2500]]), tensor([[0.7500, 0.7500]]))
+    """
+    if (x1.shape, x1.dtype) != (x2.shape, x2.dtype):
+        raise ValueError(
+            f"shake_shake: x1 is {x1.dtype} {tuple(x1.shape)} and x2 is {x2.dtype} {tuple(x2.shape)}: give them alike"
+        )
+    for name, weight in (("alpha", alpha), ("beta", beta)):
+        if weight.ndim > x1.ndim or any(
+            n not in (1, m) for n, m in zip(weight.shape[::-1], x1.shape[::-1], strict=False)
+        ):
+            raise ValueError(
+                f"shake_shake: {name} {tuple(weight.shape)} does not broadcast to the branches {tuple(x1.shape)}"
+            )
+    return cast(Tensor, torch.ops.gradspec.shake_shake(x1, x2, alpha, beta))
+
+
+def _cases(make: Make) -> Iterator[Case]:
+    for case in _FUNCTION.cases(make):
+        if all(isinstance(value, Tensor) for value in case.args):
+            yield case
+
+
+SHAKE_SHAKE_OPERATOR = OperatorSpec(
+    name="gradspec::shake_shake",
+    operator="gradspec::shake_shake",
+    primal=_FUNCTION.primal,
+    surrogate=_FUNCTION.surrogate,
+    wrt=("x1", "x2"),
+    cases=_cases,
+    supports=replace(OperatorSpec.supports, vmap=True),
+    summary="Mixes two branches by given weights, and their gradients by others, also in an exported program.",
+    arguments=tuple(
+        argument if argument.gradient else replace(argument, type="Tensor") for argument in _FUNCTION.arguments
+    ),
+    documented=(shake_shake,),
+    references=_FUNCTION.references,
+)
