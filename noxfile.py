@@ -20,7 +20,7 @@ nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
 ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
-TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
+TARGETS = ["gradspec.functions", "gradspec.operators", "gradspec.nn", "gradspec.text"]
 #: The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")

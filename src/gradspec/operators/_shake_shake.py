@@ -43,10 +43,10 @@ def _vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Tensor) -> tuple
         for t, dim in zip(tensors, in_dims, strict=True)
     ]
     rank = front[0].ndim
-    return _OPERATOR(*(t.reshape(len(t), *[1] * (rank - t.ndim), *t.shape[1:]) for t in front)), 0
+    return torch.ops.gradspec.shake_shake(*(t.reshape(len(t), *[1] * (rank - t.ndim), *t.shape[1:]) for t in front)), 0
 
 
-_OPERATOR = register(
+register(
     "shake_shake",
     "(Tensor x1, Tensor x2, Tensor alpha, Tensor beta) -> Tensor",
     _kernel,
@@ -90,9 +90,8 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
             f"shake_shake: x1 is {x1.dtype} {tuple(x1.shape)} and x2 is {x2.dtype} {tuple(x2.shape)}: give them alike"
         )
     for name, weight in (("alpha", alpha), ("beta", beta)):
-        if weight.ndim > x1.ndim or any(
-            n not in (1, m) for n, m in zip(weight.shape[::-1], x1.shape[::-1], strict=False)
-        ):
+        pairs = zip(weight.shape[::-1], x1.shape[::-1], strict=False)
+        if weight.ndim > x1.ndim or any(n not in (1, m) for n, m in pairs):
             raise ValueError(
                 f"shake_shake: {name} {tuple(weight.shape)} does not broadcast to the branches {tuple(x1.shape)}"
             )

@@ -47,6 +47,7 @@ KINDS = (
         title="Operators",
         spec=OperatorSpec,
         listed="OPERATORS",
+        home="gradspec.operators",
         sheet=operator_sheet,
         maker=tensors,
         sections=("computes", "arguments", "schema"),
