@@ -98,9 +98,13 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
     return cast(Tensor, torch.ops.gradspec.shake_shake(x1, x2, alpha, beta))
 
 
+#: Those of the function that say something else of an operator.
+_CASES = ("rows", "channels-last images", "transposed branch", "0-d weights", "float32 branches", "empty batch")
+
+
 def _cases(make: Make) -> Iterator[Case]:
     for case in _FUNCTION.cases(make):
-        if all(isinstance(value, Tensor) for value in case.args):
+        if case.name in _CASES:
             yield case
 
 
