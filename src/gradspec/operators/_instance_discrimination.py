@@ -46,9 +46,12 @@ def _backward(ctx: Any, of_loss: Tensor | None, of_gradient: Tensor | None) -> t
 
 def _vmap(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
     """Run the rows of the batch in turn: a bank each may be batched."""
-    call, rows = torch.ops.gradspec.instance_discrimination_loss, []
-    for k in range(info.batch_size):
-        rows.append(call(*(v if dim is None else v.select(dim, k) for v, dim in zip(given, in_dims, strict=True))))
+
+    def row(k: int) -> tuple[Tensor, Tensor]:
+        places = zip(given, in_dims, strict=True)
+        return _call(*(value if dim is None else value.select(dim, k) for value, dim in places))
+
+    rows = [row(k) for k in range(info.batch_size)]
     losses, gradients = zip(*rows, strict=True)
     return (torch.stack(losses), torch.stack(gradients)), (0, 0)
 
@@ -94,8 +97,12 @@ def instance_discrimination_loss(x: Tensor, y: Tensor, memory: Tensor, temperatu
     """
     scale = checked_temperature(temperature)
     x = checked_embeddings(x, y, memory)
-    loss: Tensor = torch.ops.gradspec.instance_discrimination_loss(x, y, memory, scale)[0]
-    return loss
+    return _call(x, y, memory, scale)[0]
+
+
+def _call(*args: Any) -> tuple[Tensor, Tensor]:
+    found: tuple[Tensor, Tensor] = torch.ops.gradspec.instance_discrimination_loss(*args)
+    return found
 
 
 def _plain(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from docutils import nodes
 
 from gradspec.spec import Kind
-from gradspec.sphinx_ext.page import _differences, _evidence, _semantics
+from gradspec.sphinx_ext.page import _differences, _evidence, _operator, _semantics
 from gradspec.sphinx_ext.page._view import View
 
 #: A title, and what makes the content; a section without content is left out.
@@ -43,6 +43,7 @@ SECTIONS: Mapping[str, Section] = {
     "computes": ("What it computes", _semantics.computes),
     "described": ("What it computes", _semantics.described),
     "arguments": ("Arguments", _semantics.arguments),
+    "schema": ("Schema and kernels", _operator.schema),
     "call": ("Call", _semantics.call),
     "state": ("State", _evidence.state),
     "comes_out": ("What comes out", _semantics.comes_out),

@@ -94,9 +94,11 @@ def arguments(view: View) -> Iterator[nodes.Node]:
     if noise := view.sheet.get("noise"):
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"Where it is drawn, {names} is {noise['law']}.")
-    refused = [name.replace("_", " ") for name, promised in view.sheet["supports"].items() if not promised]
-    if refused:
+    supports = view.sheet["supports"].items()
+    if refused := [name.replace("_", " ") for name, promised in supports if promised is False]:
         yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
+    if unpromised := [name.replace("_", " ") for name, promised in supports if promised is None]:
+        yield paragraph(f"Not promised: {', '.join(unpromised)}.")
 
 
 def call(view: View) -> Iterator[nodes.Node]:

@@ -1,0 +1,84 @@
+"""Hold the operators of tests/strangers/operators to the laws, and note what is found, opcheck's answer beside it.
+
+python tools/strangers/operators.py --out tests/strangers/operators/record.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradspec import verify
+from gradspec._record import provenance
+from gradspec.findings import findings, rank_words
+
+sys.path.insert(0, str(Path(__file__).parent))
+from operator_specs import OPERATORS, spec_of, subjects
+
+#: What the truth says of opcheck where it found nothing.
+SUCCESS = "SUCCESS"
+
+
+def row(name: str, truth: dict[str, Any]) -> dict[str, Any]:
+    """Return what the laws find of one operator or Function, the most dangerous first."""
+    begin = time.monotonic()
+    report = verify([spec_of(name)], jobs=1)
+    found = [
+        {
+            "law": one.verdict.law,
+            "rank": rank_words(one.rank),
+            "message": one.verdict.finding.message,
+            "likely": one.verdict.finding.likely,
+        }
+        for one in findings(report)
+    ]
+    answers = truth["opcheck"] or {}
+    told = {"name": name, "module": subjects()[name]["module"], "defect": subjects()[name]["defect"]}
+    print(f"{time.monotonic() - begin:5.1f} s  {name}: {', '.join(f['law'] for f in found)}", flush=True)
+    return told | {"findings": found, "opcheck sees": [test for test, said in answers.items() if said != SUCCESS]}
+
+
+def _into(path: Path, name: str, truth: dict[str, Any]) -> None:
+    torch.set_num_threads(1)
+    path.write_text(json.dumps(row(name, truth)), encoding="utf-8")
+
+
+def main() -> None:
+    """Write the record."""
+    import tempfile
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="where to write the record")
+    parser.add_argument("--only", default="", help="a part of the names that are asked")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
+    options = parser.parse_args()
+    truth = json.loads((OPERATORS / "truth.json").read_text(encoding="utf-8"))
+    names = [name for name in subjects() if options.only in name]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+        paths = [Path(folder) / f"{number}.json" for number in range(len(names))]
+
+        def one(number: int) -> None:
+            name = names[number]
+            run = get_context("spawn").Process(target=_into, args=(paths[number], name, truth[name]))
+            run.start()
+            run.join()
+
+        list(pool.map(one, range(len(names))))
+        rows = [
+            json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"name": name, "refused": True}
+            for name, path in zip(names, paths, strict=True)
+        ]
+    made = {"provenance": provenance(seed=0, profile="quick"), "rows": rows}
+    options.out.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
