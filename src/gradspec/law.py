@@ -161,8 +161,8 @@ class Law:
 
     #: The name of its file, and on the command line.
     name: str
-    #: values, derivative, transforms, protocol, effects, randomness, inputs, device, modules, text: the families of
-    #: the table.
+    #: values, derivative, transforms, protocol, effects, randomness, inputs, device, operators, modules, text: the
+    #: families of the table.
     family: str
     #: The equation, in TeX.
     statement: str

@@ -40,10 +40,6 @@ class Sound(torch.autograd.Function):
 class Layer(torch.nn.Module):
     pass
 
-if not hasattr(torch.ops.ops, "add_one"):
-    torch.library.define("ops::add_one", "(Tensor(a!) x) -> ()")
-add_one = torch.ops.ops.add_one
-
 def plain(x):
     return x.exp()
 """
@@ -102,7 +98,6 @@ def test_json_is_the_report_and_nothing_else(audit):
             ("ops:Layer", "--case", "randn(3)"),
             "Layer is a class of modules: audit an instance",
         ),
-        (("ops:add_one", "--case", "randn(3)"), "the operator ops::add_one writes to its argument 'x'"),
         (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record or --json"),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),

@@ -59,8 +59,10 @@ def audit(audited: Audited, site: Path) -> dict[str, Any]:
         }
 
 
-def check(proposal: str, site: Path) -> dict[str, Any]:
-    """Return what `gradspec check` says of a proposed spec."""
+def check(proposal: str, audited: Audited, site: Path) -> dict[str, Any]:
+    """Return what `gradspec check` says of a proposed spec; that of a file is found from the folder of the file."""
+    file, is_file, _ = audited.target.partition(".py:")
+    site = (site / file).parent if is_file else site
     with tempfile.TemporaryDirectory() as folder:
         spec, saved, said = (Path(folder) / name for name in ("proposed.py", "report.json", "said"))
         spec.write_text(proposal, encoding="utf-8")
@@ -183,7 +185,7 @@ def main() -> None:
         if found is None or not options.keep:
             found = audit(audited, site)
         if options.check and found["proposal"] and "checked" not in found:
-            found["checked"] = check(found["proposal"], site)
+            found["checked"] = check(found["proposal"], audited, site)
         with lock:
             known[name] = found
             options.said.write_text(json.dumps(known), encoding="utf-8")
