@@ -30,7 +30,7 @@ def test_a_law_names_kinds_that_exist_and_each_kind_has_laws():
 
 def test_the_kind_of_a_spec_is_that_of_its_class():
     assert [kind.spec.kind for kind in KINDS] == [kind.name for kind in KINDS]
-    with pytest.raises(ValueError, match=r"no kind 'network': the kinds are function, module, text"):
+    with pytest.raises(ValueError, match=r"no kind 'network': the kinds are function, operator, module, text"):
         kind_of("network")
 
 
@@ -81,7 +81,9 @@ def test_a_module_that_lists_both_kinds_gives_both(monkeypatch):
 def test_a_law_that_judges_none_of_the_specs_is_said():
     quick = load_profile("quick")
 
-    with pytest.raises(registry.TargetError, match="these laws judge a function, and each spec is of a module"):
+    with pytest.raises(
+        registry.TargetError, match="these laws judge a function or operator, and each spec is of a module"
+    ):
         registry.select_checks([("specimens:NET", NET)], [BY_NAME["vjp"]], quick)
 
 

@@ -152,7 +152,7 @@ def select_checks(
         if not checks:
             raise TargetError(f"nothing to check: no spec has {' or '.join(sorted({law.over for law in judging}))}")
     else:
-        theirs = " or ".join(sorted({law.judged for law in chosen}))
+        theirs = " or ".join(dict.fromkeys(kind for law in chosen for kind in law.kinds))
         raise TargetError(f"nothing to check: these laws judge a {theirs}, and each spec is of a {' or '.join(given)}")
     return checks
 

@@ -56,5 +56,6 @@ COMPILE = Law(
     specimens=(
         "jvp_not_allowed_in_graph",
         "another_value_under_compile",
+        "another_value_under_compile_without_a_gradient",
     ),
 )

@@ -52,6 +52,7 @@ INPUTS_UNTOUCHED = Law(
     doc=__doc__ or "",
     requires=("primal",),
     specimens=(
+        "undeclared_write",
         "writes_to_its_input",
         "writes_to_its_argument_beside_a_tangent",
         "writes_to_its_tangent_beside_a_tangent",

@@ -53,6 +53,16 @@ class VmapRuleOfTheFirstDimension(Scale):
         return Scale.apply(x, factor), 0
 
 
+@diseased_as(PRODUCT, vmap=r"vmap with `x` in dimension 0, `weight` not batched")
+class VmapRuleThatTakesAllToBeBatched(Product):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, x, weight):
+        dims = [0 if dim is None else dim for dim in in_dims]
+        return Product.apply(*(t.movedim(dim, 0) for t, dim in zip((x, weight), dims, strict=True))), 0
+
+
 @diseased(vmap=r"gradient of `x` under vmap over `x` in dimension 0 differs")
 class AnotherGradientUnderVmap(Scale):
     @classmethod
@@ -186,6 +196,11 @@ enter(
     SCALE.for_(_another_value_under_compile, name="x"),
     compile=r"value under torch.compile .*differs",
     compile_vmap=r"value 0 under torch.compile of torch.vmap differs",
+)
+enter(
+    "another_value_under_compile_without_a_gradient",
+    replace(SCALE.for_(_another_value_under_compile, name="x"), wrt=()),
+    compile=r"value under torch.compile .*differs",
 )
 enter("no_example", replace(SCALE, documented=(NoExample,)), examples=r"the docstring has no example")
 enter(

@@ -198,7 +198,7 @@ def _never_empty(x, factor):
 
 
 def _in_dimension_0(info, in_dims, x, factor):
-    return _OPERATORS["vmap_rule_of_the_first_dimension"](x, factor), 0
+    return _OPERATORS["operator_vmap_rule_of_the_first_dimension"](x, factor), 0
 
 
 CONFIGURED = []
@@ -235,7 +235,7 @@ sick(
     kernels=r"no kernel is registered for cuda",
 )
 sick(
-    scaled("vmap_rule_of_the_first_dimension", vmap=_in_dimension_0),
+    scaled("operator_vmap_rule_of_the_first_dimension", vmap=_in_dimension_0),
     vmap=r"in dimension -1",
 )
 sick(

@@ -168,14 +168,17 @@ def vjp(
 
 
 def gradients(
-    y: tuple[Tensor, ...], leaves: Mapping[str, Tensor], v: tuple[Tensor, ...], **how: Any
+    y: tuple[Tensor, ...], leaves: Mapping[str, Tensor], v: tuple[Tensor, ...], *, copied: bool = True, **how: Any
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the leaves, None where no graph reaches them."""
+    """Return the gradients of the leaves, None where no graph reaches them.
+
+    Backward is handed copies of the cotangents, unless told otherwise: it may write to them, or resize them, and what
+    comes next has none of that. Those that are differentiated are handed as they are.
+    """
     pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
     if not pairs:
         return dict.fromkeys(leaves)
-    # Copies, for a backward may write to its cotangent, or resize it: what comes next has none of that.
-    given = [w if w.requires_grad else fresh(w) for _, w in pairs]
+    given = [fresh(w) if copied and not w.requires_grad else w for _, w in pairs]
     got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), given, allow_unused=True, **how)
     return dict(zip(leaves, got, strict=True))
 
