@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.law import Status
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.domain._domain import records_for_page
-from gradspec.sphinx_ext.domain._records import Records
+from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.output._law_pages import law_pages
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
@@ -44,10 +44,7 @@ class LawsDirective(SphinxDirective):
 
 
 def _rows(records: Records) -> Iterator[list[Cell]]:
-    families: dict[str, list[str]] = {}
-    for name, law in records.laws.items():
-        families.setdefault(law["family"], []).append(name)
-    for family, names in families.items():
+    for family, names in by_family(records.laws).items():
         yield [family[:1].upper() + family[1:]]
         for name in names:
             yield [law_link(name), _first_sentence(records.laws[name]["doc"])]

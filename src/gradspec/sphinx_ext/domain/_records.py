@@ -82,6 +82,14 @@ class Records:
         return {name: law for record in reversed(self.build) for name, law in record.report.laws.items()}
 
 
+def by_family(laws: Mapping[str, Mapping[str, Any]]) -> Mapping[str, list[str]]:
+    """Return the names of laws by family, in the order in which these first run."""
+    found: dict[str, list[str]] = {}
+    for name, law in laws.items():
+        found.setdefault(str(law["family"]), []).append(name)
+    return found
+
+
 def read_records(
     folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, Any]
 ) -> Records:
