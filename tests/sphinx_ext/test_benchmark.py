@@ -88,6 +88,20 @@ def test_a_published_class_stands_with_its_package_and_what_it_breaks(built: Bui
     assert row == ["espnet 202511", PEER, "vjp (1)", "✓ holds 1"]
 
 
+def test_a_folded_benchmark_is_behind_its_title_and_loses_no_number(project: Project) -> None:
+    page = project.source / "index.md"
+    directive = "{gradspec-benchmark} benchmarks/*.json\n"
+    text = page.read_text(encoding="utf-8")
+    assert directive in text
+    page.write_text(text.replace(directive, f"{directive}:folded:\n"), encoding="utf-8")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    (fold,) = BeautifulSoup(built.html(), "html.parser").select("details#benchmark-two_loops, details")
+    assert fold.summary.get_text() == "Every number: two loops"
+    assert len(fold.find_all("table")) == 2
+    assert "12,345" in fold.get_text()
+
+
 def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
     (project.source / "conf.py").write_text(
         (project.source / "conf.py").read_text(encoding="utf-8") + "other = 1\n", encoding="utf-8"
