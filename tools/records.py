@@ -62,6 +62,12 @@ RECORDED = (
         command=("tools/audits/audit_record.py", "--site", str(AUDITS), "--out", str(RECORDS / "audits.json")),
     ),
     Recorded(
+        name="gallery",
+        files="gallery.json",
+        kind="gallery",
+        command=("tools/audits/gallery.py", "--out", str(RECORDS / "gallery.json")),
+    ),
+    Recorded(
         name="figures",
         files="figures/*.json",
         kind="experiment",

@@ -52,6 +52,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-checkers": Written(argument="kills.json"),
     "gradspec-curves": Written(argument="curves.json error", option=":log:", body="The error *falls*."),
     "gradspec-failure": Written(argument="failure.json"),
+    "gradspec-gallery": Written(argument="gallery.json"),
     "gradspec-graph": Written(argument="x", body="from gradspec.text import Variable\nx = Variable('a', role='word')"),
     "gradspec-kill-matrix": Written(argument="kills.json", option=":seeds: seeds.json"),
     "gradspec-law": Written(argument="vjp"),
@@ -104,6 +105,7 @@ def prepared(folder: Path, suffix: str) -> Project:
     )
     write_record(published, source / "peers.json")
     write_record(breaking(made), source / "failure.json")
+    (source / "gallery.json").write_text(to_text("gallery", GALLERY), encoding="utf-8")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
     resealed(source / "curves.json")
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())
@@ -146,6 +148,20 @@ MAPS = {
             "rows": [[0, 1], [2, 3]],
         }
     },
+}
+GALLERY = {
+    "provenance": {"date": "2026-01-02"},
+    "measured_with": {"torch": "2.13.0", "python": "3.11"},
+    "functions": [
+        {
+            "package": "pub",
+            "version": "1.0",
+            "class": "Thing",
+            "reproduce": ["gradspec audit pub:Thing"],
+            "found": [{"rank": "training", "what": "The gradient is", "measured": "2, and not 1", "laws": ["vjp"]}],
+            "deliberate": ["its name says so"],
+        }
+    ],
 }
 AUDITS = {
     "provenance": {"date": "2026-01-02"},
