@@ -14,6 +14,7 @@ from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
 from gradspec.sphinx_ext.directives._checkers import CheckersDirective
 from gradspec.sphinx_ext.directives._curves import CurvesDirective
 from gradspec.sphinx_ext.directives._failure import FailureDirective
+from gradspec.sphinx_ext.directives._fields import FieldsDirective
 from gradspec.sphinx_ext.directives._gallery import GalleryDirective
 from gradspec.sphinx_ext.directives._graph import GraphDirective
 from gradspec.sphinx_ext.directives._kill_matrix import KillMatrixDirective
@@ -41,6 +42,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-checkers": CheckersDirective,
     "gradspec-curves": CurvesDirective,
     "gradspec-failure": FailureDirective,
+    "gradspec-fields": FieldsDirective,
     "gradspec-gallery": GalleryDirective,
     "gradspec-graph": GraphDirective,
     "gradspec-kill-matrix": KillMatrixDirective,
