@@ -37,7 +37,7 @@ class Report:
     sheets: Mapping[str, Mapping[str, Any]]
     #: What each law says of itself, by name: family, statement, doc, cost.
     laws: Mapping[str, Mapping[str, Any]]
-    #: What each spec and law stands on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
+    #: What each spec and law depends on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
     sources: Mapping[str, Source]
     verdicts: tuple[Verdict, ...] = field(default=())
     #: What was asked for, and the state of the source tree: where both are the same again, nothing is to be done.

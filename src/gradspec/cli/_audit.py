@@ -75,7 +75,7 @@ def audit(
     """Judge a function that has no spec, by calls of it, and propose a spec.
 
     FUNCTION is a torch.autograd.Function, its apply, or anything that is called with tensors. What it does in plain
-    eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
+    eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:
         if cases or proposal or record or as_json:

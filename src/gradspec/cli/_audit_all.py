@@ -39,7 +39,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
     """Audit every Function of a module and print the table; return whether something was found.
 
     Raises:
-        Unusable: the target is no module, or the module defines no Function.
+        Unusable: the target is not a module, or the module defines no Function.
     """
     from gradspec._audit._of_module import functions_of
     from gradspec.cli import _tables

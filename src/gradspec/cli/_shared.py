@@ -43,7 +43,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Commands(click.Group):
-    """Commands that end soon, and of which an output that cannot be written is no traceback."""
+    """A click group that exits quickly and reports a failed write in one line."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         skip_last_search()

@@ -39,7 +39,7 @@ class PeersDirective(SphinxDirective):
 
 
 def _rows(record: Record) -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the name of each published class, and what stands before and behind it in its row."""
+    """Yield the name of each published class, and what is before and behind it in its row."""
     packages: Mapping[str, str] = record.report.provenance.get("packages", {})
     for name in record.report.sheets if packages else ():
         # The import name of espnet is espnet2.

@@ -20,7 +20,7 @@ class Record:
     report: Report
     #: "spec NAME", "law NAME", "harness KIND", and "examples of spec NAME" where only docstrings have.
     changed: frozenset[str]
-    #: The files that each spec stands on.
+    #: The files that each spec depends on.
     files: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -98,7 +98,7 @@ def read_records(
     Args:
         folder: where relative paths start.
         build: the paths of `gradspec_records`.
-        committed: the paths of `gradspec_committed_records`; one that does not exist is no error.
+        committed: the paths of `gradspec_committed_records`; one that does not exist is not an error.
         seen: what the files of each source looked like, as `Today` takes it.
     """
     errors: list[str] = []
