@@ -115,10 +115,10 @@ def _check_shape(data: Mapping[str, Any]) -> None:
     """Refuse what a reader would stumble over later."""
     for key in ("provenance", "request", "sheets", "laws", "sources"):
         if not isinstance(data[key], dict):
-            raise TypeError(f"{key} is no object")
+            raise TypeError(f"{key} is not an object")
     for key in ("sheets", "laws", "sources"):
         if not all(isinstance(value, dict) for value in data[key].values()):
-            raise TypeError(f"{key} holds what is no object")
+            raise TypeError(f"{key} holds something other than an object")
     for verdict in data["verdicts"]:
         for key, value in verdict.items():
             kind: Any = {"details": dict}.get(key, str)

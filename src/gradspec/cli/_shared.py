@@ -129,7 +129,8 @@ def save(text: str, path: Path, *, option: str) -> None:
     except OSError as error:
         raise _unwritable(path, option, error) from None
     except UnicodeEncodeError as error:
-        raise Unusable(f"{option} {path} cannot be written: a name in the report is no text ({error})") from None
+        why = f"the report contains text that cannot be encoded as UTF-8 ({error})"
+        raise Unusable(f"{option} {path} cannot be written: {why}") from None
 
 
 def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
