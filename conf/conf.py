@@ -63,7 +63,7 @@ copybutton_prompt_text = r">>> |\.\.\. ?|\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
-html_title = "gradspec"
+html_title = f"gradspec {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "gradspec_katex"

@@ -153,7 +153,7 @@ class SpecCollector(pytest.Collector):
         #: How many checks each law has.
         self.of_law = Counter(check.law.name for check in checks)
         self.profile = profile
-        #: The verdicts of a record that still stand.
+        #: The verdicts of a record that are still valid.
         self.known = known
         self.session_of_checks: Session | None = None
 
@@ -190,7 +190,7 @@ class LawItem(pytest.Item):
         _hold(self.parent.run, self.check, self.parent.of_law[self.check.law.name])
 
     def reportinfo(self) -> tuple[Any, None, str]:
-        """Return where the item stands; it has no line in a file."""
+        """Return where the item is; it has no line in a file."""
         return self.path, None, self.nodeid
 
 

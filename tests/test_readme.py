@@ -5,6 +5,10 @@ import re
 import tomllib
 from pathlib import Path
 
+from gradspec._record import read
+from gradspec.render import failure_text
+from gradspec.report import read_record
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -17,6 +21,20 @@ def test_the_python_of_the_readme_runs():
 
     assert len(blocks) == 2
     assert "SPEC" in names
+
+
+def test_the_failure_of_the_readme_is_the_recorded_one():
+    report = read_record(ROOT / "docs" / "records" / "first_failure.json")
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+
+    assert shown == failure_text(report.failures[0]) + "\n"
+
+
+def test_the_headline_of_the_gallery_is_that_of_its_record():
+    functions = read(ROOT / "docs" / "records" / "gallery.json", "gallery", again="")["functions"]
+    packages = {function["package"] for function in functions}
+
+    assert f"{len(functions)} published functions of {len(packages)} packages" in " ".join(README.split())
 
 
 def test_the_commands_of_the_readme_are_sessions():

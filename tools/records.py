@@ -24,6 +24,8 @@ from gradspec.profile import load_profile  # noqa: E402 - likewise
 RECORDS = Path("docs/records")
 PEERS = Path("build/peers/site-packages")
 AUDITS = Path("build/audits/site-packages")
+#: The file whose failure the first page shows.
+FIRST = "docs/examples/specs/scale_gradient.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +62,25 @@ RECORDED = (
         command=("tools/audits/audit_record.py", "--site", str(AUDITS), "--out", str(RECORDS / "audits.json")),
     ),
     Recorded(
+        name="gallery",
+        files="gallery.json",
+        kind="gallery",
+        command=("tools/audits/gallery.py", "--out", str(RECORDS / "gallery.json")),
+    ),
+    Recorded(
         name="figures",
         files="figures/*.json",
         kind="experiment",
         command=("tools/figures/figure_record.py", "--out", str(RECORDS / "figures")),
+    ),
+    Recorded(
+        name="failure",
+        files="first_failure.json",
+        kind="report",
+        command=(
+            *("-m", "gradspec", "check", f"{FIRST}:SCALE", f"{FIRST}:MENDED", "--law", "vjp", "--exit-zero"),
+            *("--record", str(RECORDS / "first_failure.json")),
+        ),
     ),
     Recorded(
         name="seeds",

@@ -1,4 +1,4 @@
-"""What stands around a call and must be as before after it: defaults, generators, streams, and torch itself."""
+"""What is around a call and must be as before after it: defaults, generators, streams, and torch itself."""
 
 from __future__ import annotations
 

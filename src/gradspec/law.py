@@ -76,7 +76,7 @@ class Finding:
     message: str = ""
     #: What was compared, as "cotangent of `x`, float64[3, 4]".
     argument: str = ""
-    #: Where the worst element stands, as "[0, 2]".
+    #: Where the worst element is, as "[0, 2]".
     index: str = ""
     got: str = ""
     expected: str = ""
@@ -211,7 +211,7 @@ class Verdict:
     law: str
     case: str
     finding: Finding
-    #: The command that runs this check alone.
+    #: The command that runs only this check.
     rerun: str = ""
 
     @property

@@ -52,7 +52,7 @@ def failure_text(verdict: Verdict, *, details: bool = False) -> str:
     """Return what a failure says: what broke where, got and expected, the likely cause, and how to run it again.
 
     Args:
-        verdict: a verdict of any status; one that is no failure says its status and its reason.
+        verdict: a verdict of any status; one that is not a failure says its status and its reason.
         details: add the further facts of the finding.
     """
     return "\n".join(_failure_lines(verdict, details=details)).rstrip()

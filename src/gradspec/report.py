@@ -37,7 +37,7 @@ class Report:
     sheets: Mapping[str, Mapping[str, Any]]
     #: What each law says of itself, by name: family, statement, doc, cost.
     laws: Mapping[str, Mapping[str, Any]]
-    #: What each spec and law stands on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
+    #: What each spec and law depends on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
     sources: Mapping[str, Source]
     verdicts: tuple[Verdict, ...] = field(default=())
     #: What was asked for, and the state of the source tree: where both are the same again, nothing is to be done.
@@ -115,10 +115,10 @@ def _check_shape(data: Mapping[str, Any]) -> None:
     """Refuse what a reader would stumble over later."""
     for key in ("provenance", "request", "sheets", "laws", "sources"):
         if not isinstance(data[key], dict):
-            raise TypeError(f"{key} is no object")
+            raise TypeError(f"{key} is not an object")
     for key in ("sheets", "laws", "sources"):
         if not all(isinstance(value, dict) for value in data[key].values()):
-            raise TypeError(f"{key} holds what is no object")
+            raise TypeError(f"{key} holds something other than an object")
     for verdict in data["verdicts"]:
         for key, value in verdict.items():
             kind: Any = {"details": dict}.get(key, str)

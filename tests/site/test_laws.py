@@ -22,8 +22,8 @@ def test_every_page_of_a_law_is_in_the_list_with_a_sentence(site: Path) -> None:
     assert [page for page, sentence in rows.items() if not sentence.endswith(".")] == []
 
 
-def test_each_matrix_of_the_first_page_has_a_title(site: Path) -> None:
-    soup = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+def test_each_matrix_of_what_was_measured_has_a_title(site: Path) -> None:
+    soup = BeautifulSoup((site / "measured.html").read_text(encoding="utf-8"), "html.parser")
     titles = [title.get_text() for title in soup.select("section#what-was-measured p.rubric")]
     assert titles == ["Functions", "Modules", "Text operations"]
     assert len(soup.select("table.gradspec-matrix")) == len(titles)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 #: In bytes: a page with its figures, images and scripts, over what every page shares.
 PAGE = 300_000
+#: In bytes: the first page, as it lies on disk.
+FIRST = 100_000
 #: In bytes: what every page shares, and a browser keeps: style sheets and scripts. Which fonts of TeX a page takes,
 #: only a browser knows: `nox -s browser` weighs them too.
 SHARED = 100_000
@@ -33,6 +35,10 @@ def test_no_page_is_heavier_than_its_limit(pages: list[Path]) -> None:
     heavy = {path.name: f"{size / 1000:.0f} kB" for path, size in sizes.items() if size > PAGE}
     assert len(set(sizes.values())) > 100
     assert heavy == {}
+
+
+def test_the_first_page_is_small_before_it_is_compressed(site: Path) -> None:
+    assert (site / "index.html").stat().st_size <= FIRST
 
 
 def test_what_every_page_shares_is_light(pages: list[Path]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
-from gradspec.law import Finding, Status
-from gradspec.report import write_record
+from gradspec.law import Finding, Rank, Status
+from gradspec.report import read_record, write_record
 from sphinx_ext.handmade import Built, Project, copied, edited, report, resealed, source_of, verdict
 
 PEER = "espnet2.encoder.GradMultiply"
@@ -84,8 +84,32 @@ def test_a_benchmark_says_where_and_when_and_under_which_load(built: Built) -> N
 
 def test_a_published_class_stands_with_its_package_and_what_it_breaks(built: Built) -> None:
     head, row = tables(built)[0]
-    assert head[:2] == ["Package", "Class"]
-    assert row == ["espnet 202511", PEER, "vjp (1)", "✓ holds 1"]
+    assert head[:2] == ["Published class", "Laws that it breaks, with the number of cases"]
+    assert row == [f"espnet 202511 {PEER}", "Wrong silently: vjp (1)", "✓ holds 1"]
+
+
+def test_the_laws_that_a_published_class_breaks_are_ranked(tmp_path: Path) -> None:
+    project = prepared(tmp_path)
+    record = read_record(project.source / "peers.json")
+    refused = verdict("wrong_call", "one", Finding(status=Status.BROKEN, message="raised", rank=Rank.REFUSED), PEER)
+    after = verdict("examples", "one", Finding(status=Status.BROKEN, message="follows", follows="vjp"), PEER)
+    write_record(replace(record, verdicts=(after, refused, *record.verdicts)), project.source / "peers.json")
+    row = tables(project.build())[0][1]
+    assert row[1] == ("Wrong silently: vjp (1) Refused with an error: wrong_call (1) Follows from these: examples (1)")
+
+
+def test_a_folded_benchmark_is_behind_its_title_and_loses_no_number(project: Project) -> None:
+    page = project.source / "index.md"
+    directive = "{gradspec-benchmark} benchmarks/*.json\n"
+    text = page.read_text(encoding="utf-8")
+    assert directive in text
+    page.write_text(text.replace(directive, f"{directive}:folded:\n"), encoding="utf-8")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    (fold,) = BeautifulSoup(built.html(), "html.parser").select("details#benchmark-two_loops, details")
+    assert fold.summary.get_text() == "Every number: two loops"
+    assert len(fold.find_all("table")) == 2
+    assert "12,345" in fold.get_text()
 
 
 def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
@@ -93,7 +117,7 @@ def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project)
         (project.source / "conf.py").read_text(encoding="utf-8") + "other = 1\n", encoding="utf-8"
     )
     (row,) = tables(project.build())[0][1:]
-    assert row[2:] == ["", "○ not measured 2 (recorded for an older source, on 2026-01-02)"]
+    assert row[1:] == ["", "○ not measured 2 (recorded for an older source, on 2026-01-02)"]
 
 
 def test_a_benchmark_of_an_older_source_says_so_on_the_next_build(project: Project) -> None:

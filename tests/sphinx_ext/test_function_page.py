@@ -57,10 +57,10 @@ def section(soup: BeautifulSoup, title: str) -> str:
 def test_the_sections_stand_in_the_fixed_order(soup: BeautifulSoup) -> None:
     titles = [heading.get_text().rstrip("¶") for heading in soup.find_all("h2")]
     assert titles == [
+        "Examples",
         "What it computes",
         "Arguments",
         "Errors",
-        "Examples",
         "Laws",
         "Differences from published implementations",
         "Members",
@@ -183,6 +183,45 @@ def test_the_pages_of_the_law_and_of_the_matrix(built: Built) -> None:
     matrix = BeautifulSoup(built.html("matrix"), "html.parser")
     row = next(row for row in matrix.find_all("tr") if row.find("a", href="vjp.html#law-vjp"))
     assert row.get_text(" ").split() == ["vjp", "✓", "holds"]
+
+
+def test_the_matrix_as_a_grid_shows_signs_and_a_legend(project: Project) -> None:
+    matrix = project.source / "matrix.md"
+    matrix.write_text(matrix.read_text(encoding="utf-8").replace("{gradspec-matrix}\n", "{gradspec-matrix}\n:grid:\n"))
+    soup = BeautifulSoup(page_of(project, "matrix"), "html.parser")
+    row = next(row for row in soup.find_all("tr") if row.find("a", href="vjp.html#law-vjp"))
+    assert row.find(class_="gradspec-unseen").extract().get_text() == " holds"
+    assert row.get_text(" ").split() == ["vjp", "✓"]
+    legend = soup.find(class_="gradspec-legend").get_text()
+    assert legend.startswith("✓ holds ")
+    assert "✗ broken" in legend
+
+
+def page_of(project: Project, name: str) -> str:
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    return built.html(name)
+
+
+def test_a_law_is_reproduced_by_the_command_above_the_table(soup: BeautifulSoup) -> None:
+    assert "gradspec check demo:SCALE --law formula" in section(soup, "laws")
+
+
+def test_wrong_calls_are_folded_after_the_third(project: Project) -> None:
+    made = report(project)
+    (one,) = made.of(law="wrong_call")
+    more = tuple(replace(one, case=f"wrong call {i}") for i in range(4))
+    write_record(replace(made, verdicts=(*made.verdicts, *more)), project.record)
+    soup = page(project)
+    errors = soup.find(id="scale-errors")
+    assert errors.details.summary.get_text() == "2 more wrong calls"
+    assert [len(table.find_all("tr")) for table in errors.find_all("table")] == [4, 3]
+    assert errors.details.find("table") is errors.find_all("table")[1]
+    assert errors.details.get("open") is None
+
+
+def test_three_wrong_calls_are_not_folded(soup: BeautifulSoup) -> None:
+    assert soup.find(id="scale-errors").details is None
 
 
 def peers(project: Project) -> Report:

@@ -81,6 +81,16 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "not measured" not in text
 
 
+def test_each_table_is_folded_and_counted(tmp_path: Path) -> None:
+    soup = BeautifulSoup(prepared(tmp_path).build().html(), "html.parser")
+    assert [fold.summary.get_text() for fold in soup.select("details:has(table)")] == [
+        "Specimens that are broken on purpose: all 2",
+        "Sound specimens: all 1",
+        "Mutants of the functions documented here: all 2",
+    ]
+    assert len(soup.select("details table")) == len(soup.select("table")) == 3
+
+
 def test_what_speaks_against_the_laws_fails_the_build(tmp_path: Path) -> None:
     built = prepared(tmp_path).build()
 

@@ -104,3 +104,16 @@ def test_without_a_record_the_pages_stay(with_pages: Project) -> None:
 def test_a_navigation_without_the_option_is_refused(project: Project) -> None:
     (project.source / "index.md").write_text(INDEX["md"], encoding="utf-8")
     assert "the option `toctree` needs gradspec_law_pages" in " ".join(project.build().warnings)
+
+
+def test_the_option_kind_keeps_only_the_laws_that_judge_it(project: Project) -> None:
+    made = report(project)
+    kinds = {"vjp": ["function", "text"], "formula": ["function"]}
+    laws = {name: LAW | {"family": "values", "kinds": kinds[name]} for name in kinds}
+    verdicts = tuple(v for v in made.verdicts if v.law in kinds)
+    project.write(replace(made, laws=laws, verdicts=verdicts))
+    page = "---\norphan: true\n---\n\n# Laws\n\n```{gradspec-laws}\n:kind: text\n```\n"
+    (project.source / "text_laws.md").write_text(page, encoding="utf-8")
+    shown = project.build().html("text_laws")
+    assert "vjp" in shown.partition("gradspec-law-list")[2]
+    assert "formula" not in shown.partition("gradspec-law-list")[2].partition("</table>")[0]

@@ -112,12 +112,12 @@ def section(soup: BeautifulSoup, title: str) -> str:
 def test_the_sections_stand_in_the_order_of_a_function_page(soup: BeautifulSoup) -> None:
     titles = [heading.get_text().rstrip("¶") for heading in soup.find_all("h2")]
     assert titles == [
+        "Examples",
         "What it computes",
         "Arguments",
         "Call",
         "State",
         "Errors",
-        "Examples",
         "Laws",
         "Differences from published implementations",
         "Members",

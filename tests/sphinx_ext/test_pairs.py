@@ -17,7 +17,7 @@ from gradspec.selftest._record import Matrix, Seeds, Subject
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
 from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from gradspec.sphinx_ext.domain._objects import OBJECTS
-from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, copied, normal, report, resealed, verdict
+from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, breaking, copied, normal, report, resealed, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,11 +49,15 @@ PAGES: Mapping[str, Written] = {
     "gradspec-text": Written(argument="words", body="What *it* is."),
     "gradspec-audit": Written(argument="audits.json mod:Thing"),
     "gradspec-benchmark": Written(argument="benchmarks/*.json"),
+    "gradspec-checkers": Written(argument="kills.json"),
     "gradspec-curves": Written(argument="curves.json error", option=":log:", body="The error *falls*."),
+    "gradspec-failure": Written(argument="failure.json"),
+    "gradspec-fields": Written(argument="gradspec.spec._base:Case"),
+    "gradspec-gallery": Written(argument="gallery.json"),
     "gradspec-graph": Written(argument="x", body="from gradspec.text import Variable\nx = Variable('a', role='word')"),
     "gradspec-kill-matrix": Written(argument="kills.json", option=":seeds: seeds.json"),
     "gradspec-law": Written(argument="vjp"),
-    "gradspec-laws": Written(),
+    "gradspec-laws": Written(option=":kind: function"),
     "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
     "gradspec-matrix": Written(),
     "gradspec-peers": Written(),
@@ -101,6 +105,8 @@ def prepared(folder: Path, suffix: str) -> Project:
         verdicts=(verdict("vjp", "factor 2", bad, PEER),),
     )
     write_record(published, source / "peers.json")
+    write_record(breaking(made), source / "failure.json")
+    (source / "gallery.json").write_text(to_text("gallery", GALLERY), encoding="utf-8")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
     resealed(source / "curves.json")
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())
@@ -143,6 +149,20 @@ MAPS = {
             "rows": [[0, 1], [2, 3]],
         }
     },
+}
+GALLERY = {
+    "provenance": {"date": "2026-01-02"},
+    "measured_with": {"torch": "2.13.0", "python": "3.11"},
+    "functions": [
+        {
+            "package": "pub",
+            "version": "1.0",
+            "class": "Thing",
+            "reproduce": ["gradspec audit pub:Thing"],
+            "found": [{"rank": "training", "what": "The gradient is", "measured": "2, and not 1", "laws": ["vjp"]}],
+            "deliberate": ["its name says so"],
+        }
+    ],
 }
 AUDITS = {
     "provenance": {"date": "2026-01-02"},

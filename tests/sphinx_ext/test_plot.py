@@ -209,6 +209,15 @@ def short_run(data: Any) -> None:
     data["figures"]["error"]["lines"][0]["runs"][1].pop()
 
 
+def test_a_path_with_a_space_is_quoted(plots: Project) -> None:
+    resealed(plots.source / "record.json", lambda data: data["numbers"].update({"much noise": 0.25}))
+    with (plots.source / "index.md").open("a", encoding="utf-8") as page:
+        page.write('\nThen {gradspec:number}`record.json "numbers.much noise" .0%`.\n')
+    built = plots.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    assert "Then 25%." in built.html()
+
+
 def no_number(data: Any) -> None:
     data["numbers"] = {"silence": [1]}
 

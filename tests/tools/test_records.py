@@ -38,7 +38,7 @@ def test_each_committed_record_is_watched() -> None:
 def test_what_must_be_current_is_and_nothing_of_it_was_left_out() -> None:
     found = [one for one in states() if one.recorded.must_be_current]
     assert [f"{one.path.name}: {one.error or ', '.join(one.stale)}" for one in found if not one.is_current] == []
-    assert {one.recorded.name for one in found} == {"peers", "kills", "audits", "figures"}
+    assert {one.recorded.name for one in found} == {"peers", "kills", "audits", "figures", "failure", "gallery"}
     assert sum(one.cells for one in found if one.recorded.name == "peers") > 4_000
 
 

@@ -1,6 +1,6 @@
 """Judge a function of which nothing is known but a few calls: every law that needs no spec, and a spec to paste.
 
-What the function does in plain eager mode stands in for what it promises. A transform, a layout or a second backward
+What the function does in plain eager mode is taken as its promise. A transform, a layout or a second backward
 pass that gives something else is a finding; whether the eager gradient is the one that its author meant is not known.
 """
 
@@ -84,7 +84,7 @@ def audit(
         seed: of all random numbers.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
-        known: an earlier report: its verdicts stand where nothing that can change them has changed.
+        known: an earlier report: its verdicts are reused where nothing that can change them has changed.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
@@ -202,7 +202,7 @@ def _refused(
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
-    """Return what the verdicts stand on: the function, its calls, and what stands in for its spec."""
+    """Return what the verdicts depend on: the function, its calls, and what replaces its spec."""
     roots = root_of(spec.implementation or spec.function, spec.modules, path)
     return Source.of(
         reach_from(), *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases])

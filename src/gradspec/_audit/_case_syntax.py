@@ -25,7 +25,7 @@ _RECIPES = (*_BY_SHAPE, "full", "arange", "randint", "tensor")
 
 
 class RecipeError(ValueError):
-    """A text that is no call; the message is one line for the user."""
+    """A text that is not a call; the message is one line for the user."""
 
 
 def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
@@ -41,7 +41,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         seed: of the random recipes that name none; each draws numbers of its own.
 
     Raises:
-        ValueError: anything else stands in the text.
+        ValueError: anything else is in the text.
 
     Example:
         >>> case = read_case("(ones(2), 0.5)")

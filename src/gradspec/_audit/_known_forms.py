@@ -18,7 +18,7 @@ Form = tuple[str, Callable[..., Tensor]]
 #: The text of a primal and of a surrogate; None where no known form agrees.
 Guess = tuple[str | None, str | None]
 
-#: What forward may compute of one tensor x; the text as it stands in a lambda.
+#: What forward may compute of one tensor x; the text as it is in a lambda.
 _FORMS: tuple[Form, ...] = (
     ("{x}", lambda x: x),
     ("-{x}", lambda x: -x),
@@ -95,7 +95,7 @@ def _matching(spec: FunctionSpec, forms: list[Form], cases: list[Case], agree: C
 def _pasted(spec: FunctionSpec) -> list[Case]:
     """Return the cases, and those that the text of the proposal draws, which reach farther from 0.
 
-    A form that agrees on small numbers alone would be a wrong promise: x and a clipped x.
+    A form that agrees only on small numbers would be a wrong promise: x and a clipped x.
     """
     given, make = list(spec.cases(Maker(0, "cpu"))), Maker(0, "cpu")
     return [*given, *(case for case in (_redrawn(case, make) for case in given) if _runs(spec, case))]

@@ -166,7 +166,7 @@ def _is_nested(y: Any) -> bool:
 
 
 def _parameter(leaf: str, names: tuple[str, ...]) -> str:
-    """Return the parameter under which a leaf stands: `xs` of `xs_0`."""
+    """Return the parameter that a leaf belongs to: `xs` of `xs_0`."""
     fitting = [name for name in names if leaf == name or leaf.startswith(f"{name}_")]
     return max(fitting, key=len)
 

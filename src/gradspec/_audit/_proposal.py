@@ -109,7 +109,7 @@ class Proposal:
         if not module:
             return f"# TODO: import {self.target}"
         if module.endswith(".py"):
-            # What `gradspec check` finds where the spec stands in the same folder.
+            # What `gradspec check` finds where the spec is in the same folder.
             return f"from {Path(module).stem} import {top}  # keep the spec beside {Path(module).name}"
         return f"from {module} import {top}"
 
@@ -149,7 +149,7 @@ def constant_of(name: str) -> str:
 
 
 def _with_readable_defaults(signature: inspect.Signature) -> inspect.Signature:
-    """Return a signature whose defaults stand in a text as they are made: tensors among them."""
+    """Return a signature whose defaults appear in a text as they are made: tensors among them."""
     return signature.replace(
         parameters=[
             parameter if parameter.default is parameter.empty else parameter.replace(default=_Text(parameter.default))

@@ -116,7 +116,7 @@ def _operator(function: Any) -> Any:
 def _signature(call: Callable[..., Any], implementation: type | None, cases: Sequence[Case]) -> inspect.Signature:
     """Return the arguments of a call by name: those of forward without ctx, of the function, or as many as are given.
 
-    Annotations are left out; in place of `**kwargs` stand the names that the cases give.
+    Annotations are left out; in place of `**kwargs` are the names that the cases give.
     """
     try:
         found = _declared(call, implementation)

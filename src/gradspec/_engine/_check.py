@@ -1,4 +1,4 @@
-"""One check, in this process: a law on a case, on tensors that it alone owns."""
+"""One check, in this process: a law on a case, on tensors that only it owns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_PLACE = "torch allows to no function: give it a copy in the spec, `function=l
 
 
 def run_check(check: Check, profile: Profile, *, seed: int = 0, prior: Mapping[str, Status] | None = None) -> Verdict:
-    """Run one law on one case, on tensors that it alone owns and with random numbers that it alone draws.
+    """Run one law on one case, on tensors that only it owns and with random numbers that only it draws.
 
     Whatever the function does to the process is undone afterwards; the law `global_state` speaks of it.
 
@@ -120,7 +120,7 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
 
 
 def rerun(check: Check, profile: Profile, seed: int) -> str:
-    """Return the command that runs a check alone."""
+    """Return the command that runs only that check."""
     target = check.path or "TARGET"
     words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
     return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))

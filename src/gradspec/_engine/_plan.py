@@ -26,7 +26,7 @@ class Check:
     """One law on one case of one spec."""
 
     spec: Spec
-    #: Where the spec stands, as the command line takes it.
+    #: Where the spec is, as the command line takes it.
     path: str
     law: Law
     case: str

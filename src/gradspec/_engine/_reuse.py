@@ -1,4 +1,4 @@
-"""Which verdicts of an earlier report still stand, and how two reports become one record."""
+"""Which verdicts of an earlier report are still valid, and how two reports become one record."""
 
 from __future__ import annotations
 

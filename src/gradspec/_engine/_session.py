@@ -95,5 +95,5 @@ class Session:
         check = self._checks[number]
         try:
             return run_check(check, self._profile, seed=self._seed, prior=prior)
-        except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches the parent alone
+        except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches only the parent
             return verdict_of(check, raised(error), self._profile, seed=self._seed)

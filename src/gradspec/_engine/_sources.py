@@ -1,4 +1,4 @@
-"""What the verdicts of a run stand on: its specs, its laws, and what runs them."""
+"""What the verdicts of a run depend on: its specs, its laws, and what runs them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def sources(
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
 ) -> tuple[dict[str, Source], tuple[list[str], list[str]]]:
-    """Return what each spec and law stands on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
+    """Return what each spec and law depends on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
 
     Beside it, the top-level packages of all that, and the files that are in none.
 
     Args:
         specs: the specs of the run.
         laws: the laws that run, and those that they require.
-        paths: where each spec stands, by name, as the command line takes it.
+        paths: where each spec is, by name, as the command line takes it.
         given: sources of specs that are known already, by "spec NAME": of one that was made of something published.
     """
     paths, given = paths or {}, given or {}

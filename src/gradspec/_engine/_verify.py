@@ -43,14 +43,14 @@ def verify(
         laws: the laws to run, each on the specs of its kinds; ours unless told. The profile may choose among them.
         profile: how hard; `quick` unless told.
         seed: of all random numbers: the same seed gives the same verdicts.
-        case: run this case alone.
-        paths: where each spec stands, by name; it is used in the command that runs a check again.
+        case: run only this case.
+        paths: where each spec is, by name; it is used in the command that runs a check again.
         isolate: run each check in a child process, so that a crash or a hang is a verdict; None for: where this
             machine can (Linux, no CUDA).
         jobs: how many child processes at a time; as many as there are processors, where that pays. The report is the
             same for any number.
         progress: called before each check, and once at the end.
-        known: an earlier report. Its verdicts stand, and are not measured again, where no definition that can change
+        known: an earlier report. Its verdicts are kept, and not measured again, where no definition that can change
             them has changed since, and profile, seed, versions and machine are the same.
 
     Returns:
@@ -104,7 +104,7 @@ def run_plan(
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
         whole: whether these are all cases of their specs, so that it can be said that none of them shows anything.
-        noted: whether the report says what its verdicts stand on: only one that is kept needs that, and it takes
+        noted: whether the report says what its verdicts depend on: only one that is kept needs that, and it takes
             seconds to find.
     """
     report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request, noted=noted)

@@ -1,4 +1,4 @@
-"""Records: what a measurement stands on, where it was made, and the one form in which it is kept."""
+"""Records: what a measurement depends on, where it was made, and the one form in which it is kept."""
 
 from gradspec._record._cells import Cell, cell_key, is_stale, reusable, stale_names
 from gradspec._record._experiment import experiment_sources, experiment_text, read_experiment, write_experiment

@@ -1,4 +1,4 @@
-"""Cells: which verdicts of a record still stand for what would be measured today."""
+"""Cells: which verdicts of a record are still valid for what would be measured today."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def how_hard(provenance: Mapping[str, Any]) -> dict[str, Any]:
 def cell_key(
     cell: Cell, kind: str, law: Mapping[str, Any], sources: Mapping[str, Source], how: Mapping[str, Any]
 ) -> str:
-    """Return the key of a cell; empty where something that it stands on is not known.
+    """Return the key of a cell; empty where something that it depends on is not known.
 
     Args:
         cell: spec, law, case.
@@ -57,7 +57,7 @@ def is_stale(spec: str, kind: str, law: str, sheet: Mapping[str, Any], changed: 
 
 
 def reusable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether verdicts of one provenance can stand in a record of another one."""
+    """Whether verdicts of one provenance can be in a record of another one."""
     return same_environment(one, other) and how_hard(one) == how_hard(other)
 
 

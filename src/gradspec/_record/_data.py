@@ -18,7 +18,7 @@ def data_of(module: Module) -> Iterator[Path]:
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a file is a record: what a script measures is not what it stands on."""
+    """Whether a file is a record: what a script measures is not what it depends on."""
     if path.suffix != ".json":
         return False
     with path.open("rb") as file:

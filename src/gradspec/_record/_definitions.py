@@ -61,9 +61,9 @@ def definitions(module: Module) -> tuple[tuple[Definition, ...], dict[str, set[T
     """Return the definitions of a module, what its imports bind, and the modules from which it imports `*`.
 
     Raises:
-        SyntaxError: the file is no Python.
+        SyntaxError: the file is not Python.
         OSError: the file cannot be read.
-        UnicodeDecodeError: the file is no text.
+        UnicodeDecodeError: the file is not text.
     """
     tree = ast.parse(module.file.read_text(encoding="utf-8"))
     found, imports, stars = [], dict[str, set[Target]](), list[str]()

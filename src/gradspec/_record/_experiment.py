@@ -54,7 +54,7 @@ def read_experiment(path: Path) -> dict[str, Any]:
 
 
 def experiment_sources(record: Mapping[str, Any]) -> dict[str, Source]:
-    """Return what an experiment stands on, by name.
+    """Return what an experiment depends on, by name.
 
     Raises:
         RecordError: the record says it in another form.

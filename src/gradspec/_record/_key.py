@@ -13,7 +13,7 @@ from gradspec._record._reach import Closure
 
 
 def hash_of(closure: Closure, *, noted: Iterable[str] = ()) -> str:
-    """Return the hash of what a root stands on.
+    """Return the hash of what a root depends on.
 
     Args:
         closure: what that is.

@@ -22,7 +22,7 @@ ENVIRONMENT = frozenset({"torch", "numpy", "sympy", "click", "rich", "wrapt"})
 class Module:
     """A module whose definitions a key can hash."""
 
-    #: The import path, or the path of a file that is no part of a package.
+    #: The import path, or the path of a file that is not part of a package.
     name: str
     file: Path
 

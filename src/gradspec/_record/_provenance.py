@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-#: What must agree for a measurement to stand for another one, beside its key.
+#: What must agree for a measurement to replace another one, beside its key.
 ENVIRONMENT = ("torch", "numpy", "sympy", "python", "platform", "device")
 
 

@@ -22,7 +22,7 @@ _READERS = ("importlib.resources", "pkgutil.get_data", "ctypes.", "torch.utils.c
 
 @dataclass
 class Closure:
-    """What a root stands on."""
+    """What a root depends on."""
 
     #: In the order in which they were found, each with what it mentions.
     definitions: dict[Definition, Resolved] = field(default_factory=dict)
@@ -37,12 +37,12 @@ class Closure:
 
     @property
     def files(self) -> list[Path]:
-        """The files that it stands on, sorted."""
+        """The files that it depends on, sorted."""
         return sorted({definition.module.file for definition in self.definitions} | self.data)
 
 
 class Reach:
-    """Finds what roots stand on; a root is `module:NAME`, `module` for all of it, or a file in place of a module."""
+    """Finds what roots depend on; a root is `module:NAME`, `module` for all of it, or a file in place of a module."""
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
@@ -68,7 +68,7 @@ class Reach:
         return self._program.is_fresh() and all(other.is_fresh() for other in self._others.values())
 
     def closure(self, roots: Iterable[str], *, documents: Iterable[str] = ()) -> Closure:
-        """Return what roots stand on.
+        """Return what roots depend on.
 
         Args:
             roots: as above.
@@ -76,7 +76,7 @@ class Reach:
 
         Raises:
             LookupError: there is no such module, or no such name in it.
-            SyntaxError: a module that is reached is no Python.
+            SyntaxError: a module that is reached is not Python.
         """
         key = (tuple(roots), tuple(documents))
         if key not in self._closures:

@@ -1,4 +1,4 @@
-"""What a measurement stands on: its roots, and the key that their definitions had."""
+"""What a measurement depends on: its roots, and the key that their definitions had."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNREADABLE = (LookupError, SyntaxError, UnicodeDecodeError, OSError, RecursionE
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What a spec, a law or a whole measurement stands on."""
+    """What a spec, a law or a whole measurement depends on."""
 
     #: Where it is defined: `module:NAME`, `module`, or the path of a file in place of the module.
     roots: tuple[str, ...]
@@ -78,7 +78,7 @@ class Source:
         return bool(self.key) and self == self.today(reach)
 
     def closure(self, reach: Reach) -> Closure:
-        """Return what its roots stand on, as far as they are there."""
+        """Return what its roots depend on, as far as they are there."""
         found, reach = Closure(), reach.looking_into(self.roots)
         for root in self.roots:
             try:
@@ -92,12 +92,12 @@ class Source:
         return found
 
     def files(self, reach: Reach) -> list[Path]:
-        """Return the files that it stands on, as far as they are there."""
+        """Return the files that it depends on, as far as they are there."""
         return self.closure(reach).files
 
 
 def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[str]]:
-    """Return the top-level packages that sources stand on, and the files beside these."""
+    """Return the top-level packages that sources depend on, and the files beside these."""
     tops: set[str] = set()
     files: set[Path] = set()
     for source in sources:
@@ -135,8 +135,8 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
 
     Args:
         thing: a spec, a law.
-        modules: the import paths of the modules in which it may stand; those that it was made of.
-        path: where it stands, as the command line takes it, if that is known.
+        modules: the import paths of the modules in which it may be; those that it was made of.
+        path: where it is, as the command line takes it, if that is known.
     """
     where, _, name = path.rpartition(":")
     if where.endswith(".py"):
@@ -148,7 +148,7 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
     if name and _has(sys.modules.get(where), name, thing):
         return (f"{where}:{name}",)
     found = []
-    # What was made by a loop or a function, say, stands on the module that made it, too.
+    # What was made by a loop or a function, say, depends on the module that made it, too.
     for module in dict.fromkeys([*([where] if where else []), *modules]):
         root = _root_of_module(module)
         for name, value in vars(sys.modules.get(module, object)).items() if root else ():
@@ -162,7 +162,7 @@ def _root_of_module(name: str) -> str:
     """Return the name by which a module is found again; of one outside of packages, its file; "" if it has none."""
     module, top = sys.modules.get(name), name.partition(".")[0]
     file = getattr(module, "__file__", None)
-    # A spec of `torch.nn.Linear` does not stand on torch's source, but on its version.
+    # A spec of `torch.nn.Linear` does not depend on torch's source, but on its version.
     if file is None or not file.endswith(".py") or top in ENVIRONMENT or top in sys.stdlib_module_names:
         return ""
     found = Modules(ours=frozenset({name.partition(".")[0]})).find(name)

@@ -38,7 +38,7 @@ def declared_laws() -> tuple[Law, ...]:
 
 
 def declared_specs(kind: Kind) -> Iterator[tuple[str, Declared]]:
-    """Yield the specs of a kind that its home lists, each with the path that names it alone."""
+    """Yield the specs of a kind that its home lists, each with the path that names only it."""
     module, listed = _bound(kind.home, kind.listed)
     assert isinstance(listed, ast.Tuple)
     for item in listed.elts:
@@ -61,7 +61,7 @@ def _told(module: str, name: str, *wanted: str) -> dict[str, Any]:
 
 
 def _bound(module: str, name: str) -> tuple[str, ast.expr]:
-    """Return the expression that a name is bound to, and the module in which it stands; imports are followed."""
+    """Return the expression that a name is bound to, and the module in which it is; imports are followed."""
     for node in _tree(module).body:
         if isinstance(node, ast.Assign) and [name] == [getattr(target, "id", "") for target in node.targets]:
             return module, node.value

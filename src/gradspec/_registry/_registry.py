@@ -26,7 +26,7 @@ class LawError(ValueError):
 
 
 def resolve(target: str) -> list[tuple[str, Spec]]:
-    """Return the specs that a target names, each with the path that names it alone.
+    """Return the specs that a target names, each with the path that names only it.
 
     Args:
         target: a module (`gradspec.functions`: its `FUNCTIONS`, as each kind has such a tuple, or every spec in it),
@@ -35,7 +35,7 @@ def resolve(target: str) -> list[tuple[str, Spec]]:
             place of the module (`specs.py`, `specs.py:MY_SPEC`).
 
     Raises:
-        TargetError: no such module, file or name, an import that raised, or something that is no spec.
+        TargetError: no such module, file or name, an import that raised, or something that is not a spec.
     """
     where, name = split(target)
     module = load(where)

@@ -113,7 +113,7 @@ def _load_module(where: str) -> ModuleType:
         raise TargetError(f"no module {error.name!r}: {_remedy(where, error.name)}") from None
     except KeyboardInterrupt:
         raise  # the user's
-    except BaseException as error:  # a test framework skips by one that is no Exception
+    except BaseException as error:  # a test framework skips by one that is not an Exception
         raise _raised(where, error) from None
 
 
@@ -131,7 +131,7 @@ def _remedy(where: str, missing: str) -> str:
     if home is not None and where == missing and hasattr(home, last):
         return f"write {parent}:{last} for a name in a module"
     siblings = pkgutil.iter_modules(getattr(home, "__path__", ()) if parent else None)
-    # By the last word alone: a long common parent would make everything look close.
+    # Only by the last word: a long common parent would make everything look close.
     close = difflib.get_close_matches(last, [module.name for module in siblings], n=1, cutoff=0.75)
     written = ".".join(filter(None, [parent, *close]))
     return f"did you mean {written!r}?" if close else "install it, or run from the folder that holds it"

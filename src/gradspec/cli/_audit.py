@@ -78,7 +78,7 @@ def audit(
 
     FUNCTION is a torch.autograd.Function, its apply, an operator NAMESPACE::NAME of torch.library, or anything that is
     called with tensors. MODULE may be left out where it has the name of the operator's namespace. What it does in plain
-    eager mode stands in for its promise: whatever a transform, a layout or a second backward pass gives must agree.
+    eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:
         if cases or proposal or record or as_json:

@@ -39,7 +39,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
     """Audit all Functions of a module, or operators of a namespace; print the table, return whether one was found.
 
     Raises:
-        Unusable: the target is no module and no namespace, or nothing is in it.
+        Unusable: the target is neither a module nor a namespace, or nothing is in it.
     """
     from gradspec._audit._of_module import functions_of, operators_of
     from gradspec.cli import _tables

@@ -65,7 +65,7 @@ def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, se
     """Write a spec of a function, a test and a documentation page, from calls of it.
 
     The spec promises what `gradspec audit` measures. What cannot be measured is a TODO in it: until you write it, the
-    function itself stands in for it, and the laws that need it say `not measured`.
+    function itself replaces it, and the laws that need it say `not measured`.
     """
     from gradspec._audit._proposal import constant_of
 

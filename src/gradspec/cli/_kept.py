@@ -1,4 +1,4 @@
-"""The record of a run on disk: what of it still stands, and how the new one is written."""
+"""The record of a run on disk: what of it is still valid, and how the new one is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Kept:
         partly: a part of the specs is run: what the record holds beside it stays.
 
     Raises:
-        Unusable: the file at the path is no record.
+        Unusable: the file at the path is not a record.
     """
 
     def __init__(self, path: Path | None, *, fresh: bool, partly: bool = False) -> None:

@@ -43,7 +43,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Commands(click.Group):
-    """Commands that end soon, and of which an output that cannot be written is no traceback."""
+    """A click group that exits quickly and reports a failed write in one line."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         skip_last_search()
@@ -132,7 +132,8 @@ def save(text: str, path: Path, *, option: str) -> None:
     except OSError as error:
         raise _unwritable(path, option, error) from None
     except UnicodeEncodeError as error:
-        raise Unusable(f"{option} {path} cannot be written: a name in the report is no text ({error})") from None
+        why = f"the report contains text that cannot be encoded as UTF-8 ({error})"
+        raise Unusable(f"{option} {path} cannot be written: {why}") from None
 
 
 def _unwritable(path: Path, option: str, error: OSError) -> Unusable:

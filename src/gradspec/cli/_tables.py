@@ -50,7 +50,7 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """Give a function that moves a progress bar on stderr, or None where stderr is no terminal."""
+    """Give a function that moves a progress bar on stderr, or None where stderr is not a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     screen = Console(stderr=True)

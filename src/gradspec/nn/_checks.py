@@ -12,7 +12,7 @@ SMALLEST_IMAGE = 4
 
 
 def check_positive(owner: str, **sizes: int) -> None:
-    """Refuse a size that is no integer, or below 1.
+    """Refuse a size that is not an integer, or below 1.
 
     Raises:
         TypeError: a size is not an integer.

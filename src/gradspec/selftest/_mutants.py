@@ -81,7 +81,7 @@ def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTAT
 
 
 def functions_behind(spec: FunctionSpec) -> list[type]:
-    """Return the Function of a spec, and those in the modules that its module stands on."""
+    """Return the Function of a spec, and those in the modules that its module depends on."""
     own: Any = spec.autograd_function
     if own is None:
         return []

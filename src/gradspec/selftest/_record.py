@@ -24,7 +24,7 @@ class Subject:
     name: str
     #: What it is a variant of: the Function of a mutant; the kind of a specimen.
     group: str
-    #: What it stands on, by its name among the sources of the matrix.
+    #: What it depends on, by its name among the sources of the matrix.
     source: str = ""
     #: The laws that noticed something; of a mutant, those of the first stage in which one did.
     killed_by: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Matrix:
 
     #: Date, commit, versions, device, seed and profile.
     provenance: Mapping[str, Any]
-    #: What the subjects, the laws and their running stand on.
+    #: What the subjects, the laws and their running depend on.
     sources: Mapping[str, Source]
     #: How many subjects of each sort there are; more than were tried, if a part was asked for or the time was up.
     population: Mapping[str, int]
@@ -109,7 +109,7 @@ class Seeds:
 
     #: Date, commit, versions, device and profile.
     provenance: Mapping[str, Any]
-    #: What the functions, the laws and their running stand on.
+    #: What the functions, the laws and their running depend on.
     sources: Mapping[str, Source]
     #: What `gradspec.selftest._seeds.sweep` returned.
     swept: Mapping[str, Any]

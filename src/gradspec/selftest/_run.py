@@ -192,7 +192,7 @@ class _Run:
 
 
 def _stands(standing: Standing, spec: Spec) -> tuple[str, Subject | None, frozenset[str], bool]:
-    """Return what a specimen stands on, what is known of it, and which laws are asked again."""
+    """Return what a specimen depends on, what is known of it, and which laws are asked again."""
     home = specimens_of(spec.kind)
     known, moved = standing.of_laws(spec.name, home)
     return home, known, moved, known is not None and bool(known.stock) and not standing.moved("stock")

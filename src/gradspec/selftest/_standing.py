@@ -1,4 +1,4 @@
-"""What of an earlier kill matrix still stands: by the subject, by its laws, and by what ran them."""
+"""What of an earlier kill matrix is still valid: by the subject, by its laws, and by what ran them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Standing:
 
 
 def sources() -> dict[str, Source]:
-    """Return what a self-test stands on."""
+    """Return what a self-test depends on."""
     reach = reach_from()
     found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
     found |= harness([kind.name for kind in kinds()], reach)

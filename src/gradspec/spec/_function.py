@@ -75,7 +75,7 @@ class Supports:
 
     @classmethod
     def eager(cls, **promised: bool | None) -> Supports:
-        """Return the promise of eager training alone: first derivatives, and None for all else but what is given.
+        """Return the promise of eager training only: first derivatives, and None for all else but what is given.
 
         Example:
             >>> from gradspec import Supports

@@ -15,7 +15,7 @@ class Kind:
 
     #: As in `Law.kinds`, in a sheet, and in the names of the directive that makes a page and of the role of a link.
     name: str
-    #: What stands above the specs of this kind.
+    #: What is above the specs of this kind.
     title: str
     #: The class of its specs.
     spec: type[Spec]

@@ -124,6 +124,6 @@ def spec_sheet(spec: Spec, path: str = "") -> dict[str, Any]:
 
     Args:
         spec: the spec.
-        path: where it stands, as `gradspec check` takes it, for example `gradspec.functions:GRAD_FACTOR`.
+        path: where it is, as `gradspec check` takes it, for example `gradspec.functions:GRAD_FACTOR`.
     """
     return {**common_sheet(spec, path), **kind_of(spec.kind).sheet(spec)}

@@ -104,7 +104,7 @@ class ModuleSpec(Spec):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of `cases`, and that of the class, of which only what stands in the same package counts."""
+        """The modules of `cases` and of the class, the latter only if in the same package."""
         found = (getattr(subject, "__module__", None) or "__main__" for subject in (self.cases, self.module))
         return tuple(dict.fromkeys(found))
 

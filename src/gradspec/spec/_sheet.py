@@ -19,7 +19,7 @@ from gradspec.spec._text import TextSpec
 
 
 def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
-    """Return what the sheet of every spec says; `path` is where it stands, as `gradspec check` takes it."""
+    """Return what the sheet of every spec says; `path` is where it is, as `gradspec check` takes it."""
     return {
         "kind": spec.kind,
         "path": path,
@@ -162,7 +162,7 @@ def sympy_formula(spec: FunctionSpec) -> tuple[Any, Any, dict[str, Any]]:
     """Return primal and surrogate as sympy expressions, and their symbols by argument name.
 
     Raises:
-        ValueError: the spec has no formula, or one that uses a name that is no argument.
+        ValueError: the spec has no formula, or one that uses a name that is not an argument.
     """
     import sympy
 

@@ -33,7 +33,7 @@ class TextCase(Case):
     #: What is said of each Variable among the outputs, in their order: a text, a number, a list of them, or None for
     #: nothing. Left out, a sentence is said of each text and 1 of each number. Of a wrong call: the backward is wrong.
     feedback: tuple[Any, ...] | None = None
-    #: What the gradient of an argument is then, by where its Variable stands (`"x"`, `"texts[0]"`,
+    #: What the gradient of an argument is then, by where its Variable is (`"x"`, `"texts[0]"`,
     #: `"values['name']"`): its data, None for no gradient, or a predicate of its data.
     says: Mapping[str, Any] = field(default_factory=dict)
 
@@ -44,8 +44,8 @@ class TextSpec(Spec):
     """The promise of one operation on text Variables.
 
     Raises:
-        ValueError: `function`, `primal` or `cases` cannot be called, or a name in `wrt` or `arguments` is no parameter
-            of `primal`.
+        ValueError: `function`, `primal` or `cases` cannot be called, or a name in `wrt` or `arguments` is not a
+            parameter of `primal`.
 
     Example:
         >>> from gradspec import TextCase, TextSpec, verify
@@ -108,7 +108,7 @@ class TextSpec(Spec):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of `cases`, and that of the function, of which only what stands in the same package counts."""
+        """The modules of `cases` and of the function, the latter only if in the same package."""
         found = (getattr(s, "__module__", None) or "__main__" for s in (self.cases, self.implementation, self.function))
         return tuple(dict.fromkeys(found))
 

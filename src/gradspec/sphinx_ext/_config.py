@@ -37,7 +37,7 @@ def setup(app: Sphinx) -> None:
     for option in fields(Options):
         default: Any = option.default if option.default_factory is MISSING else option.default_factory()
         if isinstance(default, tuple):
-            default = list(default)  # `-D gradspec_records=a,b` works for lists alone
+            default = list(default)  # `-D gradspec_records=a,b` works only for lists
         kinds = [list, tuple] if isinstance(default, list) else [type(default)]
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
 

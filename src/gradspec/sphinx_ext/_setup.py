@@ -11,7 +11,11 @@ from gradspec.sphinx_ext import _config, _gc_tuning, _inventories
 from gradspec.sphinx_ext.autodoc import _autodoc, _viewcode
 from gradspec.sphinx_ext.directives._audit import AuditDirective
 from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
+from gradspec.sphinx_ext.directives._checkers import CheckersDirective
 from gradspec.sphinx_ext.directives._curves import CurvesDirective
+from gradspec.sphinx_ext.directives._failure import FailureDirective
+from gradspec.sphinx_ext.directives._fields import FieldsDirective
+from gradspec.sphinx_ext.directives._gallery import GalleryDirective
 from gradspec.sphinx_ext.directives._graph import GraphDirective
 from gradspec.sphinx_ext.directives._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext.directives._law import LawDirective
@@ -35,7 +39,11 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     **{f"gradspec-{kind.name}": SpecDirective for kind in kinds()},
     "gradspec-audit": AuditDirective,
     "gradspec-benchmark": BenchmarkDirective,
+    "gradspec-checkers": CheckersDirective,
     "gradspec-curves": CurvesDirective,
+    "gradspec-failure": FailureDirective,
+    "gradspec-fields": FieldsDirective,
+    "gradspec-gallery": GalleryDirective,
     "gradspec-graph": GraphDirective,
     "gradspec-kill-matrix": KillMatrixDirective,
     "gradspec-law": LawDirective,

@@ -52,7 +52,7 @@ def warn(kind: GradspecWarning, message: str, location: Any = None) -> None:
 
 
 def warn_each_build(page: SphinxDirective | SphinxRole, kind: GradspecWarning, message: str) -> None:
-    """Warn where a directive or a role stands, in this build and in each one after it.
+    """Warn at a directive or a role, in this build and in each one after it.
 
     Sphinx does not repeat the warnings of a page that it does not read again, so the page is read again.
     """

@@ -4,8 +4,8 @@ r"""What GradFactor and GradMultiply share: the identity whose gradient is scale
 
     y = x, \qquad \bar{x} = f\,\bar{y}, \qquad \dot{y} = f\,\dot{x}
 
-The two published classes differ in the names of their arguments alone, so their classes say how torch calls them
-and everything that computes stands here, once.
+The two published classes differ only in the names of their arguments, so their classes say how torch calls them
+and everything that computes is here, once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def checked_factor(x: Tensor, factor: Factor, *, call: str, name: str) -> Factor
         x, factor, call, name: as `apply_scaling` takes them.
 
     Raises:
-        TypeError: x is no tensor, or the factor is missing, complex or not a number.
+        TypeError: x is not a tensor, or the factor is missing, complex or not a number.
         ValueError: the factor requires grad, carries a tangent, or does not broadcast to x's shape.
     """
     if isinstance(x, tuple | list) and factor is REQUIRED:

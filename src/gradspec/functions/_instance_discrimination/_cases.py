@@ -48,7 +48,7 @@ def cases(make: Make) -> Iterator[Case]:
 def _large_logits(make: Make) -> tuple[Any, ...]:
     """Return logits beyond the range of exp, next to small ones, and a large loss next to small ones.
 
-    Were each row as good as certain, each loss and each derivative would be rounding alone.
+    Were each row as good as certain, each loss and each derivative would be only rounding.
     """
     far = partial(make, low=-9, high=9)
     x, memory, y = torch.cat((far(1, 4) / 810, far(2, 4))), far(5, 4), make(3, dtype=torch.int64).abs() % 5

@@ -18,7 +18,7 @@ def checked_embeddings(x: Tensor, y: Tensor, memory: Tensor) -> Tensor:
     """Return x as the Function takes it: in the dtype of the bank, under autocast.
 
     Raises:
-        TypeError: an argument is no tensor, x or the bank is not floating, the two differ in dtype outside of
+        TypeError: an argument is not a tensor, x or the bank is not floating, the two differ in dtype outside of
             autocast, or y is not int64.
         ValueError: shapes or devices do not belong together, the bank has no row, or it is differentiated.
     """
@@ -68,7 +68,7 @@ def checked_temperature(temperature: Temperature) -> Temperature:
     """Return the temperature as the Function takes it: a float above 0, or a real 0-d tensor, whose value is not read.
 
     Raises:
-        TypeError: it is no real number.
+        TypeError: it is not a real number.
         ValueError: it is not above 0, not finite, no single number, or differentiated.
     """
     if isinstance(temperature, torch.SymFloat | torch.SymInt):

@@ -20,9 +20,9 @@ def check_call(call: str, x: Tensor, y: Tensor, memory: Tensor, params: Tensor) 
         params: `[T, momentum]`.
 
     Raises:
-        TypeError: an argument is no tensor, `y` is not int64, or another one not floating.
+        TypeError: an argument is not a tensor, `y` is not int64, or another one not floating.
         ValueError: a shape, dtype or device does not fit, or a gradient is asked for that does not flow.
-        IndexError: a number in `y` is no row of the bank. (On a GPU, an assertion of the device.)
+        IndexError: a number in `y` is not a row of the bank. (On a GPU, an assertion of the device.)
     """
     check_forms(call, x, y, memory, params)
     check_constants(call, memory, params)
@@ -69,7 +69,7 @@ def check_constants(call: str, memory: Tensor, params: Tensor) -> None:
 
 
 def check_rows(call: str, y: Tensor, memory: Tensor) -> None:
-    """Refuse a number that is no row of the bank; a traced call is checked when it runs.
+    """Refuse a number that is not a row of the bank; a traced call is checked when it runs.
 
     Args:
         call: how the call is written, for the messages.
@@ -77,7 +77,7 @@ def check_rows(call: str, y: Tensor, memory: Tensor) -> None:
         memory: shape (N, D).
 
     Raises:
-        IndexError: a number in `y` is no row of the bank. (On a GPU, an assertion of the device.)
+        IndexError: a number in `y` is not a row of the bank. (On a GPU, an assertion of the device.)
     """
     if y.shape[0] == 0 or torch.compiler.is_compiling() or is_fake(y):
         return

@@ -74,7 +74,7 @@ _LAST: WeakValueDictionary[Place, State] = WeakValueDictionary()
 
 
 def place_of(memory: Tensor) -> Place:
-    """Return what identifies a bank, whatever tensor object stands for it."""
+    """Return what identifies a bank, whatever tensor object represents it."""
     start, offset = memory.untyped_storage().data_ptr(), int(memory.storage_offset())
     return str(memory.device), start, offset, tuple(memory.shape), memory.stride()
 

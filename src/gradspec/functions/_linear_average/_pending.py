@@ -1,6 +1,6 @@
 """The move that each forward pass of a memory bank leaves to its backward pass, in eager mode and in a compiled graph.
 
-A compiled graph holds tensors alone, so there a ticket stands for the move: a tensor whose memory is a Python object
+A compiled graph holds only tensors, so there a ticket represents the move: a tensor whose memory is a Python object
 that carries it. torch keeps the object for as long as the graph keeps the tensor, and no longer.
 """
 
@@ -59,7 +59,7 @@ def _freed(ctx: Any) -> bool:
 
 
 class Ticket(bytearray):
-    """The memory of a tensor that stands for a pending move in a compiled graph."""
+    """The memory of a tensor that represents a pending move in a compiled graph."""
 
     pending: Pending
 
@@ -69,7 +69,7 @@ _TICKETS: WeakValueDictionary[int, Ticket] = WeakValueDictionary()
 
 @torch.library.custom_op("gradspec::linear_average_ticket", mutates_args=())
 def ticket(y: Tensor, memory: Tensor, apart: Tensor) -> Tensor:
-    """Return a tensor that stands for the move of a forward pass through a compiled graph.
+    """Return a tensor that represents the move of a forward pass through a compiled graph.
 
     Args:
         y: the row of each embedding, checked here because tracing cannot.

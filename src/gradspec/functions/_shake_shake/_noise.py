@@ -68,7 +68,7 @@ def check_branches(x1: Tensor, x2: Tensor, *, call: str, level: str = "batch") -
         level: "image" asks for a batch dimension.
 
     Raises:
-        TypeError: a branch is no tensor, or of a dtype without a gradient.
+        TypeError: a branch is not a tensor, or of a dtype without a gradient.
         ValueError: shapes, dtypes or devices differ, or there is no batch dimension to draw along.
     """
     for name, x in (("x1", x1), ("x2", x2)):

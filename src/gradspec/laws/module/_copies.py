@@ -59,7 +59,7 @@ def _judge(trial: ModuleTrial, way: str, module: nn.Module, twin: nn.Module) -> 
 
 
 def _has_an_import_path(cls: type) -> bool:
-    # pickle names a class by where it is imported from: one that was cut out of a file is no fault of its own.
+    # pickle names a class by where it is imported from: one that was cut out of a file is not a fault of its own.
     return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 

@@ -78,7 +78,7 @@ def _uniform(cdf: Callable[[Tensor], Tensor], x: Tensor, rng: torch.Generator) -
 
     At a jump, as of a Bernoulli mask, the number is drawn between both ends of it: the distributional transform
     (Rueschendorf 2009, On the distributional transform, Sklar's theorem, and the empirical copula process, section 2).
-    A value that is rounded counts as standing on both sides of the jump.
+    A value that is rounded counts as being on both sides of the jump.
     """
     number, aside = x.double(), 2 * torch.finfo(x.dtype).eps * x.double().abs() + torch.finfo(x.dtype).tiny
     low, high = cdf(number - aside).double(), cdf(number + aside).double()

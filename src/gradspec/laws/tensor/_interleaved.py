@@ -53,7 +53,7 @@ def _is_right_alone(trial: Trial, inputs: Inputs) -> bool:
     return all(a is b or (a is not None and b is not None and torch.allclose(a, b)) for a, b in pairs)
 
 
-#: The likely cause: what was right in one call alone is wrong beside another.
+#: The likely cause: what was right in a single call is wrong beside another.
 SHARED = "the calls share what each must keep: state on the class, in a module or in a buffer that is written again"
 
 INTERLEAVED = Law(

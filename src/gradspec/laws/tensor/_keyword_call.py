@@ -4,7 +4,7 @@ Where a spec documents no arguments, their names are those of the function, as f
 
 Why it matters: a call with keywords is how readable code calls it; older torch refused keywords in `apply`.
 
-What breaks it: an `apply` that forwards positional arguments alone, or an argument name that the page does not
+What breaks it: an `apply` that forwards only positional arguments, or an argument name that the page does not
 have.
 
 Remedy: give `apply` the documented argument names.

@@ -52,7 +52,7 @@ def _run(trial: Trial, inputs: Inputs, way: Pass, reads: list[str]) -> None:
 
 
 def _elsewhere(trial: Trial, inputs: Inputs, way: Pass, read: str) -> Finding:
-    """Judge a read on a CPU by what happens on the device `meta`, which stands for the others and has no values.
+    """Judge a read on a CPU by what happens on the device `meta`, which represents the others and has no values.
 
     A check of values that is left to the device elsewhere may read on a CPU: nothing waits there.
     """

@@ -25,10 +25,10 @@ from gradspec.laws.tensor.support._reference import on_spec_side, reference
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
-#: How many calls that resemble a case say how accurate the reference is, where the case alone says that it is exact.
+#: How many calls that resemble a case say how accurate the reference is, where the case says that it is exact.
 RESEMBLING = 8
 
-#: The likely cause of a small error; a large one is no rounding.
+#: The likely cause of a small error; a large one is not a rounding.
 ROUNDED = "an intermediate result is rounded to a lower precision"
 #: By what is compared: the reference in the low precision, and the float64 answer for the same inputs.
 Columns = dict[str, tuple[Any, Any]]
@@ -99,7 +99,7 @@ def _judge(what: str, got: Tensor, plain: Tensor, right: Tensor, elsewhere: floa
     if not bool(judged.any()):
         return HOLDS
     # Not farther from the float64 answer than twice the reference in the same dtype, plus one unit of rounding: of its
-    # worst element, for behind a sum the reference is exact in one element or the other by luck alone. Where the case
+    # worst element, for behind a sum the reference is exact in one element or the other only by luck. Where the case
     # is so small that it is exact in all of them, its error on calls that resemble the case counts too.
     #   |F_16 - F_64| <= 2 max |r_16 - r_64| + eps_16 max |F_64| + tiny
     # The first term is what the operations of the reference lose in this precision, twice, since the function may group

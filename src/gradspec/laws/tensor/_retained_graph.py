@@ -6,7 +6,7 @@ Why it matters: a Jacobian by rows, a gradient penalty and a second loss run one
 
 What breaks it: noise drawn in backward, a value on ctx that backward changes, state that moves with each backward.
 
-Remedy: keep what backward needs in forward, and leave it alone in backward.
+Remedy: keep what backward needs in forward, and do not touch it in backward.
 """
 
 from __future__ import annotations

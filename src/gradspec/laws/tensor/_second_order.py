@@ -101,7 +101,7 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     r"""Return the gradients of `<w, g>`, where `g` is the gradient of `sum(v |y|^2) / 2`, in x and in v; and so on.
 
     The square makes the cotangent depend on x, so that a function that is linear has a second derivative to get wrong.
-    A third one is asked for, since the backward pass of a Function may stand on a Function with a backward of its own,
+    A third one is asked for, since the backward pass of a Function may depend on a Function with a backward of its own,
     and a fourth, since that one may be another Function than the first.
     """
     leaves = inputs.leaves()
@@ -121,7 +121,7 @@ def _penalty(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> dict
     #   g     = dL/dx          = Ds(x)^T (v o y)
     #   <w,g> = <Ds(x) w, v o y>
     #   d/dx  = D^2 s(x)[w]^T (v o y)  +  Ds(x)^T (v o Ds(x) w)      both from backward being differentiated
-    #   d/dv  = y o Ds(x) w                                          from its dependence on the cotangent alone
+    #   d/dv  = y o Ds(x) w                                          from its dependence on only the cotangent
     # The second term of d/dx is there for a linear s too (D^2 s = 0): the square puts y into the cotangent.
     first = torch.autograd.grad(loss, list(leaves.values()), create_graph=True, allow_unused=True)
     second = _gradients(_contracted(w, first), every)

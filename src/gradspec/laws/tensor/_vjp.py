@@ -97,7 +97,7 @@ class _Graphs:
 
 
 def _close(got: Tensor, expected: Tensor) -> bool:
-    """Return whether two gradients differ by rounding alone; infinities of one cotangent would hide those of another.
+    """Return whether two gradients differ only by rounding; infinities of one cotangent would hide those of another.
 
     The bound is the part of the law's bound that is the same for every element.
     """

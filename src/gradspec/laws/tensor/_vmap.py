@@ -148,7 +148,7 @@ VMAP = Law(
         "no_vmap_rule_beside_a_tangent",
         "vmap_rule_of_the_first_dimension",
         "operator_vmap_rule_of_the_first_dimension",
-        "vmap_rule_that_takes_all_to_be_batched",
+        "vmap_rule_doubles_what_is_not_batched",
         "another_gradient_under_vmap",
         "another_tangent_under_vmap",
     ),

@@ -1,6 +1,6 @@
 r"""What the backward says of each argument is what the case expects of it.
 
-Why it matters: feedback that stands under the wrong text, or has lost half of what was said, teaches an optimizer the
+Why it matters: feedback that is under the wrong text, or has lost half of what was said, teaches an optimizer the
 wrong lesson, and nothing else notices.
 
 What breaks it: gradients returned in another order than the arguments, a part of the feedback dropped.

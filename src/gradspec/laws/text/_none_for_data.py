@@ -1,4 +1,4 @@
-r"""Backward returns None for what is no Variable, and says nothing of an argument that gets no feedback by the spec.
+r"""Backward returns None for what is not a Variable, and says nothing of an argument that gets no feedback by the spec.
 
 Where the backward waits for a model, it makes no call for a Variable that wants no gradient.
 

@@ -18,7 +18,7 @@ def check_hyperparameters(owner: str, **given: float) -> None:
         given: `T` and `momentum`.
 
     Raises:
-        TypeError: one is no number.
+        TypeError: one is not a number.
         ValueError: one is out of its range.
     """
     for name, value in given.items():
@@ -42,7 +42,7 @@ def faults_of(state_dict: Mapping[str, Any], prefix: str, memory: Tensor) -> lis
 
     Args:
         state_dict: the saved state.
-        prefix: what stands before the keys of the bank.
+        prefix: what is before the keys of the bank.
         memory: the bank that it is meant for.
     """
     faults = []

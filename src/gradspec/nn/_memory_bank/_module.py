@@ -37,7 +37,7 @@ class LinearAverage(nn.Module):
         embeddings (B, D) and rows (B,) to logits (B, N), in the dtype of the bank.
 
     Raises:
-        TypeError: a size is not an integer, or T or momentum is no number.
+        TypeError: a size is not an integer, or T or momentum is not a number.
         ValueError: a size is below 1, T is not above 0, or momentum is not between 0 and 1.
 
     Example:

@@ -30,7 +30,7 @@ def nearest_neighbour_scores(
         w_c = \sum_{i \in \mathcal{N}_k,\; c_i = c} e^{s_i / \tau}, \qquad
         s_i = \frac{x \cdot k_i}{\lVert x \rVert \lVert k_i \rVert}
 
-    The neighbours are the rows with the largest cosine similarity :math:`s_i`; of equal ones, those that stand first in
+    The neighbours are the rows with the largest cosine similarity :math:`s_i`; of equal ones, those that are first in
     the bank. The scores of an embedding are its votes over their sum, so that they cannot overflow and sum to 1. No
     buffer of B x N: the bank is read a chunk at a time. No gradient flows.
 
@@ -47,8 +47,8 @@ def nearest_neighbour_scores(
 
     Raises:
         TypeError: `x` or `memory` is not floating, their dtypes differ, or `labels` is not int64.
-        ValueError: shapes do not belong together, k is not from 1 to N, tau is not above 0, a label is no class, or an
-            embedding or a row is not finite.
+        ValueError: shapes do not belong together, k is not from 1 to N, tau is not above 0, a label is not a class, or
+            an embedding or a row is not finite.
 
     Example:
         >>> import torch
@@ -72,7 +72,7 @@ def nearest_neighbour_scores(
     for start in range(0, len(memory), height):
         rows = normalize(_finite("memory", memory[start : start + height]).to(dtype))
         near, index = _largest(queries @ rows.T, min(k, len(rows)))
-        # Those of earlier chunks stand first, so that of equal ones the first in the bank stays.
+        # Those of earlier chunks are first, so that of equal ones the first in the bank stays.
         similarity, label = torch.cat((similarity, near), 1), torch.cat((label, labels[start + index]), 1)
         similarity, kept = _largest(similarity, min(k, similarity.shape[1]))
         label = label.gather(1, kept)
@@ -82,9 +82,9 @@ def nearest_neighbour_scores(
 
 
 def _largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k largest of each row and where they stand, in that order; of equal ones, those that stand first.
+    """Return the k largest of each row and where they are, in that order; of equal ones, those that are first.
 
-    `torch.topk` alone leaves open which of equal ones it takes.
+    `torch.topk` by itself leaves open which of equal ones it takes.
     """
     if 0 in (len(values), k):
         index = torch.zeros(len(values), k, dtype=torch.int64, device=values.device)

@@ -55,7 +55,7 @@ class ShakeBlock(nn.Module):
     Note:
         The published block of equal widths carries a shortcut that it never calls. This one does not, and drops just
         those keys from a checkpoint that has them, so that it loads with `strict=True`. The ReLU that opens both
-        branches is computed once, in the block: a branch called alone starts at its convolution.
+        branches is computed once, in the block: a branch called by itself starts at its convolution.
 
     References:
         X. Gastaldi, *Shake-Shake regularization*, 2017, `arXiv:1705.07485 <https://arxiv.org/abs/1705.07485>`__.

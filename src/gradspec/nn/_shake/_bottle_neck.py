@@ -30,7 +30,7 @@ class ShakeBottleNeck(nn.Module):
 
     Raises:
         TypeError: a size is not an integer.
-        ValueError: a size is below 1, `mid_ch` is no multiple of `cardinary`, `out_ch` is odd where a shortcut is
+        ValueError: a size is below 1, `mid_ch` is not a multiple of `cardinary`, `out_ch` is odd where a shortcut is
             needed, or a block of equal widths has a stride.
 
     Example:

@@ -27,7 +27,7 @@ def folded(conv: nn.Conv2d, norm: nn.Module) -> tuple[Tensor, Tensor]:
     """Return the weight and the bias, in float64, of a bias-free convolution and the batch norm behind it.
 
     Raises:
-        TypeError: `norm` is no batch norm with running statistics.
+        TypeError: `norm` is not a batch norm with running statistics.
     """
     if not isinstance(norm, _NormBase) or norm.running_mean is None or norm.running_var is None:
         raise TypeError(

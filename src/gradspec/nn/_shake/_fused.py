@@ -15,7 +15,7 @@ from gradspec.nn._shake._fuse import convolution, folded, fused_branches
 
 
 class Fused(nn.Module):
-    """A module for evaluation alone: its parameters are frozen, and `train()` raises."""
+    """A module only for evaluation: its parameters are frozen, and `train()` raises."""
 
     def train(self, mode: bool = True) -> Self:
         """Stay in evaluation.

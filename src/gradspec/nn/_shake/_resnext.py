@@ -33,7 +33,7 @@ class ShakeResNeXt(nn.Module):
 
     Raises:
         TypeError: a size is not an integer.
-        ValueError: `depth` is not `9n + 2` with n >= 1, `w_base` is no multiple of 64, a size is below 1; when
+        ValueError: `depth` is not `9n + 2` with n >= 1, `w_base` is not a multiple of 64, a size is below 1; when
             called, the input is not a batch of colour images, or they are smaller than 4 x 4.
 
     Example:

@@ -54,13 +54,17 @@ class VmapRuleOfTheFirstDimension(Scale):
 
 
 @diseased_as(PRODUCT, vmap=r"vmap with `x` in dimension 0, `weight` not batched")
-class VmapRuleThatTakesAllToBeBatched(Product):
+class VmapRuleDoublesWhatIsNotBatched(Product):
     generate_vmap_rule = False
 
     @staticmethod
     def vmap(info, in_dims, x, weight):
-        dims = [0 if dim is None else dim for dim in in_dims]
-        return Product.apply(*(t.movedim(dim, 0) for t, dim in zip((x, weight), dims, strict=True))), 0
+        front = [
+            2 * t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+            for t, dim in zip((x, weight), in_dims, strict=True)
+        ]
+        rank = max(t.ndim for t in front)
+        return Product.apply(*(t.reshape(len(t), *[1] * (rank - t.ndim), *t.shape[1:]) for t in front)), 0
 
 
 @diseased(vmap=r"gradient of `x` under vmap over `x` in dimension 0 differs")

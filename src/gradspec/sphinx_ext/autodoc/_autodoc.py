@@ -94,7 +94,7 @@ def _skip_torch(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options
     for base in _loaded_bases():
         if name in inherited_names(base) and _same(obj, getattr(base, name, None)):
             return True
-        # An annotation without a value, as `training: bool`: a mark of Sphinx stands for it, before 9.0 a bare object.
+        # An annotation without a value, as `training: bool`: a mark of Sphinx represents it, before 9.0 a bare object.
         mark = type(obj) is object or type(obj).__module__.startswith("sphinx.")
         if mark and name in vars(base).get("__annotations__", {}):
             return True
@@ -121,7 +121,7 @@ def _loaded_bases() -> list[type]:
 
 
 def _owner(name: str) -> Any:
-    """Return the class that a member's full name stands in, if it is imported."""
+    """Return the class that a member's full name is in, if it is imported."""
     parts = name.split(".")[:-1]
     for cut in range(len(parts), 0, -1):
         if (found := sys.modules.get(".".join(parts[:cut]))) is not None:

@@ -35,7 +35,7 @@ def parsed(page: SphinxDirective, text: str) -> list[nodes.Node]:
     """Return the nodes of reST, also on a page in Markdown.
 
     Args:
-        page: the directive that stands on the page.
+        page: the directive on the page.
         text: a docstring, or a part of one.
     """
     if not text:

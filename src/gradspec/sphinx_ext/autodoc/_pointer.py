@@ -1,4 +1,4 @@
-"""What stands where a class has no words of its own: how it is called, which the code says."""
+"""Fallback text for a class without a docstring: how it is called, as the code says."""
 
 from __future__ import annotations
 

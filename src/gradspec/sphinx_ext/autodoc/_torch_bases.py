@@ -26,7 +26,7 @@ def torch_base(obj: object) -> type | None:
 
 
 def inherited_names(cls: type) -> Iterator[str]:
-    """Yield the names that a class has from torch alone: the public ones, and `__init__`."""
+    """Yield the names that a class has only from torch: the public ones, and `__init__`."""
     for name in dir(cls):
         owner = owner_of(cls, name)
         if owner is not None and is_torch(owner) and (name == "__init__" or not name.startswith("_")):

@@ -39,7 +39,7 @@ def source_of(module: str) -> Path | None:
 def _pass_over_current(app: Sphinx) -> list[tuple[str, dict[str, Any], str]]:
     modules = getattr(app.env, "_viewcode_modules", None)
     if modules:
-        # The pickled environment has been written: this list is the one of this build alone.
+        # The pickled environment has been written: this list is of this build only.
         kept = {name: False if found and _is_current(app, name) else found for name, found in modules.items()}
         app.env._viewcode_modules = kept  # type: ignore[attr-defined]
     return []

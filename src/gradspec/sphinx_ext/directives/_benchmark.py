@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec._record import experiment_sources, read_experiment
@@ -14,6 +15,7 @@ from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._domain import domain_of, is_about_today, note_object
+from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
 
@@ -34,10 +36,14 @@ _OWN = (
 
 
 class BenchmarkDirective(SphinxDirective):
-    """Render benchmarks, a section each: the path of a record, relative to the page, or a pattern (`*.json`)."""
+    """Render benchmarks, a section each: the path of a record, relative to the page, or a pattern (`*.json`).
+
+    With the option `folded` each is behind its title, and opens where a reader asks for it.
+    """
 
     required_arguments = 1
     final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"folded": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return a section for each record, or that nothing was measured."""
@@ -64,10 +70,14 @@ class BenchmarkDirective(SphinxDirective):
             date, commit = str(facts.get("date", "an unknown date"))[:10], facts.get("commit") or "unknown"
             content.append(paragraph(f"Recorded for an older source, on {date} (commit {commit})."))
         title = _words(str(record["name"]))
-        section = nodes.section("", nodes.title("", title[:1].upper() + title[1:]), *content)
-        section["ids"] = [nodes.make_id(f"benchmark-{record['name']}")]
-        self.state.document.note_explicit_target(section, section)
-        return [note_object(self, "benchmark", str(record["name"]), section), section]
+        shown: nodes.Element
+        if "folded" in self.options:
+            shown = folded(f"Every number: {title}", *content)
+        else:
+            shown = nodes.section("", nodes.title("", title[:1].upper() + title[1:]), *content)
+        shown["ids"] = [nodes.make_id(f"benchmark-{record['name']}")]
+        self.state.document.note_explicit_target(shown, shown)
+        return [note_object(self, "benchmark", str(record["name"]), shown), shown]
 
     def _not_measured(self, message: str) -> nodes.Node:
         warn_each_build(self, GradspecWarning.RECORD, message)

@@ -16,6 +16,7 @@ from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._domain import is_about_today, note_object
+from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
 
@@ -70,8 +71,11 @@ class FigureDirective(SphinxDirective):
         return [
             note_object(self, "record", f"{path.stem} {name}", shown),
             shown,
-            table(drawing.head, drawing.rows, "gradspec-numbers"),
-            paragraph(facts, classes=["gradspec-detail"]),
+            folded(
+                "The numbers",
+                table(drawing.head, drawing.rows, "gradspec-numbers"),
+                paragraph(facts, classes=["gradspec-detail"]),
+            ),
         ]
 
     def _figure(self, drawing: Drawing, name: str) -> nodes.figure:

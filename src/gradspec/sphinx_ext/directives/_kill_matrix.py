@@ -15,6 +15,7 @@ from gradspec.report import RecordError
 from gradspec.selftest._record import Matrix, Seeds, Subject, read_matrix, read_seeds
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._domain import is_about_today, note_object
+from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
@@ -74,12 +75,12 @@ def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Element]:
     for sort, title in (("diseased", "Specimens that are broken on purpose"), ("honest", "Sound specimens")):
         if found := matrix.of(sort):
             tools = list(dict.fromkeys(tool for subject in found for tool in subject.stock))
-            yield nodes.rubric("", title)
             head = ["Specimen", "Killed by", *tools]
-            yield table(head, ([*_row(s), *(_opinion(s, t) for t in tools)] for s in found), "gradspec-kills")
+            rows = ([*_row(s), *(_opinion(s, t) for t in tools)] for s in found)
+            yield folded(f"{title}: all {len(found)}", table(head, rows, "gradspec-kills"))
     if found := matrix.of("mutant"):
-        yield nodes.rubric("", "Mutants of the functions documented here")
-        yield table(["Mutant", "Killed by"], _grouped(found), "gradspec-kills")
+        title = "Mutants of the functions documented here"
+        yield folded(f"{title}: all {len(found)}", table(["Mutant", "Killed by"], _grouped(found), "gradspec-kills"))
     known = [f"{name} {facts[name]}" for name in ("torch", "python", "device", "commit") if facts.get(name)]
     if stages := facts.get("stages"):
         yield paragraph(f"A mutant is held to {'; then to '.join(stages)}; no further once it is killed.")

@@ -12,9 +12,10 @@ from sphinx.directives.other import TocTree
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
+from gradspec.report import judges
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.domain._domain import records_for_page
-from gradspec.sphinx_ext.domain._records import Records
+from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.output._law_pages import law_pages
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
@@ -22,9 +23,16 @@ from gradspec.sphinx_ext.page._verdicts import badge
 
 
 class LawsDirective(SphinxDirective):
-    """List the laws of this build; the option `toctree` puts the pages of `gradspec_law_pages` in the navigation."""
+    """List the laws of this build.
 
-    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"toctree": directives.flag}
+    The option `toctree` puts the pages of `gradspec_law_pages` in the navigation; `kind` keeps only the laws that judge
+    specs of a kind.
+    """
+
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {
+        "toctree": directives.flag,
+        "kind": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
@@ -33,7 +41,7 @@ class LawsDirective(SphinxDirective):
         if not records.build:
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED)), *toctree]
-        return [table(["Law", "What it says"], _rows(records), "gradspec-law-list"), *toctree]
+        return [table(["Law", "What it says"], _rows(records, self.options.get("kind")), "gradspec-law-list"), *toctree]
 
     def _toctree(self) -> list[nodes.Node]:
         if not options(self.config).law_pages:
@@ -43,11 +51,9 @@ class LawsDirective(SphinxDirective):
         return TocTree("toctree", [], {"hidden": None}, pages, *where).run()
 
 
-def _rows(records: Records) -> Iterator[list[Cell]]:
-    families: dict[str, list[str]] = {}
-    for name, law in records.laws.items():
-        families.setdefault(law["family"], []).append(name)
-    for family, names in families.items():
+def _rows(records: Records, kind: str | None) -> Iterator[list[Cell]]:
+    laws = {name: law for name, law in records.laws.items() if kind is None or judges(law, kind)}
+    for family, names in by_family(laws).items():
         yield [family[:1].upper() + family[1:]]
         for name in names:
             yield [law_link(name), _first_sentence(records.laws[name]["doc"])]

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
+from gradspec.render import SIGNS, words
 from gradspec.report import judges
 from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext.domain._domain import note_object, records_for_page
-from gradspec.sphinx_ext.domain._records import Records
+from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.page._evidence import measured_line
 from gradspec.sphinx_ext.page._links import law_link, spec_link
-from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
+from gradspec.sphinx_ext.page._nodes import Cell, paragraph, span, table
 from gradspec.sphinx_ext.page._verdicts import badge, overall
 
 
 class MatrixDirective(SphinxDirective):
-    """Render a matrix of specs and laws for each kind."""
+    """Render a matrix of specs and laws for each kind.
+
+    The option `grid` shows the sign of a verdict without its word, and a legend above.
+    """
+
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"grid": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
@@ -29,45 +37,58 @@ class MatrixDirective(SphinxDirective):
             return [paragraph(badge(Status.NOT_MEASURED))]
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
         shown: list[nodes.Node] = []
-        matrices = list(_matrices(records))
+        grid = "grid" in self.options
+        matrices = list(_matrices(records, _sign if grid else badge))
         titles = {kind.name: kind.title for kind in kinds()}  # a record may tell of a kind that is not installed
         for kind, head, rows in matrices:
             if len(matrices) > 1:
                 shown.append(nodes.rubric("", titles.get(kind, kind)))
-            matrix = table(head, rows, "gradspec-matrix")
+            matrix = table(head, rows, "gradspec-matrix", *(["gradspec-grid"] if grid else []))
             shown += [note_object(self, "matrix", kind, matrix), matrix]
         return [
+            *([_legend()] if grid else []),
             *shown,
             *(paragraph(line, classes=["gradspec-detail"]) for line in lines),
         ]
 
 
-def _matrices(records: Records) -> Iterator[tuple[str, list[Cell], list[list[Cell]]]]:
+def _matrices(
+    records: Records, show: Callable[[Status], nodes.Node]
+) -> Iterator[tuple[str, list[Cell], list[list[Cell]]]]:
     """Yield the kind, the head and the rows of a table for each kind of spec: each kind has laws of its own."""
     kinds: dict[str, list[str]] = {}
     for spec in records.specs:
         kinds.setdefault(records.kind_of(spec), []).append(spec)
     for kind, specs in kinds.items():
         head: list[Cell] = ["Law", *(spec_link(spec, _short(records, spec)) for spec in specs)]
-        yield kind, head, list(_rows(records, kind, specs))
+        yield kind, head, list(_rows(records, kind, specs, show))
 
 
-def _rows(records: Records, kind: str, specs: list[str]) -> Iterator[list[Cell]]:
-    family = ""
-    for name, law in records.laws.items():
-        if not judges(law, kind):
-            continue
-        if law["family"] != family:
-            family = law["family"]
-            yield [family[:1].upper() + family[1:]]
-        yield [law_link(name), *(_cell(records, spec, name) for spec in specs)]
+def _rows(records: Records, kind: str, specs: list[str], show: Callable[[Status], nodes.Node]) -> Iterator[list[Cell]]:
+    judging = {name: law for name, law in records.laws.items() if judges(law, kind)}
+    for family, names in by_family(judging).items():
+        yield [family[:1].upper() + family[1:]]
+        for name in names:
+            yield [law_link(name), *(show(_status(records, spec, name)) for spec in specs)]
 
 
-def _cell(records: Records, spec: str, law: str) -> Cell:
+def _status(records: Records, spec: str, law: str) -> Status:
     record = records.of_spec(spec)
     if record is None or record.is_stale(spec, law):
-        return badge(Status.NOT_MEASURED)
-    return badge(overall(record.report.of(spec=spec, law=law)))
+        return Status.NOT_MEASURED
+    return overall(record.report.of(spec=spec, law=law))
+
+
+def _sign(status: Status) -> nodes.inline:
+    """Return a verdict as its sign; the word is there for who cannot see it."""
+    shown = span("", "gradspec-status", f"gradspec-{status.value}")
+    shown += [nodes.Text(SIGNS[status]), span(f" {words(status)}", "gradspec-unseen")]
+    return shown
+
+
+def _legend() -> nodes.paragraph:
+    order = sorted(SIGNS, key=lambda status: status is not Status.HOLDS)
+    return paragraph(*(part for status in order for part in (badge(status), " ")), classes=["gradspec-legend"])
 
 
 def _short(records: Records, spec: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from docutils import nodes
@@ -16,11 +17,14 @@ from gradspec.sphinx_ext.page._verdicts import badge
 
 
 class NumberRole(SphinxRole):
-    """Show a number: the path of the record, relative to the page; the dotted path in it; a Python format, or none."""
+    """Show a number: the path of the record, relative to the page; the dotted path in it; a Python format, or none.
+
+    A path in which a name has a space is put in double quotes.
+    """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the number as text, or that nothing was measured."""
-        relative, name, form = (*self.text.split(), "", "", "")[:3]
+        relative, name, form = (*shlex.split(self.text), "", "", "")[:3]
         path = Path(self.env.relfn2path(relative)[1])
         self.env.note_dependency(path)
         try:

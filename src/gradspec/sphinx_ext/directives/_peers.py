@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec.findings import ORDER, rank_of, rank_words
 from gradspec.law import Status
 from gradspec.report import judges
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
@@ -15,6 +16,9 @@ from gradspec.sphinx_ext.domain._records import Record, Records
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, overall
+
+#: What goes before the laws that are broken only because another one is.
+FOLLOWS = "follows from these"
 
 
 class PeersDirective(SphinxDirective):
@@ -29,29 +33,29 @@ class PeersDirective(SphinxDirective):
             for name, row in _rows(record):
                 shown = nodes.literal("", name)
                 entries.append(note_object(self, "peer", name, shown))
-                rows.append([row[0], shown, *row[1:]])
+                rows.append([[paragraph(nodes.strong("", row[0])), paragraph(shown)], *row[1:]])
         if not rows:
             where = "no record in `gradspec_committed_records` holds the packages that it measured"
             warn_each_build(self, GradspecWarning.RECORD, f"{where}: make one")
             return [paragraph(badge(Status.NOT_MEASURED))]
-        head: list[Cell] = ["Package", "Class", "Laws that it breaks, with the number of cases", "Other laws"]
+        head: list[Cell] = ["Published class", "Laws that it breaks, with the number of cases", "Other laws"]
         return [*entries, table(head, rows, "gradspec-peers"), *_measured(records)]
 
 
-def _rows(record: Record) -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the name of each published class, and what stands before and behind it in its row."""
+def _rows(record: Record) -> Iterator[tuple[str, tuple[str, Cell, Cell]]]:
+    """Yield the name of each published class, and what is before and behind it in its row."""
     packages: Mapping[str, str] = record.report.provenance.get("packages", {})
     for name in record.report.sheets if packages else ():
         # The import name of espnet is espnet2.
         found = [f"{package} {version}" for package, version in packages.items() if name.startswith(package)]
         broken, others = _found(record, name)
-        yield name, [found[0] if found else "unknown", broken, others]
+        yield name, (found[0] if found else "unknown", broken, others)
 
 
 def _found(record: Record, name: str) -> tuple[Cell, Cell]:
-    """Return the laws that a published class breaks, and how many laws said what else."""
+    """Return the laws that a published class breaks, the most dangerous first, and how many laws said what else."""
     kind = str(record.report.sheets[name].get("kind", "function"))
-    broken: list[nodes.Node] = []
+    broken: dict[str, list[nodes.Node]] = {}
     others: dict[Status, int] = {}
     stale = 0
     for law, sheet in record.report.laws.items():
@@ -61,15 +65,18 @@ def _found(record: Record, name: str) -> tuple[Cell, Cell]:
         if record.is_stale(name, law):
             stale += 1
         elif (status := overall(verdicts)).is_failure:
-            count = sum(verdict.status.is_failure for verdict in verdicts)
-            broken += [nodes.Text(", " if broken else ""), law_link(law), nodes.Text(f" ({count})")]
+            failed = [verdict for verdict in verdicts if verdict.status.is_failure]
+            own = [rank_of(verdict) for verdict in failed if not verdict.finding.follows]
+            links = broken.setdefault(rank_words(min(own, key=ORDER.index)) if own else FOLLOWS, [])
+            links += [nodes.Text(", " if links else " "), law_link(law), nodes.Text(f" ({len(failed)})")]
         else:
             others[status] = others.get(status, 0) + 1
     rest = [paragraph(badge(status), f" {count}") for status, count in others.items()]
     if stale:
         rest.append(paragraph(badge(Status.NOT_MEASURED), f" {stale} (recorded for an older source, on {record.date})"))
-    nothing = "none of those that were measured" if others else ""
-    return broken or nothing, rest
+    order = [*(rank_words(rank) for rank in ORDER), FOLLOWS]
+    lines = [paragraph(nodes.strong("", f"{said}:".capitalize()), *broken[said]) for said in order if said in broken]
+    return lines or ("none of those that were measured" if others else ""), rest
 
 
 def _measured(records: Records) -> Iterator[nodes.Node]:

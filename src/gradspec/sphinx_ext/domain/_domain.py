@@ -182,7 +182,7 @@ def records_for_page(env: BuildEnvironment) -> Records:
 
 
 def is_about_today(env: BuildEnvironment, path: Path, sources: Mapping[str, Source]) -> bool:
-    """Whether what a record stands on is as it was measured; the current page depends on its files."""
+    """Whether what a record depends on is as it was measured; the current page depends on its files."""
     today = domain_of(env).records.today(path)
     for source in sources.values():
         for file in today.files(source):

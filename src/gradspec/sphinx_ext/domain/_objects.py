@@ -20,13 +20,13 @@ class Object:
 
     #: The heading above its kind in the index.
     title: str
-    #: What stands in brackets behind its name in the general index; nothing where it has an entry of its own.
+    #: What is in brackets behind its name in the general index; nothing where it has an entry of its own.
     label: str = ""
     #: Roles that link to it, beside the one of its own name.
     roles: tuple[str, ...] = ()
 
 
-#: Roles that link to a spec of one kind alone.
+#: Roles that link to a spec of only one kind.
 SPEC_ROLES = tuple(kind.name for kind in kinds())
 
 OBJECTS: Mapping[str, Object] = {

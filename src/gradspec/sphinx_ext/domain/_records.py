@@ -20,7 +20,7 @@ class Record:
     report: Report
     #: "spec NAME", "law NAME", "harness KIND", and "examples of spec NAME" where only docstrings have.
     changed: frozenset[str]
-    #: The files that each spec stands on.
+    #: The files that each spec depends on.
     files: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -82,6 +82,14 @@ class Records:
         return {name: law for record in reversed(self.build) for name, law in record.report.laws.items()}
 
 
+def by_family(laws: Mapping[str, Mapping[str, Any]]) -> Mapping[str, list[str]]:
+    """Return the names of laws by family, in the order in which these first run."""
+    found: dict[str, list[str]] = {}
+    for name, law in laws.items():
+        found.setdefault(str(law["family"]), []).append(name)
+    return found
+
+
 def read_records(
     folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, Any]
 ) -> Records:
@@ -90,7 +98,7 @@ def read_records(
     Args:
         folder: where relative paths start.
         build: the paths of `gradspec_records`.
-        committed: the paths of `gradspec_committed_records`; one that does not exist is no error.
+        committed: the paths of `gradspec_committed_records`; one that does not exist is not an error.
         seen: what the files of each source looked like, as `Today` takes it.
     """
     errors: list[str] = []

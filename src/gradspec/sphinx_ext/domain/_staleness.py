@@ -42,7 +42,7 @@ class Today:
         return replace(source, key=key, documented=documented)
 
     def files(self, source: Source) -> list[str]:
-        """Return the files that a source stands on."""
+        """Return the files that a source depends on."""
         return list(self._found(source)[2])
 
     def _found(self, source: Source) -> tuple[str, str, list[str]]:

@@ -18,7 +18,7 @@ CHARACTER = 7
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """Where the axes stand: from `LEFT` to `END`, and from the top to the base."""
+    """Where the axes are: from `LEFT` to `END`, and from the top to the base."""
 
     top: float
     base: float
@@ -31,11 +31,11 @@ class Frame:
         return self.base + BOTTOM
 
     def across(self, value: float) -> float:
-        """Return where a value of the horizontal axis stands."""
+        """Return the place of a value on the horizontal axis."""
         return LEFT + (END - LEFT) * self.x(value)
 
     def up(self, value: float) -> float:
-        """Return where a value of the vertical axis stands."""
+        """Return the place of a value on the vertical axis."""
         return self.base - (self.base - self.top) * self.y(value)
 
     def opened(self, name: str, title: str, described: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ def _box(label: str, x: int, y: int, width: int) -> str:
 
 
 def _layers(boxes: Mapping[str, str], arrows: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Return the boxes in layers: each stands above all that its arrows lead to."""
+    """Return the boxes in layers: each is above all that its arrows lead to."""
     targets: dict[str, list[str]] = {name: [] for name in boxes}
     waiting = dict.fromkeys(boxes, 0)
     for source, target in arrows:

@@ -20,8 +20,8 @@ def regions(
     leaves the grid runs on along its edge.
 
     Args:
-        xs: where the columns stand.
-        ys: where the rows stand.
+        xs: where the columns are.
+        ys: where the rows are.
         values: of each row.
         level: from which on a value is inside.
     """

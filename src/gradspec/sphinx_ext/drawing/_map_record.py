@@ -18,7 +18,7 @@ class Map:
     x: Axis
     y: Axis
     value: Axis
-    #: Where the columns and the rows of the grid stand, increasing.
+    #: Where the columns and the rows of the grid are, increasing.
     columns: tuple[float, ...]
     rows: tuple[float, ...]
     #: The values of each row of the grid, from the lowest row up.

@@ -19,7 +19,7 @@ SIDE, TOP = 300, 82
 BASE = TOP + SIDE
 #: A line that is shorter within the plot has no number of its own.
 SHORTEST = 40
-#: Where along a line its number may stand, the best place first.
+#: Where along a line its number may be, the best place first.
 PLACES = (0.5, 0.38, 0.62, 0.26, 0.74, 0.15, 0.85)
 
 
@@ -68,7 +68,7 @@ def described(shown: Map) -> str:
 
 
 def frame_of(shown: Map) -> Frame:
-    """Return where the axes of a map stand."""
+    """Return where the axes of a map are."""
     x, y = scale(shown.x, shown.columns, snug=True), scale(shown.y, shown.rows, snug=True)
     return Frame(top=TOP, base=BASE, x=x, y=y)
 
@@ -118,7 +118,7 @@ def _length(line: list[Point]) -> float:
 
 
 def _place(line: list[Point], taken: list[Point], width: float) -> Point | None:
-    """Return where along a line a number stands that covers no other one, if it has room."""
+    """Return where along a line a number is that covers no other one, if it has room."""
     length = _length(line)
     for part in PLACES if length >= SHORTEST else ():
         gone = 0.0

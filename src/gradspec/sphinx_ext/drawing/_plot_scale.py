@@ -1,4 +1,4 @@
-"""Where the ticks of an axis stand, and where a value falls between its ends."""
+"""Where the ticks of an axis are, and where a value falls between its ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TICKS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A map from values to [0, 1], with the values at which a tick stands."""
+    """A map from values to [0, 1], with the values at which a tick is."""
 
     low: float
     high: float

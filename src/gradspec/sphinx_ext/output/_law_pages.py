@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-#: What the last line of each such page says. A page without it is the author's, and is left alone.
+#: What the last line of each such page says. A page without it is the author's, and is not touched.
 MARK = "Written by gradspec_law_pages: an edit here is lost with the next build."
 #: A page in each language that a project may write its pages in, by Sphinx's names for these.
 PAGES = {

@@ -34,7 +34,7 @@ class _Writer:
         self.link = link
 
     def blocks(self, children: Iterable[nodes.Node], level: int) -> str:
-        """Return blocks; inline nodes that stand among them make a paragraph."""
+        """Return blocks; inline nodes that are among them make a paragraph."""
         parts: list[str] = []
         words: list[nodes.Node] = []
         for child in [*children, None]:

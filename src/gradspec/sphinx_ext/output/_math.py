@@ -42,7 +42,7 @@ def render(tex: str, *, display: bool) -> str:
 
     Args:
         tex: the formula.
-        display: whether it stands in a line of its own.
+        display: whether it is in a line of its own.
 
     Raises:
         TexError: KaTeX cannot read it.

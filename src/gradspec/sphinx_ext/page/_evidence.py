@@ -8,10 +8,15 @@ from typing import Any
 from docutils import nodes
 
 from gradspec.report import Report, judges
+from gradspec.sphinx_ext.domain._records import by_family
+from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, summary
 from gradspec.sphinx_ext.page._view import View
+
+#: So many wrong calls are shown; the others wait behind a title.
+SHOWN = 3
 
 
 def errors(view: View) -> Iterator[nodes.Node]:
@@ -25,8 +30,11 @@ def errors(view: View) -> Iterator[nodes.Node]:
         call = nodes.literal("", details["call"]) if "call" in details else ""
         rows.append([[paragraph(_capital(verdict.case)), paragraph(call)], raised])
     if rows:
+        head = ["Wrong call", "Error"]
         yield paragraph("Each call was made, and the error is the one that it raised.")
-        yield table(["Wrong call", "Error"], rows, "gradspec-errors")
+        yield table(head, rows[:SHOWN], "gradspec-errors")
+        if rest := rows[SHOWN:]:
+            yield folded(f"{len(rest)} more wrong calls", table(head, rest, "gradspec-errors"))
 
 
 def examples(view: View) -> Iterator[nodes.Node]:
@@ -52,18 +60,18 @@ def state(view: View) -> Iterator[nodes.Node]:
 
 
 def laws(view: View) -> Iterator[nodes.Node]:
-    """Yield the table of laws with their verdicts."""
+    """Yield how to reproduce a verdict, then the table of laws with their verdicts."""
     rows: list[list[Cell]] = []
-    family = ""
-    for name, law in view.record.report.laws.items():
-        if not judges(law, view.kind):
-            continue
-        if law["family"] != family:
-            family = law["family"]
-            rows.append([_sentence(family)])
-        stale = view.record.is_stale(view.name, name)
-        statement = nodes.math(law["statement"], law["statement"])
-        rows.append([[paragraph(law_link(name)), paragraph(statement)], summary(view.verdicts(name), stale=stale)])
+    judging = {name: law for name, law in view.record.report.laws.items() if judges(law, view.kind)}
+    for family, names in by_family(judging).items():
+        rows.append([_sentence(family)])
+        for name in names:
+            stale = view.record.is_stale(view.name, name)
+            statement = nodes.math(judging[name]["statement"], judging[name]["statement"])
+            rows.append([[paragraph(law_link(name)), paragraph(statement)], summary(view.verdicts(name), stale=stale)])
+    if rows and view.sheet["path"]:
+        yield paragraph("Reproduce any verdict: put the name of its law behind `--law`.")
+        yield code(f"gradspec check {view.sheet['path']} --law {next(iter(judging))}", "sh")
     yield table(["Law", "Verdict"], rows, "gradspec-laws")
 
 

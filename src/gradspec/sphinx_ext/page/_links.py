@@ -51,7 +51,7 @@ def annotation_nodes(annotation: str, full_names: Mapping[str, str]) -> list[nod
 
     Args:
         annotation: as a reader writes it: "float | Tensor".
-        full_names: what the short names stand for.
+        full_names: what the short names represent.
     """
     found: list[nodes.Node] = []
     for piece in re.findall(r"[A-Za-z_][\w.]*|[^A-Za-z_]+", annotation):

@@ -29,9 +29,10 @@ class Page:
 
 DIFFERENCES = "Differences from published implementations"
 
+#: First on every page: what a reader types.
+EXAMPLES: Section = ("Examples", _evidence.examples)
 MEASURED: tuple[Section, ...] = (
     ("Errors", _evidence.errors),
-    ("Examples", _evidence.examples),
     ("Laws", _evidence.laws),
     (DIFFERENCES, _differences.differences),
 )
@@ -60,4 +61,4 @@ def page_of(kind: Kind) -> Page:
         known = ", ".join(SECTIONS)
         raise ValueError(f"the kind {kind.name!r} names the section {unknown[0]!r}: the sections are {known}")
     own = tuple(SECTIONS[name] for name in kind.sections)
-    return Page(before=(*own, *MEASURED), inherited=kind.inherited, described=kind.described)
+    return Page(before=(EXAMPLES, *own, *MEASURED), inherited=kind.inherited, described=kind.described)

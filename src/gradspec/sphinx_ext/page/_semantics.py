@@ -79,7 +79,7 @@ def computes(view: View) -> Iterator[nodes.Node]:
 
 
 def described(view: View) -> Iterator[nodes.Node]:
-    """Yield what the docstring of the class says after its first words, which stand below the signature."""
+    """Yield what the docstring of the class says after its first words, which are below the signature."""
     yield from (node for node in view.described if node is not view.lead)
 
 

@@ -56,7 +56,7 @@ def summary(verdicts: Sequence[Verdict], *, stale: bool = False, brief: bool = F
 def brief_message(message: str) -> str:
     """Return a message that quotes an error without most of the quotation: the record has it whole.
 
-    What a published implementation raised is mostly a sentence of torch's, which would stand on many pages.
+    What a published implementation raised is mostly a sentence of torch's, which many pages would repeat.
     """
     return re.sub(r"(raised \w+: (?:\S+ ){3})\S.*", r"\1…", message)
 

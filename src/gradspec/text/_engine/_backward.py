@@ -32,7 +32,7 @@ def backward(
     *,
     max_concurrency: int | None = None,
 ) -> None:
-    """Accumulate gradients in the leaves of the graph that the variables stand on.
+    """Accumulate gradients in the leaves of the graph that the variables depend on.
 
     All or nothing: after an exception, a cancelled task or Ctrl-C, every `.grad` and the graph are as they were.
 
@@ -120,7 +120,7 @@ def grad(
     *,
     max_concurrency: int | None = None,
 ) -> tuple[Variable | None, ...]:
-    """Return the gradients of outputs with respect to inputs, and leave every leaf's `.grad` alone.
+    """Return the gradients of outputs with respect to inputs, and do not touch the `.grad` of any leaf.
 
     Args:
         outputs: What to begin with.

@@ -23,7 +23,7 @@ Given = tuple[Variable | None, ...]
 async def run(current: Pass, limit: int) -> None:
     """Run a pass with up to `limit` calls at once.
 
-    This coroutine alone keeps the books; what it starts are calls of the users' code. A node that waits for nothing
+    Only this coroutine keeps the books; what it starts are calls of the users' code. A node that waits for nothing
     runs right here. Who finishes first has no say: gradients are merged in the order of the graph.
     """
     calls = Calls(limit)

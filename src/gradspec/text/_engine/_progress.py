@@ -25,7 +25,7 @@ def progress(*variables: Variable, report: Report | None = None) -> Iterator[Non
     Args:
         *variables: What the pass begins with.
         report: Called after each call with how many are done, how many there are, and the name of the Function; None
-            writes one line on stderr, and nothing where that is no terminal.
+            writes one line on stderr, and nothing where that is not a terminal.
 
     Example:
         >>> from gradspec.text import Variable, progress

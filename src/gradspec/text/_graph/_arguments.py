@@ -18,7 +18,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset)
 class Nested:
     """A list, tuple or dict in which there are Variables."""
 
-    #: What stands at each place: how many Variables, directly or in a container of its own.
+    #: What is at each place: how many Variables, directly or in a container of its own.
     items: dict[Any, int | Nested]
     is_dict: bool
     #: The number of items, with and without Variables.
@@ -89,7 +89,7 @@ def edge_of(variable: Variable) -> Edge:
 
 
 def variables_in(value: Any, found: list[Variable]) -> Nested | None:
-    """Append the Variables in a container, and return where they stand; None if there are none."""
+    """Append the Variables in a container, and return where they are; None if there are none."""
     if isinstance(value, set | frozenset):
         if any(isinstance(item, Variable) for item in value):
             raise TypeError("a set that holds Variables has no order for their gradients; pass a list")

@@ -28,7 +28,7 @@ class Wanted(Protocol):
         """Return whether this pass needs the gradient that goes along an edge."""
 
 
-#: The pass that is running, if it does not want every gradient. The node itself is left alone, so that two passes
+#: The pass that is running, if it does not want every gradient. The node itself is not touched, so that two passes
 #: over one graph may run at once.
 NARROWED: ContextVar[Wanted | None] = ContextVar("gradspec.text.narrowed", default=None)
 
@@ -40,7 +40,7 @@ ALONE = (1,)
 class FunctionNode(Node):
     """What a Function's `forward` and `backward` share: it keeps what they save, and is the node of the graph.
 
-    Any attribute may be set on it. Variables are to be kept by `save_for_backward` alone, which notices a change of
+    Any attribute may be set on it. Keep Variables only by `save_for_backward`, which notices a change of
     their data and makes no reference cycle of an output.
     """
 

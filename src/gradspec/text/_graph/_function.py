@@ -72,7 +72,7 @@ class Function:
             **kwargs: Arguments by name; they are bound to the signature of `forward`.
 
         Returns:
-            What `forward` returns. The Variables in it (alone, or in a tuple) require grad if any argument does and
+            What `forward` returns. The Variables in it (one, or a tuple of them) require grad if any argument does and
             grad mode is on, and else they do not, whatever `forward` said of them.
 
         Raises:
@@ -123,7 +123,8 @@ class Function:
         Args:
             ctx: What `forward` or `setup_context` saved; `ctx.needs_input_grad` says of each argument whether a
                 gradient is wanted.
-            *grad_outputs: What was said of every output; None for one that is no Variable or that no gradient reached.
+            *grad_outputs: What was said of every output; None for one that is not a Variable, or that no gradient
+                reached.
 
         Returns:
             A Variable or None for each argument; a list (tuple, dict) of them for an argument that is one.

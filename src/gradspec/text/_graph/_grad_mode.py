@@ -152,7 +152,7 @@ def _generator_in_mode(mode: bool, function: Any) -> Any:
         step, value = generator.send, None
         while True:
             try:
-                with _GradMode(mode):  # only while it runs: what stands between two values is the caller's
+                with _GradMode(mode):  # only while it runs: what is between two values is the caller's
                     item = step(value)
             except StopIteration as end:
                 return end.value

@@ -19,7 +19,7 @@ class HookHandle:
         hooks[self._key] = hook
 
     def remove(self) -> None:
-        """Take the hook away; to do so twice is no error."""
+        """Take the hook away; to do so twice is not an error."""
         self._hooks.pop(self._key, None)
 
 

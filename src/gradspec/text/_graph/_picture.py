@@ -20,7 +20,7 @@ class Box:
 
 
 def graph(variable: Variable, *, width: int | None = 60) -> tuple[list[Box], list[tuple[str, str]]]:
-    """Return the boxes of the graph that a Variable stands on, and the arrows between them, leaves first, by name.
+    """Return the boxes of the graph that a Variable depends on, and the arrows between them, leaves first, by name.
 
     Args:
         variable: Where to begin.
@@ -38,10 +38,10 @@ def graph(variable: Variable, *, width: int | None = 60) -> tuple[list[Box], lis
 
 
 def tree(variable: Variable, *, width: int | None = 60) -> str:
-    """Return the graph that a Variable stands on as lines: each call with what it was made of indented below it.
+    """Return the graph that a Variable depends on as lines: each call with what it was made of indented below it.
 
     A call shows its name and the roles of its outputs; a leaf its role, its data and its feedback, as does an inner
-    Variable that retains its gradient. What stands in two places is shown once.
+    Variable that retains its gradient. What is in two places is shown once.
 
     Args:
         variable: Where to begin.
@@ -65,7 +65,7 @@ def tree(variable: Variable, *, width: int | None = 60) -> str:
 
 
 def mermaid(variable: Variable, *, width: int | None = 60) -> str:
-    """Return the graph that a Variable stands on as a Mermaid flowchart, from the leaves down to the Variable.
+    """Return the graph that a Variable depends on as a Mermaid flowchart, from the leaves down to the Variable.
 
     Every character that Mermaid or HTML reads in some way is escaped.
 

@@ -20,12 +20,12 @@ FREED = (
 
 
 class SavedInput(NamedTuple):
-    """A Variable that is no output of the node that saves it."""
+    """A Variable that is not an output of the node that saves it."""
 
     variable: Variable
     version: int
     #: A copy of list data: to write into the list that `.data` gives moves no version. None for a list on its way,
-    #: and for what is no list.
+    #: and for what is not a list.
     items: list[Any] | None
 
     def unpack(self, node: FunctionNode) -> Variable:

@@ -151,7 +151,7 @@ class Variable:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether it keeps its gradient although it is no leaf."""
+        """Whether it keeps its gradient although it is not a leaf."""
         return self._retains_grad
 
     @property
@@ -212,7 +212,7 @@ class Variable:
         await backward_async(self, gradient, retain_graph, create_graph, inputs, max_concurrency=max_concurrency)
 
     def retain_grad(self) -> None:
-        """Let `backward` fill `grad` although this is no leaf; on a leaf it changes nothing."""
+        """Let `backward` fill `grad` although this is not a leaf; on a leaf it changes nothing."""
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Variable that has requires_grad=False")
         if self._grad_fn is not None and not self._retains_grad:

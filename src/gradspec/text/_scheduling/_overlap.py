@@ -32,7 +32,7 @@ def concurrency(limit: int) -> Iterator[None]:
         limit: At least 1.
 
     Raises:
-        ValueError: the limit is no positive int.
+        ValueError: the limit is not a positive int.
 
     Example:
         >>> from gradspec.text import concurrency, max_concurrency

@@ -32,7 +32,7 @@ class Cache:
 
     A reply is kept under its whole request: who was asked, every message, every option, the schema, the sample, in
     canonical JSON; never a key. It is there as soon as it was received, so a run that is killed and started again pays
-    for the rest alone. Of equal requests under way at once, in threads, tasks or processes, one is made.
+    only for the rest. Of equal requests under way at once, in threads, tasks or processes, one is made.
 
     Args:
         path: The file, made if it is not there; `":memory:"` for a cache that ends with the process.

@@ -22,17 +22,17 @@ from gradspec.text.lm._sockets import Sockets
 from gradspec.text.lm._streams import Streams
 
 OFFICIAL = "https://api.openai.com/v1"
-#: Headers for OpenAI alone, and the variables that hold them.
+#: Headers only for OpenAI, and the variables that hold them.
 FROM_ENVIRONMENT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 
 class OpenAIModel:
-    """Ask a server that speaks OpenAI's chat-completions protocol, at any address, with the standard library alone.
+    """Ask a server that speaks OpenAI's chat-completions protocol, at any address, with only the standard library.
 
     Works plain and async. It makes one call and says what failed; put it in a `Client` for retries, cache and budget.
 
     The key is sent to the server and goes nowhere else: no error, `repr`, log, cache or pickle has it. The key in the
-    environment variable `OPENAI_API_KEY` is for OpenAI alone, so it is not sent where `base_url` is given.
+    environment variable `OPENAI_API_KEY` is only for OpenAI, so it is not sent where `base_url` is given.
 
     Args:
         model: The server's name of the model.

@@ -49,7 +49,7 @@ def key_of(text: str) -> str:
 
 
 def canonical(data: object) -> str:
-    r"""Return plain data as canonical JSON; refuse what is no plain data, since it has no such form.
+    r"""Return plain data as canonical JSON; refuse what is not plain data, since it has no such form.
 
     Examples:
         >>> canonical({"b": (1, 2.0), "a": "\xe9"})

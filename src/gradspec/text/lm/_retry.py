@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradspec.text.lm._errors import ModelError, is_retryable
 
-_jitter = random.Random()  # its own generator: a user's seed is left alone
+_jitter = random.Random()  # its own generator: a user's seed is not touched
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ class ChatCompletion(Function):
     """Ask a model, and for each Variable in the messages ask it again, given the feedback, what should change there.
 
     Where Variables hold lists, there is one conversation for each place of the lists; a Variable that holds one text
-    stands in all of them, and its gradient is what was said of each, a line each.
+    is in all of them, and its gradient is what was said of each, a line each.
     """
 
     @staticmethod
@@ -55,7 +55,7 @@ class ChatCompletion(Function):
             return ctx.answers[0] if length is None else [*ctx.answers]
 
         contents = [message["content"] for message in messages]
-        # Where the Variables stand is kept beside them: a pass looks at what was saved once more before it begins.
+        # Where the Variables are is kept beside them: a pass looks at what was saved once more before it begins.
         ctx.places = [_each(content, lambda _: True) for content in contents]
         pieces = [piece for content in contents for piece in _pieces(content)]
         ctx.save_for_backward(*[piece for piece in pieces if isinstance(piece, Variable)])

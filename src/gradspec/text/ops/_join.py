@@ -50,10 +50,10 @@ def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:
 
     Args:
         variables: Variables that hold a text, and plain texts.
-        separator: What stands between two of them.
+        separator: What is between two of them.
 
     Raises:
-        TypeError: one is no text.
+        TypeError: one is not text.
 
     Example:
         >>> from gradspec.text import Variable

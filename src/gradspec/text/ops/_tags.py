@@ -1,4 +1,4 @@
-"""What stands between two tags in a model's answer, outside of its reasoning."""
+"""What is between two tags in a model's answer, outside of its reasoning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ REASONING = "think|thinking|thought|reasoning"
 
 
 def contents(answer: str, tag: str) -> list[str]:
-    """Return what stands between each `<tag>` and its `</tag>`, in order; what is between them may hold such tags.
+    """Return what is between each `<tag>` and its `</tag>`, in order; what is between them may hold such tags.
 
     Returns:
         The contents; none where an opening tag has no closing one, unless the whole answer is one block.
@@ -36,7 +36,7 @@ def contents(answer: str, tag: str) -> list[str]:
 
 
 def without_reasoning(answer: str, tag: str) -> str:
-    """Return an answer without blocks such as `<think>...</think>`; one that stands inside of a `<tag>` stays.
+    """Return an answer without blocks such as `<think>...</think>`; one that is inside of a `<tag>` stays.
 
     A block that is never closed goes to the end; one that was never opened began before the answer.
 

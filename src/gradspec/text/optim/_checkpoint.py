@@ -1,4 +1,4 @@
-"""Where an optimization stands, in a file that is whole at every moment."""
+"""Where an optimization is, in a file that is whole at every moment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(path: Path, made_for: str) -> dict[str, Any] | None:
     """Return the state in a file, or None where there is no file.
 
     Raises:
-        ValueError: it is no checkpoint, or one of another run.
+        ValueError: it is not a checkpoint, or one of another run.
     """
     try:
         text = path.read_text(encoding="utf-8")

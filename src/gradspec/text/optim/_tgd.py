@@ -30,7 +30,7 @@ class TextualGradientDescent:
 
     Raises:
         ValueError: there are no parameters, or momentum is negative.
-        TypeError: a parameter is no Variable that holds a text and requires grad.
+        TypeError: a parameter is not a Variable that holds a text and requires grad.
 
     Example:
         >>> from gradspec.text import Variable
@@ -107,7 +107,7 @@ class TextualGradientDescent:
         """Take over what `state_dict` returned, the texts of the parameters included.
 
         Raises:
-            TypeError: it is no dict.
+            TypeError: it is not a dict.
             ValueError: it is of another version, for another number of parameters, or makes no sense; nothing has
                 changed then.
         """

@@ -79,7 +79,7 @@ class Inputs:
         return tuple(given[name] if name in given else fresh(value) for name, value in self.values.items())
 
     def closed(self, function: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
-        """Return the function of the differentiated arguments alone; the others stand still."""
+        """Return the function of only the differentiated arguments; the others do not move."""
 
         def call(*tensors: Tensor) -> tuple[Tensor, ...]:
             return outputs(function(*self.args(dict(zip(self.wrt, tensors, strict=True)))))

@@ -1,6 +1,6 @@
 """The passes in which the laws of effects watch a function: a plain one, one beside a tangent, one through backward.
 
-A function may stand on others that only forward mode, or only the backward pass of its backward pass, calls.
+A function may depend on others that only forward mode, or only the backward pass of its backward pass, calls.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
 
 
 class _Methods(TorchFunctionMode):
-    """Sees the methods that no operation stands for."""
+    """Sees the methods that are not operations."""
 
     def __init__(self, derived: dict[int, Any], found: list[str]) -> None:
         super().__init__()

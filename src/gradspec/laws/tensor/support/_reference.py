@@ -38,8 +38,8 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
     """Call a function of the spec; what it raises is a fault of the spec.
 
     Raises:
-        SpecFaultError: the call raised, or returned what is no tensor.
-        StandInError: the call raised, and the function under test stands in for the spec (see `stand_in`).
+        SpecFaultError: the call raised, or returned what is not a tensor.
+        StandInError: the call raised, and the function under test replaces the spec (see `stand_in`).
     """
     try:
         y = function(*args, **kwargs)
@@ -97,7 +97,7 @@ def as_reference(spec: FunctionSpec) -> Iterator[None]:
     """Count what raises here, a backward pass too, as an error of the reference and not of the function under test.
 
     Raises:
-        StandInError: something raised, and the function under test stands in for the spec.
+        StandInError: something raised, and the function under test replaces the spec.
     """
     try:
         yield

@@ -21,7 +21,7 @@ class Inputs:
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    #: The Variables among them that want a gradient, by where they stand: `x`, `texts[0]`, `values['name']`.
+    #: The Variables among them that want a gradient, by where they are: `x`, `texts[0]`, `values['name']`.
     leaves: Mapping[str, Variable]
     #: The Variables that want none, likewise.
     others: Mapping[str, Variable]
@@ -114,7 +114,7 @@ def alone(trial: TextTrial, number: int = 0) -> dict[str, list[Said]]:
 
 
 def nodes_of(outputs: Sequence[Variable]) -> list[FunctionNode]:
-    """Return the nodes of the calls that the outputs stand on."""
+    """Return the nodes of the calls that the outputs depend on."""
     found: dict[Node, None] = {}
     stack = [output.grad_fn for output in outputs]
     while stack:
@@ -128,7 +128,7 @@ def nodes_of(outputs: Sequence[Variable]) -> list[FunctionNode]:
 def placed(
     primal: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Iterator[tuple[str, Variable]]:
-    """Yield the Variables among the arguments of a call, and where each stands."""
+    """Yield the Variables among the arguments of a call, and where each is."""
     for name, value in inspect.signature(primal).bind(*args, **kwargs).arguments.items():
         yield from _inside(name, value)
 

@@ -23,7 +23,7 @@ class Ran:
 
     @property
     def slots(self) -> tuple[int | Nested | None, ...]:
-        """One for each argument: None for data, 1 for a Variable, else where Variables stand in a container."""
+        """One for each argument: None for data, 1 for a Variable, else where Variables are in a container."""
         return self.node._slots
 
     @property
@@ -59,7 +59,7 @@ class _Watched:
 def watch(nodes: Iterable[FunctionNode], log: list[Ran], *, wait: float = 0.0) -> None:
     """Have each backward of these nodes entered in a log; `wait` is a delay before each, in seconds."""
     for node in nodes:
-        # The class of a node names its Function; what stands in the node itself is found before that.
+        # The class of a node names its Function; what is in the node itself is found before that.
         vars(node)["_function"] = _Watched(node, log, wait)
 
 
