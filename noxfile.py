@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import nox
@@ -25,6 +26,10 @@ TARGETS = ["gradspec.functions", "gradspec.nn", "gradspec.text"]
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
+#: Whose own tests run on our module under its names: its source distribution has them, its wheel has not.
+TEXTGRAD = "textgrad==0.1.8"
+#: What those tests and TextGrad's core import.
+TEXTGRAD_NEEDS = ("diskcache==5.6.3", "tenacity==9.2.1")
 #: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
@@ -170,6 +175,15 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def textgrad(session: nox.Session) -> None:
+    """Run TextGrad's own offline tests, and programs on both, against our module under its names."""
+    install(session, "test")
+    session.install(*TEXTGRAD_NEEDS)
+    folder = unpacked(session, TEXTGRAD)
+    session.run("pytest", "tests/text/textgrad", *session.posargs, env={"GRADSPEC_TEXTGRAD": str(folder)})
+
+
+@nox.session(default=False)
 def parity(session: nox.Session) -> None:
     """Run 10,000 random programs on torch.autograd and on gradspec.text, and compare them call for call."""
     install(session, "test")
@@ -209,6 +223,17 @@ def a_site(session: nox.Session, *groups: str) -> str:
         session.run(*CHECK)
         session.run(*BUILD_SITE)
     return "build/html"
+
+
+def unpacked(session: nox.Session, package: str) -> Path:
+    """Download the source distribution of a package, without what it needs, and return the folder it unpacks to."""
+    into = BUILD / "sdists"
+    options = ("--quiet", "--no-deps", "--no-binary", package.partition("==")[0], "--dest", str(into))
+    session.run("python", "-m", "pip", "download", *options, package)
+    folder = into / package.replace("==", "-")
+    with tarfile.open(f"{folder}.tar.gz") as archive:
+        archive.extractall(into, filter="data")
+    return folder.resolve()
 
 
 def install_published(session: nox.Session, *names: str) -> None:
