@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar, cast
 
+from gradspec.text._costs import BACKWARD
 from gradspec.text._engine._pass import Pass
 from gradspec.text._graph._arguments import holds_itself
 from gradspec.text._graph._context import FunctionNode
@@ -32,6 +33,7 @@ async def run(current: Pass, limit: int) -> None:
             while True:
                 for node, given in current.ready_nodes():
                     function = node._function
+                    BACKWARD.set(node)  # the tasks that are started have it in their context
                     if function.io_bound or function._is_async:
                         calls.start(node, given, Deferred(function.backward, (node, *node._filled(given))))
                         continue
@@ -43,6 +45,7 @@ async def run(current: Pass, limit: int) -> None:
                 if not calls.pending:
                     break
                 node, given, returned = await calls.next()
+                BACKWARD.set(node)
                 current.deliver(node, node._after(returned, given))
     except Exception:
         await calls.stop()  # what runs is waited for: no code of the user's runs on behind this line

@@ -84,4 +84,5 @@ def _asked(engine: Callable[..., Any]) -> Model:
         prompt = said[0].content if len(said) == 1 else "\n\n".join(f"{m.role}: {m.content}" for m in said)
         return engine(prompt, system_prompt=system) if system else engine(prompt)
 
+    model.counts = isinstance(engine, ModelEngine)  # type: ignore[attr-defined]  # the model inside is counted
     return model
