@@ -1,7 +1,7 @@
 """What a served model says may be wrong too: one row for each way that was seen to do harm, over a real server.
 
-Each row says what must come of it, and how many requests the server may have seen by then. That sixteen branches which fail
-together print nothing is in tests/text/test_noise.py.
+Each row says what must come of it, and how many requests the server may have seen by then. That many branches
+which fail together print nothing is in tests/text/test_noise.py.
 """
 
 from __future__ import annotations

@@ -123,9 +123,15 @@ class Calls:
             raise holds_itself("what a backward returned")
         if not _calls_later(value):
             return value
-        items = value.values() if isinstance(value, dict) else value
+        results = [*(value.values() if isinstance(value, dict) else value)]
         inside = (*above, id(value))
-        results = await asyncio.gather(*[self._task(self._resolved(item, inside)) for item in items])
+        due = [place for place, item in enumerate(results) if _calls_later(item)]
+        if len(due) == 1:  # a task of its own for each level of a nested list would cost more than the engine
+            results[due[0]] = await self._resolved(results[due[0]], inside)
+        else:
+            made = await asyncio.gather(*[self._task(self._resolved(results[place], inside)) for place in due])
+            for place, result in zip(due, made, strict=True):
+                results[place] = result
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
