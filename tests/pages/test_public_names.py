@@ -13,7 +13,15 @@ from gradspec.spec import Spec
 from gradspec.spec._kinds import spec_sheet
 from pages.blocks import DOCS
 
-PACKAGES = ("gradspec", "gradspec.functions", "gradspec.nn", "gradspec.text", "gradspec.text.lm", "gradspec.text.optim")
+PACKAGES = (
+    "gradspec",
+    "gradspec.functions",
+    "gradspec.nn",
+    "gradspec.text",
+    "gradspec.text.lm",
+    "gradspec.text.optim",
+    "gradspec.text.textgrad",
+)
 #: `.. autofunction:: name`, `.. py:attribute:: name`, `:members: a, b`.
 DIRECTIVE = re.compile(r"^\s*\.\. (?:py:)?(?P<what>\w+):: (?P<name>[\w.]+)", re.MULTILINE)
 

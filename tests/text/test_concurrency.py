@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gradspec.text import Function, Variable, backward, backward_async, concurrency, is_grad_enabled, later
+from gradspec.text import Function, Variable, backward, backward_async, concurrency, is_grad_enabled, later, ops
+from gradspec.text._engine._concurrent import Calls
 from gradspec.text._scheduling._overlap import overlap
 
 
@@ -371,3 +372,12 @@ def test_a_call_may_wait_for_calls_that_overlap() -> None:
     METER.peak, METER.awaited = 0, 4
     y.backward(Variable("g"), max_concurrency=4)
     assert x.grad.data == plain.data == "part 0<g> part 1<g> part 2<g> part 3<g>"
+
+
+def test_a_node_with_one_call_costs_one_task(monkeypatch) -> None:
+    started = []
+    task = Calls._task
+    monkeypatch.setattr(Calls, "_task", lambda calls, coroutine: started.append(1) or task(calls, coroutine))
+    answers = [ops.chat(lambda messages: "ok", Variable(f"{i}", requires_grad=True)) for i in range(16)]
+    ops.sum(answers).backward(Variable("g"), max_concurrency=16)
+    assert len(started) == 16

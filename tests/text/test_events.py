@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from gradspec.text import Called, JsonLines, Retried, Variable, concurrency, to_logger, watch
-from gradspec.text.lm import Cache, Client, Completion, OpenAIModel, Retry, Usage
+from gradspec.text.lm import Cache, Client, Completion, OpenAIModel, Retry, StatusError, Usage
 from gradspec.text.ops import achat, chat, judge
 from gradspec.text.ops import sum as total
 from text.lm.server import Server
@@ -66,13 +66,51 @@ def test_retries_failures_and_cache_hits() -> None:
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "echo",
         "gen_ai.client.operation.duration": seen[4].seconds,
+        "gen_ai.provider.name": "openai",
         "server.address": "127.0.0.1",
+        "server.port": int(model.base_url.rpartition(":")[2].partition("/")[0]),
         "gen_ai.usage.input_tokens": 3,
         "gen_ai.usage.output_tokens": 1,
         "gen_ai.response.finish_reasons": ("stop",),
     }
     assert "error.type" in seen[0].attributes
     assert not any(word in str([vars(event) for event in seen]) for word in (KEY, "secret prompt"))
+
+
+#: What OpenTelemetry calls the attributes of a call of a model (opentelemetry-semantic-conventions 0.66b2).
+NAMES = {
+    "error.type",
+    "gen_ai.client.operation.duration",
+    "gen_ai.operation.name",
+    "gen_ai.output.type",
+    "gen_ai.provider.name",
+    "gen_ai.request.max_tokens",
+    "gen_ai.request.model",
+    "gen_ai.request.seed",
+    "gen_ai.request.temperature",
+    "gen_ai.request.top_p",
+    "gen_ai.response.finish_reasons",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens",
+    "server.address",
+    "server.port",
+}
+
+
+def test_what_was_asked_for_is_told_under_the_names_of_the_conventions() -> None:
+    seen: list = []
+    asked = {"temperature": 0.5, "max_tokens": 9, "top_p": 1, "seed": 3, "schema": {"type": "integer"}}
+    with Server(reply=lambda body: "7", faults=[None, 400]) as server, watch(seen.append):
+        model = OpenAIModel("echo", base_url=server.url)
+        model_of = Client(model, retry=Retry(attempts=1))
+        model_of("a", **asked)
+        with pytest.raises(StatusError):
+            model_of("a", temperature="high", max_tokens=None)
+    assert {name for event in seen for name in event.attributes} == NAMES
+    told = {name.rpartition(".")[2]: value for name, value in seen[0].attributes.items() if ".request." in name}
+    assert told == {"model": "echo", "temperature": 0.5, "max_tokens": 9, "top_p": 1, "seed": 3}
+    assert seen[0].output_type == "json"
+    assert (seen[1].temperature, seen[1].max_tokens) == (None, None)
 
 
 def test_on_an_event_loop_too() -> None:

@@ -15,7 +15,7 @@ import tempfile
 import types
 from typing import Any
 
-UNUSED = ("litellm", "httpx", "diskcache", "platformdirs")
+UNUSED = ("litellm", "httpx", "diskcache", "platformdirs", "openai", "requests")
 
 
 class _Empty(types.ModuleType):
@@ -34,7 +34,7 @@ def load(site: str) -> Any:
 
     for name in UNUSED:
         if isinstance(sys.modules[name], _Empty):
-            del sys.modules[name]  # the SDK of OpenAI looks whether httpx is there
+            del sys.modules[name]  # other packages look whether one of them is there
     logging.getLogger("textgrad").setLevel(logging.CRITICAL)
     sys.setrecursionlimit(1_000_000)  # it recurses: as it is, a chain of 1,000 raises RecursionError
     return textgrad

@@ -1,10 +1,11 @@
-"""How long a backward pass over text waits for its calls: a real HTTP server on the loopback, 100 ms a completion.
+"""How long programs of texts wait for their calls: a real HTTP server on the loopback, 100 ms a completion.
 
 `python tools/benchmarks/text_calls.py --out docs/records/benchmarks/text_calls.json`
 
-Sixteen branches are joined by a sum, with a call on top: 17 calls in backward, and 33 where the branches share a system
-prompt that requires grad. Who waits as little as the graph allows needs two times 100 ms; with 16 at once and 33 calls,
-three times. The server is a process of its own.
+Branches are joined by a sum, with a call on top: backward makes a call for each branch and one more, and twice as
+many for the branches where they share a system prompt that requires grad. The floor is plain threads of http.client
+that send the same bodies in the same waves; both are timed by turns, and `times_the_floor` is the median of the
+quotients. The server is a process of its own.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from _interleaved import machine
 
 from gradspec.report import write_experiment
-from gradspec.text import Variable, concurrency
+from gradspec.text import Variable, concurrency, ops
 from gradspec.text.lm import Client, OpenAIModel
 from text.lm import chats
+from text.lm.floor import Floor, bodies, program
 
 DELAY = 0.1
+OURS, FLOOR = "gradspec.text", "threads of http.client"
+#: Branches, whether they share a system prompt, calls at once.
+PASSES = ((16, False, 1), (16, False, 16), (16, True, 16), (16, True, 64), (64, False, 64))
 SERVER = Path(chats.__file__).with_name("server.py")
 
 
@@ -46,31 +51,45 @@ def server() -> Iterator[str]:
             process.stdin.close()  # it ends with its input
 
 
-def waited(model: Any, *, shared: bool, limit: int, rounds: int) -> dict[str, Any]:
-    """Return the seconds of a backward pass, the first left out: it opens the connections."""
-    seconds = []
+def by_turns(
+    model: Any, url: str, *, branches: int, shared: bool, limit: int, rounds: int, backward: bool = True
+) -> list[dict[str, Any]]:
+    """Return the seconds of a pass and of its floor, the first round left out: it opens the connections."""
+    least = Floor(url, limit)
+    first, rest = bodies(url, branches, shared, limit)
+    waves = [first, rest] if backward else [rest]
+    seconds: dict[str, list[float]] = {OURS: [], FLOOR: []}
     for _ in range(rounds + 1):
-        system = Variable("Be brief.", role="system prompt", requires_grad=True) if shared else None
-        with concurrency(limit):
-            parameters, loss = chats.branches(model, system)
-        start = time.perf_counter()
-        loss.backward(Variable("shorter"), max_concurrency=limit)
-        seconds.append(time.perf_counter() - start)
-        if not all(parameter.grad for parameter in parameters):
-            raise RuntimeError("a parameter got no gradient")
-    return row("gradspec.text", shared, limit, seconds[1:])
-
-
-def row(way: str, shared: bool, limit: int, seconds: list[float]) -> dict[str, Any]:
-    """Return what the record says of one way."""
-    return {
-        "backward pass": way,
+        if backward:
+            with concurrency(64):
+                loss = program(model, branches, shared)
+            start = time.perf_counter()
+            loss.backward(Variable("shorter"), max_concurrency=limit)
+        else:
+            start = time.perf_counter()
+            with concurrency(limit):
+                for number in range(branches):
+                    ops.chat(model, f"prompt {number}")
+        seconds[OURS].append(time.perf_counter() - start)
+        seconds[FLOOR].append(least.run(waves))
+    least.pool.shutdown()
+    ratios = [ours / floor for ours, floor in zip(seconds[OURS][1:], seconds[FLOOR][1:], strict=True)]
+    case = {
+        "pass": "backward" if backward else "forward",
+        "branches": branches,
         "shared_system_prompt": shared,
-        "calls": 33 if shared else 17,
+        "calls": sum(map(len, waves)),
         "max_concurrency": limit,
-        "rounds": len(seconds),
-        "seconds": {"median": statistics.median(seconds), "best": min(seconds), "worst": max(seconds)},
     }
+    rows = [row(way, case, found[1:]) for way, found in seconds.items()]
+    rows[0]["times_the_floor"] = statistics.median(ratios)
+    return rows
+
+
+def row(way: str, case: dict[str, Any], seconds: list[float]) -> dict[str, Any]:
+    """Return what the record says of one way."""
+    spread = {"median": statistics.median(seconds), "best": min(seconds), "worst": max(seconds)}
+    return {"way": way, **case, "rounds": len(seconds), "seconds": spread}
 
 
 def textgrad(site: str, url: str, rounds: int) -> list[dict[str, Any]]:
@@ -97,7 +116,8 @@ def textgrad(site: str, url: str, rounds: int) -> list[dict[str, Any]]:
             start = time.perf_counter()
             loss.backward(engine=engine)
             seconds.append(time.perf_counter() - start)
-        rows.append(row("TextGrad 0.1.8", shared, 1, seconds))
+        case = {"pass": "backward", "branches": chats.BRANCHES, "shared_system_prompt": shared}
+        rows.append(row("TextGrad 0.1.8", {**case, "calls": 33 if shared else 17, "max_concurrency": 1}, seconds))
     return rows
 
 
@@ -108,18 +128,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="how often each program is timed")
     parser.add_argument("--site", default=os.environ.get("GRADSPEC_PUBLISHED"), help="holds textgrad 0.1.8")
     options = parser.parse_args()
-    ways = [(False, 1), (False, 16), (True, 16), (True, 64)]
     about = "not measured: no folder with textgrad 0.1.8 was given"
     with server() as url:
         model = Client(OpenAIModel("echo", base_url=url, timeout=30))
-        rows = [waited(model, shared=shared, limit=limit, rounds=options.rounds) for shared, limit in ways]
+        rows = []
+        for branches, shared, limit in PASSES:
+            rows += by_turns(model, url, branches=branches, shared=shared, limit=limit, rounds=options.rounds)
+        rows += by_turns(model, url, branches=16, shared=False, limit=16, rounds=options.rounds, backward=False)
         if options.site and (Path(options.site) / "textgrad").is_dir():
             rows += textgrad(options.site, url, min(3, options.rounds))
             about = "its calls are made one by one"
     record = {
         "name": "text_calls",
-        "what": "seconds of a backward pass over text, 16 branches joined by a sum, with a server on the loopback that "
-        "answers after 100 ms",
+        "what": "seconds of a pass over branches of text that are joined by a sum, and of plain threads that make "
+        "the same calls, by turns, with a server on the loopback that answers after 100 ms",
         "TextGrad": about,
         "provenance": {**machine(), "load_average": os.getloadavg()[0]},
         "measurements": rows,

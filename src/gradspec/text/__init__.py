@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+from gradspec.text._costs import Cost
 from gradspec.text._engine._backward import backward, backward_async, get_gradient_edge, grad
 from gradspec.text._engine._progress import progress
 from gradspec.text._events import (
@@ -34,6 +35,7 @@ __all__ = [
     "CacheHit",
     "Called",
     "Committed",
+    "Cost",
     "Data",
     "Deferred",
     "Event",

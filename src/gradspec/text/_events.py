@@ -43,8 +43,22 @@ class Called(Event):
     seconds: float
     #: What was asked for: always `chat`.
     operation: str = "chat"
+    #: Whose protocol it is: `openai`, for any server that speaks it.
+    provider: str | None = None
     #: The address of the server, if it has one.
     server: str | None = None
+    #: Its port.
+    port: int | None = None
+    #: What was asked for: the options of the call, where it has them.
+    temperature: float | None = None
+    #: The most tokens of the reply.
+    max_tokens: int | None = None
+    #: The part of the probability that is drawn from.
+    top_p: float | None = None
+    #: The seed of the draw.
+    seed: int | None = None
+    #: `json` where a schema was asked for.
+    output_type: str | None = None
     #: The tokens of the messages, as the model counted them.
     input_tokens: int | None = None
     #: The tokens of the reply.
@@ -99,10 +113,18 @@ class Committed(Event):
     gradients: int
 
 
+#: As in opentelemetry-semantic-conventions 0.66b2; the last is the name of a metric.
 OPEN_TELEMETRY = {
     "operation": "gen_ai.operation.name",
     "model": "gen_ai.request.model",
+    "provider": "gen_ai.provider.name",
     "server": "server.address",
+    "port": "server.port",
+    "temperature": "gen_ai.request.temperature",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "top_p": "gen_ai.request.top_p",
+    "seed": "gen_ai.request.seed",
+    "output_type": "gen_ai.output.type",
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
     "finish_reasons": "gen_ai.response.finish_reasons",

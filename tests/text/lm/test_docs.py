@@ -28,14 +28,15 @@ def test_the_how_to_runs_against_a_server(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     blocks = re.findall(r"```python\n(.*?)```", HOW_TO, re.DOTALL)
-    assert len(blocks) == 2
-    with Server(reply=lambda body: "7") as server:
+    assert len(blocks) == 3
+    with Server(reply=lambda body: '{"prime": 7}' if "response_format" in body else "7") as server:
         names = {}
+        assert "".join(blocks).count("http://localhost:11434/v1") == 2
         for block in blocks:
-            assert "http://localhost:11434/v1" in block
             exec(compile(block.replace("http://localhost:11434/v1", server.url), "how-to", "exec"), names)
-    assert capsys.readouterr().out == "7\nUsage(prompt_tokens=4, completion_tokens=1)\nFalse True\n"
-    assert len(server.requests) == 2
+    assert capsys.readouterr().out == "7\nUsage(prompt_tokens=4, completion_tokens=1)\nFalse True\n{'prime': 7}\n"
+    assert len(server.requests) == 3
+    assert server.requests[2]["response_format"]["type"] == "json_object"
     assert "authorization" not in server.headers[0]
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar, cast
 
+from gradspec.text._costs import BACKWARD
 from gradspec.text._engine._pass import Pass
 from gradspec.text._graph._arguments import holds_itself
 from gradspec.text._graph._context import FunctionNode
@@ -32,6 +33,7 @@ async def run(current: Pass, limit: int) -> None:
             while True:
                 for node, given in current.ready_nodes():
                     function = node._function
+                    BACKWARD.set(node)  # the tasks that are started have it in their context
                     if function.io_bound or function._is_async:
                         calls.start(node, given, Deferred(function.backward, (node, *node._filled(given))))
                         continue
@@ -43,6 +45,7 @@ async def run(current: Pass, limit: int) -> None:
                 if not calls.pending:
                     break
                 node, given, returned = await calls.next()
+                BACKWARD.set(node)
                 current.deliver(node, node._after(returned, given))
     except Exception:
         await calls.stop()  # what runs is waited for: no code of the user's runs on behind this line
@@ -120,9 +123,15 @@ class Calls:
             raise holds_itself("what a backward returned")
         if not _calls_later(value):
             return value
-        items = value.values() if isinstance(value, dict) else value
+        results = [*(value.values() if isinstance(value, dict) else value)]
         inside = (*above, id(value))
-        results = await asyncio.gather(*[self._task(self._resolved(item, inside)) for item in items])
+        due = [place for place, item in enumerate(results) if _calls_later(item)]
+        if len(due) == 1:  # a task of its own for each level of a nested list would cost more than the engine
+            results[due[0]] = await self._resolved(results[due[0]], inside)
+        else:
+            made = await asyncio.gather(*[self._task(self._resolved(results[place], inside)) for place in due])
+            for place, result in zip(due, made, strict=True):
+                results[place] = result
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 

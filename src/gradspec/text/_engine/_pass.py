@@ -15,6 +15,7 @@ from operator import itemgetter
 from threading import RLock
 from typing import Any
 
+from gradspec.text._costs import BACKWARD
 from gradspec.text._events import BackwardStep, Committed, emit, watched
 from gradspec.text._graph._context import NARROWED, FunctionNode
 from gradspec.text._graph._grad_mode import ENABLED
@@ -32,6 +33,7 @@ def run(current: Pass) -> None:
     """Run the nodes of a pass, one after the other."""
     with current.running():
         for node, given in current.ready_nodes():
+            BACKWARD.set(node)
             returned = node._function.backward(node, *node._filled(given))
             current.deliver(node, node._after(returned, given))
 
@@ -129,10 +131,11 @@ class Pass:
     def running(self) -> Iterator[None]:
         """Turn grad mode off, and let `needs_input_grad` say what this pass needs."""
         narrowed = NARROWED.set(None if self._wanted is None else self)
-        enabled = ENABLED.set(False)
+        enabled, outer = ENABLED.set(False), BACKWARD.get()
         try:
             yield
         finally:
+            BACKWARD.set(outer)
             ENABLED.reset(enabled)
             NARROWED.reset(narrowed)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from gradspec.text._costs import Cost, Rows, cost_of
 from gradspec.text._graph._arguments import CONTAINERS, Nested, edge_of, holds_itself, variables_in
 from gradspec.text._graph._grad_mode import ENABLED
 from gradspec.text._graph._hooks import replace_each
@@ -56,6 +57,8 @@ class FunctionNode(Node):
     _freed = False
     #: What forward has not computed yet; a pass waits for it before it makes its first call.
     _pending: Pending | None = None
+    #: What its calls of models cost; None before the first.
+    _costs: Rows | None = None
     #: Whether there was anything to free.
     _lost = False
     _materialize = False
@@ -110,6 +113,22 @@ class FunctionNode(Node):
         if self._saved is None:
             return self._to_save
         return tuple(map(unpack, self._saved, repeat(self)))
+
+    def forward_cost(self, prices: Mapping[str, tuple[float, float]] | None = None) -> Cost:
+        """Return what the models cost that forward asked, as far as they have answered.
+
+        Args:
+            prices: For each model the price of a million tokens, of messages and of replies.
+        """
+        return cost_of(self._costs, "forward", prices)
+
+    def backward_cost(self, prices: Mapping[str, tuple[float, float]] | None = None) -> Cost:
+        """Return what the models cost that backward asked, in all passes so far.
+
+        Args:
+            prices: For each model the price of a million tokens, of messages and of replies.
+        """
+        return cost_of(self._costs, "backward", prices)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Give `backward` an empty text (or 0) for an output that no gradient reached, and not None."""

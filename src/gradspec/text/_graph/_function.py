@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
+from gradspec.text._costs import FORWARD
 from gradspec.text._graph._arguments import Call
 from gradspec.text._graph._context import FunctionNode
 from gradspec.text._graph._grad_mode import ENABLED
@@ -85,8 +86,9 @@ class Function:
             inputs, positional, keywords, least = call.bind(args, kwargs)
         ctx = cls._node()
         variables = ctx._track(inputs, least)
-        enabled = ENABLED.get()
+        enabled, outer = ENABLED.get(), FORWARD.get()
         ENABLED.set(False)
+        FORWARD.set(ctx)
         try:
             if call.separate:
                 output = cls.forward(*positional, **keywords)
@@ -95,6 +97,7 @@ class Function:
                 output = cls.forward(ctx, *positional, **keywords)
         finally:
             ENABLED.set(enabled)
+            FORWARD.set(outer)
         return ctx._finish(output, variables)
 
     @staticmethod

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gradspec.text._graph._context import FunctionNode
 from gradspec.text._graph._node import AccumulateGrad, Node
@@ -19,12 +20,19 @@ class Box:
     is_leaf: bool
 
 
-def graph(variable: Variable, *, width: int | None = 60) -> tuple[list[Box], list[tuple[str, str]]]:
+#: For each model the price of a million tokens, of messages and of replies.
+Prices: TypeAlias = Mapping[str, tuple[float, float]]
+
+
+def graph(
+    variable: Variable, *, width: int | None = 60, prices: Prices | None = None
+) -> tuple[list[Box], list[tuple[str, str]]]:
     """Return the boxes of the graph that a Variable depends on, and the arrows between them, leaves first, by name.
 
     Args:
         variable: Where to begin.
         width: Data and feedback are cut to so many characters; None shows them whole.
+        prices: For each model the price of a million tokens, of messages and of replies; costs are shown in money too.
     """
     names: dict[Node, str] = {}
     boxes = []
@@ -32,20 +40,21 @@ def graph(variable: Variable, *, width: int | None = 60) -> tuple[list[Box], lis
         if seen:
             continue
         names[node] = f"n{len(names)}"
-        boxes.append(Box(name=names[node], label=_label(node, width), is_leaf=isinstance(node, AccumulateGrad)))
+        boxes.append(Box(name=names[node], label=_label(node, width, prices), is_leaf=isinstance(node, AccumulateGrad)))
     arrows = [(names[target], name) for node, name in names.items() for target, _ in node._edges if target is not None]
     return boxes, arrows
 
 
-def tree(variable: Variable, *, width: int | None = 60) -> str:
+def tree(variable: Variable, *, width: int | None = 60, prices: Prices | None = None) -> str:
     """Return the graph that a Variable depends on as lines: each call with what it was made of indented below it.
 
-    A call shows its name and the roles of its outputs; a leaf its role, its data and its feedback, as does an inner
-    Variable that retains its gradient. What is in two places is shown once.
+    A call shows its name, the roles of its outputs, and what it asked of models; a leaf its role, its data and its
+    feedback, as does an inner Variable that retains its gradient. What is in two places is shown once.
 
     Args:
         variable: Where to begin.
         width: Data and feedback are cut to so many characters; None shows them whole.
+        prices: For each model the price of a million tokens, of messages and of replies; costs are shown in money too.
 
     Example:
         >>> from gradspec.text import Variable
@@ -59,12 +68,12 @@ def tree(variable: Variable, *, width: int | None = 60) -> str:
     """
     lines = []
     for node, depth, seen in _walk(variable):
-        text = f"{_title(node)} (see above)" if seen else _label(node, width)
+        text = f"{_title(node)} (see above)" if seen else _label(node, width, prices)
         lines.append("  " * depth + text)
     return "\n".join(lines)
 
 
-def mermaid(variable: Variable, *, width: int | None = 60) -> str:
+def mermaid(variable: Variable, *, width: int | None = 60, prices: Prices | None = None) -> str:
     """Return the graph that a Variable depends on as a Mermaid flowchart, from the leaves down to the Variable.
 
     Every character that Mermaid or HTML reads in some way is escaped.
@@ -72,6 +81,7 @@ def mermaid(variable: Variable, *, width: int | None = 60) -> str:
     Args:
         variable: Where to begin.
         width: Data and feedback are cut to so many characters; None shows them whole.
+        prices: For each model the price of a million tokens, of messages and of replies; costs are shown in money too.
 
     Example:
         >>> from gradspec.text import Variable
@@ -81,7 +91,7 @@ def mermaid(variable: Variable, *, width: int | None = 60) -> str:
           n1("prompt #39;say #34;hi#34;#39;")
           n1 --> n0
     """
-    boxes, arrows = graph(variable, width=width)
+    boxes, arrows = graph(variable, width=width, prices=prices)
     signs = {True: '("{}")', False: '["{}"]'}
     drawn = [f"  {box.name}{signs[box.is_leaf].format(_escaped(box.label))}" for box in boxes]
     return "\n".join(["flowchart TD", *drawn, *(f"  {source} --> {target}" for source, target in arrows)])
@@ -110,15 +120,22 @@ def _title(node: Node) -> str:
     return f"{node.name()}: {roles}" if roles else node.name()
 
 
-def _label(node: Node, width: int | None) -> str:
+def _label(node: Node, width: int | None, prices: Prices | None) -> str:
     if isinstance(node, AccumulateGrad):
         return f"{_title(node)} {_said(node.variable, width)}"
-    return "; ".join([_title(node), *_details(node, width)])
+    return "; ".join([_title(node), *_details(node, width), *_costs(node, prices)])
 
 
 def _details(node: Node, width: int | None) -> list[str]:
     kept = (retained() for retained in (node._retained or {}).values())
     return [_said(variable, width) for variable in kept if variable is not None]
+
+
+def _costs(node: Node, prices: Prices | None) -> list[str]:
+    if not isinstance(node, FunctionNode) or node._costs is None:
+        return []
+    ways = {"asked": node.forward_cost(prices), "back": node.backward_cost(prices)}
+    return [f"{way} {cost}" for way, cost in ways.items() if cost.calls]
 
 
 def _said(variable: Variable, width: int | None) -> str:

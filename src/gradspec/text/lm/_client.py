@@ -103,7 +103,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused():
+            with deadline(until), _meter.paused(_meter.name_of(self)):
                 return complete(self._model, request.messages, **_arguments(request))
 
         return drive(self._checked(request, until), ask)
@@ -115,7 +115,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         async def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused():
+            with deadline(until), _meter.paused(_meter.name_of(self)):
                 return await acomplete(self._model, request.messages, **_arguments(request))
 
         return await adrive(self._checked(request, until), ask)

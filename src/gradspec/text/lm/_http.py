@@ -6,6 +6,13 @@ from collections.abc import Mapping
 
 from gradspec.text.lm._errors import ModelConnectionError, ReplyError
 
+# Why not http.client: it would take the place of this parser for plain calls alone, since it cannot be awaited, and a
+# call in a thread cannot be cancelled. There would be two readers of one protocol, each with strictness of its own.
+# Its timeout is that of one recv, so a total deadline needs a socket of ours below it; it takes 100 header lines of
+# 64 KiB each where we bound the head as a whole; it does not see that an idle connection was closed before it is
+# used, nor does it look a name up within a deadline. What would go is the reading of heads and chunks below, a
+# hundred lines. Libraries that do all of it, such as h11 and httpx, are not in the standard library.
+
 #: The longest head of a reply, and the most that is read of the body of an error.
 HEAD_BYTES = 2**16
 ERROR_BYTES = 2**16

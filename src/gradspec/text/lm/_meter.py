@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from typing import Any
 
 _METER: ContextVar[Meter | None] = ContextVar("gradspec.text.lm.meter", default=None)
+#: The name of the client that the model is called by.
+_NAME: ContextVar[str | None] = ContextVar("gradspec.text.lm.name", default=None)
 
 
 class Meter:
@@ -48,13 +50,19 @@ def metered(meter: Meter) -> Iterator[Meter]:
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Do not count in a block: what is asked there is counted by who asks."""
-    token = _METER.set(None)
+def paused(name: str | None = None) -> Iterator[None]:
+    """Do not count in a block: what is asked there is counted by who asks, and told of under the name of that."""
+    before = _METER.set(None), _NAME.set(name)
     try:
         yield
     finally:
-        _METER.reset(token)
+        _METER.reset(before[0])
+        _NAME.reset(before[1])
+
+
+def name_here(model: object) -> str:
+    """Return the name under which a call of a model is told of: that of the client around it, if there is one."""
+    return _NAME.get() or name_of(model)
 
 
 def count(model: object, usage: Any) -> None:

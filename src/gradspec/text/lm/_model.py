@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
-from gradspec.text._events import Called, emit, watched
-from gradspec.text.lm import _bridge, _meter
+from gradspec.text.lm import _bridge
+from gradspec.text.lm._telling import telling
 
 #: The roles that a message may have.
 ROLES = ("system", "developer", "user", "assistant")
@@ -108,7 +105,7 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
         'QUIET'
     """
     said = as_messages(messages)
-    with _told(model) as told:
+    with telling(model, options) as told:
         reply = model(said, **options)
         if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
             reply = _bridge.wait_for(reply)
@@ -128,7 +125,7 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
     """
     said = as_messages(messages)
     acall = getattr(model, "acall", None)
-    with _told(model) as told:
+    with telling(model, options) as told:
         if acall is not None:
             return told(as_completion(await _bridge.in_time(acall(said, **options))))
         if is_async(model):
@@ -136,45 +133,6 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
         else:
             reply = await _bridge.in_time(_bridge.in_thread(lambda: model(said, **options)))
         return told(as_completion(await _bridge.in_time(reply) if inspect.isawaitable(reply) else reply))
-
-
-@contextmanager
-def _told(model: object) -> Iterator[Callable[[Completion], Completion]]:
-    """Count what a model answers, and tell whoever watches; a client does so itself, of each call that it makes."""
-    if getattr(model, "counts", False):
-        yield lambda completion: completion
-        return
-    began, answers = time.monotonic(), list[Completion]()
-
-    def told(completion: Completion) -> Completion:
-        answers.append(completion)
-        return completion
-
-    try:
-        yield told
-    except BaseException as error:
-        _emit(model, time.monotonic() - began, None, type(error).__name__)
-        raise
-    _meter.count(model, answers[0].usage)
-    _emit(model, time.monotonic() - began, answers[0], None)
-
-
-def _emit(model: object, seconds: float, completion: Completion | None, error: str | None) -> None:
-    if not watched():
-        return
-    usage = None if completion is None else completion.usage
-    reason = None if completion is None else completion.finish_reason
-    emit(
-        Called(
-            model=_meter.name_of(model),
-            seconds=seconds,
-            server=urlsplit((getattr(model, "identity", None) or {}).get("base_url", "")).hostname,
-            input_tokens=None if usage is None else usage.prompt_tokens,
-            output_tokens=None if usage is None else usage.completion_tokens,
-            finish_reasons=None if reason is None else (reason,),
-            error=error,
-        )
-    )
 
 
 def is_async(model: Model) -> bool:

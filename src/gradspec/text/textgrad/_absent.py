@@ -1,0 +1,42 @@
+"""Names of TextGrad's that are not here, and what does their work instead."""
+
+from __future__ import annotations
+
+IMAGES = "a Variable of gradspec holds text or numbers, no image"
+OWN = "write a gradspec.text.Function: forward and backward are static, and backward returns the feedback"
+COMPATIBLE = "ask the server by OpenAI's protocol: ChatOpenAI(name, base_url=...)"
+
+#: The name, and what to do without it.
+ABSENT = {
+    "AzureChatOpenAI": COMPATIBLE,
+    "BackwardContext": OWN,
+    "ChatAnthropic": COMPATIBLE,
+    "ChatBedrockEngine": COMPATIBLE,
+    "ChatCohere": COMPATIBLE,
+    "ChatGemini": COMPATIBLE,
+    "ChatGroq": COMPATIBLE,
+    "ChatTogether": COMPATIBLE,
+    "ChatVLLM": COMPATIBLE,
+    "Function": OWN,
+    "GuidanceEngine": "use gradspec.text.ops.chat with schema=",
+    "GuidedTextualGradientDescent": "use TextualGradientDescent, which asks once more if an answer has no tags",
+    "ImageQALoss": IMAGES,
+    "LLMCall_with_in_context_examples": "put the examples into the system prompt",
+    "MultimodalLLMCall": IMAGES,
+    "OrderedFieldsMultimodalLLMCall": IMAGES,
+    "aggregate": "use sum",
+    "logger": "use gradspec.text.watch with gradspec.text.to_logger or gradspec.text.JsonLines",
+    "tasks": "bring your own examples; gradspec.text.optim.optimize splits them",
+}
+
+
+def absent(module: str, name: str) -> AttributeError:
+    """Return the error of a name that a module does not have.
+
+    Example:
+        >>> absent("gradspec.text.textgrad", "aggregate")
+        AttributeError('gradspec.text.textgrad has no aggregate; use sum')
+    """
+    instead = ABSENT.get(name)
+    hint = f"; {instead}" if instead else ""
+    return AttributeError(f"{module} has no {name}{hint}", name=name)
