@@ -50,7 +50,8 @@ KINDS = (
         home="gradspec.operators",
         sheet=operator_sheet,
         maker=tensors,
-        sections=("computes", "arguments", "schema"),
+        sections=("described", "arguments", "schema"),
+        described=True,
     ),
     Kind(
         name="module",
