@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.spec._function import FunctionSpec, Supports
 from gradspec.spec._schema import functional, home_of, overload_of, signature_of, written
+
+if TYPE_CHECKING:
+    # What the annotations of FunctionSpec name, for who reads those of the constructor here.
+    from collections.abc import Iterator, Mapping  # noqa: F401
+
+    from torch import Tensor  # noqa: F401
+
+    from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Waiver  # noqa: F401
+    from gradspec.spec._function import Effects, Formula, Noise  # noqa: F401
 
 #: What torch does to any operator of `torch.library`: it gives zero tangents silently, and raises under `torch.func`,
 #: and under `torch.vmap` unless a rule is registered.
