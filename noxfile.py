@@ -43,6 +43,8 @@ CHECKS = ("test", "docs", "examples", "lint", "types")
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.
 BROWSER = "tests/browser"
+#: What the routes of docs/how-to/which-route.md need beside torch: Triton, and what builds C++.
+ROUTES = ("ninja==1.13.2", "triton==3.9.0")
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -167,6 +169,14 @@ def peers(session: nox.Session) -> None:
     install_published(session, "peers")
     at_hand = {"GRADSPEC_PEERS": str(PUBLISHED["peers"].resolve())}
     session.run("pytest", "tests/nn", "tests/benchmarks/test_shake_shake.py", env=at_hand)
+
+
+@nox.session(default=False)
+def routes(session: nox.Session) -> None:
+    """Write one function by each route, Triton and C++ among them, and compare what torch does with the page."""
+    install(session, *CHECKS)
+    session.install(*ROUTES)
+    session.run("pytest", "tests/pages/test_which_route.py", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False)

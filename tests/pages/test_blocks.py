@@ -27,6 +27,7 @@ ELSEWHERE = {
     ("how-to/verify-in-pytest.md", "toml"): "tests/pages/test_blocks.py",
     ("how-to/local-language-model.md", "python"): "tests/text/lm/test_docs.py",
     ("how-to/local-language-model.md", "sh"): "tests/text/lm/test_docs.py",
+    **{("how-to/which-route.md", kind): "tests/pages/test_which_route.py" for kind in ("python", "cpp", "sh")},
     ("reference/sphinx.md", "python"): "tests/sphinx_ext/test_plot.py",
     ("reference/sphinx.md", ""): "tests/pages/test_blocks.py",
     ("text/models.md", "python"): "tests/text/lm/test_docs.py",
