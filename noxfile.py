@@ -51,6 +51,8 @@ CHECKS = ("test", "docs", "examples", "lint", "types")
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: Where the checks of the site in a browser stand.
 BROWSER = "tests/browser"
+#: What the routes of docs/how-to/which-route.md need beside torch: Triton, and what builds C++.
+ROUTES = ("ninja==1.13.2", "triton==3.9.0")
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -184,6 +186,14 @@ def textgrad(session: nox.Session) -> None:
     session.install(*TEXTGRAD_NEEDS)
     folder = unpacked(session, TEXTGRAD)
     session.run("pytest", "tests/text/textgrad", *session.posargs, env={"GRADSPEC_TEXTGRAD": str(folder)})
+
+
+@nox.session(default=False)
+def routes(session: nox.Session) -> None:
+    """Write one function by each route, Triton and C++ among them, and compare what torch does with the page."""
+    install(session, *CHECKS)
+    session.install(*ROUTES)
+    session.run("pytest", "tests/pages/test_which_route.py", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False)

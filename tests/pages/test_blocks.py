@@ -29,6 +29,7 @@ ELSEWHERE = {
     ("how-to/local-language-model.md", "sh"): "tests/text/lm/test_docs.py",
     ("how-to/move-from-textgrad.md", "python"): "tests/text/textgrad/test_page.py",
     ("how-to/move-from-textgrad.md", "text"): "tests/text/textgrad/test_page.py",
+    **{("how-to/which-route.md", kind): "tests/pages/test_which_route.py" for kind in ("python", "cpp", "sh")},
     ("reference/sphinx.md", "python"): "tests/sphinx_ext/test_plot.py",
     ("reference/sphinx.md", ""): "tests/pages/test_blocks.py",
     ("text/models.md", "python"): "tests/text/lm/test_docs.py",
