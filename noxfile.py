@@ -190,10 +190,11 @@ def textgrad(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def routes(session: nox.Session) -> None:
-    """Write one function by each route, Triton and C++ among them, and compare what torch does with the page."""
+    """Write one function by each route, Triton and C++ among them; compare torch with the page, and ask every law."""
     install(session, *CHECKS)
     session.install(*ROUTES)
-    session.run("pytest", "tests/pages/test_which_route.py", *session.posargs, env=ONE_THREAD)
+    asked = {"GRADSPEC_ROUTES": "1", **ONE_THREAD}
+    session.run("pytest", "tests/pages/test_which_route.py", *session.posargs, env=asked)
 
 
 @nox.session(default=False)

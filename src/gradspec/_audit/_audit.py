@@ -24,7 +24,7 @@ from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
-from gradspec._audit._subject import subject_of
+from gradspec._audit._subject import home_in, subject_of
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
@@ -114,6 +114,7 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
+    subject = replace(subject, home=home_in(path))
     paths = {subject.name: path} if path else None
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     if isinstance(found, Finding):  # the function ended the process

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,13 +31,31 @@ class Subject:
     signature: inspect.Signature
     #: The overload, where an operator of torch.library is called; `call` is then its form without effects.
     operator: Any = None
+    #: The module that registers the operator, where the path of an audit names it: of one in C++ nothing else does.
+    home: str = ""
     #: The arguments of which no gradient is asked: the buffers of a module.
     fixed: frozenset[str] = frozenset()
 
     @property
     def module(self) -> str:
         """The module in which it was defined."""
-        return getattr(self.implementation or self.call, "__module__", None) or "__main__"
+        return self.home or getattr(self.implementation or self.call, "__module__", None) or "__main__"
+
+
+def home_in(path: str) -> str:
+    """Return the imported module that the path of an operator names: "my_ops" of "my_ops.py:mylib::scale".
+
+    Args:
+        path: as the command line takes it; without a module, that of the name of the namespace is meant.
+    """
+    before, colons, _ = path.rpartition("::")
+    where, _, namespace = before.rpartition(":")
+    if not colons:
+        return ""
+    if not where.endswith(".py"):
+        return (where or namespace) if (where or namespace) in sys.modules else ""
+    file = str(Path(where).resolve())
+    return next((name for name, module in [*sys.modules.items()] if getattr(module, "__file__", None) == file), "")
 
 
 def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[Subject, tuple[Case, ...]]:

@@ -6,7 +6,7 @@ Why it matters: a program is exported to be run elsewhere. An operator stays a c
 where it runs, by its name.
 
 What breaks it: an operator that is registered within a function or a `__main__`, a composite one, which is taken apart
-into torch's operators, without its gradient.
+into torch's operators, without its gradient, one in C++ whose library no module of the spec loads.
 
 Remedy: register the operator where its module is imported, with `register_fake` and `register_autograd`.
 """
@@ -27,6 +27,7 @@ from gradspec.laws.operator.support._call import Call
 from gradspec.laws.tensor.support._call import like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.spec import Case, OperatorSpec
+from gradspec.spec._schema import named
 
 #: What the new process runs; a folder is its argument.
 _LOADS = """
@@ -44,6 +45,12 @@ for name, file in given["modules"].items():
         spec = importlib.util.spec_from_file_location(name, file)
         sys.modules[name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+namespace, _, name = given["operator"].partition("::")
+if not hasattr(getattr(torch.ops, namespace), name.partition(".")[0]):
+    imported = ", ".join(given["modules"]) or "nothing"
+    raise LookupError(
+        f"{given['operator']} is not registered by importing {imported}: import its library in the module of `primal`"
+    )
 program = torch.export.load(folder / "program.pt2").module()
 leaves = [t.requires_grad_() for t in given["leaves"]]
 y = program(*leaves)
@@ -89,7 +96,12 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
     right = torch.autograd.grad([t for t, _ in tracked], mine, [w for _, w in tracked], allow_unused=True)
     with tempfile.TemporaryDirectory() as folder:
         torch.export.save(exported, Path(folder) / "program.pt2")
-        given = {"modules": _modules(trial.spec), "leaves": leaves, "cotangents": v}
+        given = {
+            "modules": _modules(trial.spec),
+            "operator": named(call.overload),
+            "leaves": leaves,
+            "cotangents": v,
+        }
         torch.save(given, Path(folder) / "given.pt")
         words = [sys.executable, "-c", _LOADS, folder]
         run = subprocess.run(words, capture_output=True, text=True, timeout=trial.profile.seconds, check=False)
