@@ -129,7 +129,8 @@ def test_an_operator_has_the_names_of_its_schema():
     found = audit(torch.ops.aten.addcmul, ["(randn(2), randn(2), randn(2), value=0.5)"], laws=CHEAP, name="addcmul")
 
     assert found.report.failures == ()
-    assert "stand_in(lambda self, tensor1, tensor2, *, value=1: addcmul(" in found.proposal
+    assert "operator='aten::addcmul'," in found.proposal
+    assert "stand_in(OperatorSpec.called('aten::addcmul'))" in found.proposal
 
 
 SLOPE = torch.tensor(0.5)
