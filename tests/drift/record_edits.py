@@ -11,8 +11,8 @@ RECORD_EDITS = (
     Edit(
         kind="a comparison of all that compares nothing",
         file="src/gradspec/laws/tensor/support/_compare.py",
-        old="        if finding is not HOLDS:\n            return finding\n    return HOLDS\n",
-        new="        if finding is None:\n            return finding\n    return HOLDS\n",
+        old="        if finding is not HOLDS:\n            return replace(finding, likely=why(name)",
+        new="        if finding is None:\n            return replace(finding, likely=why(name)",
         check=CHECK,
         says=r"^docs/records/peers\.json: [\d,]+ of 4,507 cells of an older source .*: law ",
     ),

@@ -93,7 +93,7 @@ SITUATIONS = {
     "forward, then `torch.autograd.grad` with respect to `x`": lambda bank: torch.autograd.grad(
         forward(bank), bank.x, bank.v
     ),
-    "forward, then `torch.autograd.grad` with respect to the logits alone": to_the_logits,
+    "forward, then `torch.autograd.grad` with respect to the logits only": to_the_logits,
     "forward, then a backward pass that raises": raising,
     "forward, then a backward pass that raises, then one that does not": lambda bank: raising(bank).sum().backward(),
     "forward, then the gradient of a gradient penalty": gradient_penalty,

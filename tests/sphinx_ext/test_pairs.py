@@ -45,6 +45,7 @@ class Written:
 #: A new directive needs an entry here.
 PAGES: Mapping[str, Written] = {
     "gradspec-function": Written(argument="scale", body="What *it* is."),
+    "gradspec-operator": Written(argument="op", body="What *it* is."),
     "gradspec-module": Written(argument="net", body="What *it* is."),
     "gradspec-text": Written(argument="words", body="What *it* is."),
     "gradspec-audit": Written(argument="audits.json mod:Thing"),
@@ -66,6 +67,7 @@ PAGES: Mapping[str, Written] = {
 TARGETS: Mapping[str, str] = {
     "spec": "scale",
     "function": "scale",
+    "operator": "op",
     "module": "net",
     "text": "words",
     "law": "vjp",
@@ -86,12 +88,14 @@ def prepared(folder: Path, suffix: str) -> Project:
     for page in (*source.glob("*.md"), *source.glob("*.rst")):
         page.unlink()
     made = report(project)
-    kinds = {"net": ("module", "demo.Net"), "words": ("text", "demo.Words")}
+    kinds = {"net": ("module", "demo.Net"), "words": ("text", "demo.Words"), "op": ("operator", "demo.op")}
     plain = {key: value for key, value in SHEET.items() if key not in ("effects", "tex", "wrt", "differences")}
     inputs = [{"name": "x", "type": "Tensor", "shape": "", "dtype": "", "gradient": True, "text": "It."}]
     own = {"inputs": inputs, "returns": "It.", "differences": [], "frozen": [], "io_bound": True}
+    own |= {"operator": "demo::op", "schema": "demo::op(Tensor x) -> Tensor", "writes": ["state"], "devices": ["cpu"]}
+    own |= {"dispatch": {"CPU": "cpu"}}
     others = {name: plain | own | {"kind": kind, "documented": [target]} for name, (kind, target) in kinds.items()}
-    laws = {"vjp": made.laws["vjp"] | {"kinds": ["function", "module", "text"]}}
+    laws = {"vjp": made.laws["vjp"] | {"kinds": ["function", "operator", "module", "text"]}}
     verdicts = [verdict("vjp", "factor 2"), *(verdict("vjp", "one", None, name) for name in others)]
     sources = {f"spec {name}": made.sources["spec scale"] for name in ("scale", *others)}
     project.write(replace(made, sheets={**made.sheets, **others}, laws=laws, sources=sources, verdicts=tuple(verdicts)))

@@ -336,7 +336,7 @@ class Saves(Function):
         return Variable(f"{grad.data}: {x.data} {text} {out.data} {nested[0].data}"), None
 
 
-# Differs: `save_for_backward` takes tensors alone
+# Differs: `save_for_backward` takes only tensors
 def test_anything_may_be_saved() -> None:
     x = leaf()
     y = Saves.apply(x)

@@ -13,7 +13,7 @@ from gradspec.law import ALL_KINDS, Law
 from gradspec.spec._kind import Kind
 
 #: The packages whose imports are the laws, in the order in which these run.
-_LAWS = ("gradspec.laws.tensor", "gradspec.laws.module", "gradspec.laws.text")
+_LAWS = ("gradspec.laws.tensor", "gradspec.laws.operator", "gradspec.laws.module", "gradspec.laws.text")
 _PACKAGE = Path(__file__).parents[1]
 
 

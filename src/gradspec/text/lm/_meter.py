@@ -34,8 +34,11 @@ class Meter:
 
 
 def name_of(model: object) -> str:
-    """Return the name by which a model is counted."""
-    identity = getattr(model, "identity", None) or {}
+    """Return the name by which a model is counted: one that cannot be cached has no identity, and is called so too."""
+    try:
+        identity = getattr(model, "identity", None) or {}
+    except TypeError:
+        identity = {}
     return str(identity.get("model") or identity.get("name") or "model")
 
 

@@ -24,5 +24,10 @@ class Net:
     """A network."""
 
 
+def op(x):
+    """Stand for an operator: what a page describes."""
+    return x
+
+
 class Words:
     """A text."""
