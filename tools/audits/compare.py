@@ -175,6 +175,7 @@ def main() -> None:
     known = json.loads(options.said.read_text(encoding="utf-8")) if partly else {}
     options.said.parent.mkdir(parents=True, exist_ok=True)
     began, site, lock = time.monotonic(), options.site.resolve(), threading.Lock()
+    sys.path.append(str(site))  # for a file that imports its own package; a spec of it is found from its folder
     for name in IMPORTED:
         __import__(name)
 
