@@ -79,6 +79,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", _no_type_in_comment, priority=450)
     app.connect("autodoc-process-signature", _no_factory_in_signature, priority=450)
     app.connect("html-collect-pages", _no_module_without_code, priority=450)
+    app.connect("viewcode-follow-imported", _as_documented)
     app.connect("html-page-context", _no_block_in_code)
 
 
@@ -91,6 +92,12 @@ def _no_type_in_comment(app, what, name, obj, options, lines):
 def _no_factory_in_signature(app, what, name, obj, options, args, returns):
     # The default of a dataclass field with a factory is no Python, and Sphinx then splits the signature at commas.
     return (args.replace("<factory>", "..."), returns) if args and "<factory>" in args else None
+
+
+def _as_documented(app, module, name):
+    # viewcode links all that a file defines to one path. TextGrad's names are documented as its users write them, some
+    # of one file by the package and some by the module: the former have no link to their source.
+    return module if module and module.startswith("gradspec.text.textgrad") else None
 
 
 def _no_module_without_code(app):
