@@ -9,11 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from gradspec.functions import FUNCTIONS
+from gradspec.functions import GRAD_FACTOR
 from gradspec.operators._registered import register
 from gradspec.spec import Argument, Case, Make, OperatorSpec
-
-_FUNCTION = next(spec for spec in FUNCTIONS if spec.name == "grad_factor")
 
 
 def _keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
@@ -88,5 +86,5 @@ GRAD_FACTOR_OPERATOR = OperatorSpec(
         Argument(name="factor", type="float", text="What the gradient is multiplied by."),
     ),
     documented=(grad_factor,),
-    references=_FUNCTION.references,
+    references=GRAD_FACTOR.references,
 )

@@ -9,14 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.functions import FUNCTIONS
+from gradspec.functions import INSTANCE_DISCRIMINATION_LOSS
 from gradspec.functions._instance_discrimination._checks import checked_embeddings, checked_temperature
 from gradspec.functions._instance_discrimination._gradient import hessian_product
 from gradspec.functions._instance_discrimination._values import LossAndGradient, plain_loss
 from gradspec.operators._registered import register
 from gradspec.spec import Argument, Case, Make, OperatorSpec
-
-_FUNCTION = next(spec for spec in FUNCTIONS if spec.name == "instance_discrimination_loss")
 
 
 def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -123,7 +121,7 @@ _CASES = (
 
 
 def _cases(make: Make) -> Iterator[Case]:
-    for case in _FUNCTION.cases(make):
+    for case in INSTANCE_DISCRIMINATION_LOSS.cases(make):
         *given, temperature = case.args
         if case.name in _CASES:
             # The gradient is an output, whose derivative at 0.07 is a difference of numbers 200 times as large.
@@ -139,8 +137,8 @@ INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
     summary="Classifies each embedding among all the rows of a memory bank, also in an exported program.",
     arguments=tuple(
         Argument(name=a.name, type="float", text="Above 0.") if a.name == "temperature" else a
-        for a in _FUNCTION.arguments
+        for a in INSTANCE_DISCRIMINATION_LOSS.arguments
     ),
     documented=(instance_discrimination_loss,),
-    references=_FUNCTION.references,
+    references=INSTANCE_DISCRIMINATION_LOSS.references,
 )

@@ -9,12 +9,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from gradspec.functions import FUNCTIONS
+from gradspec.functions import SHAKE_SHAKE
 from gradspec.functions._shake_shake._mix import mix
 from gradspec.operators._registered import register
 from gradspec.spec import Case, Make, OperatorSpec
-
-_FUNCTION = next(spec for spec in FUNCTIONS if spec.name == "shake_shake")
 
 
 def _kernel(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
@@ -103,7 +101,7 @@ _CASES = ("rows", "channels-last images", "transposed branch", "0-d weights", "f
 
 
 def _cases(make: Make) -> Iterator[Case]:
-    for case in _FUNCTION.cases(make):
+    for case in SHAKE_SHAKE.cases(make):
         if case.name in _CASES:
             yield case
 
@@ -111,15 +109,15 @@ def _cases(make: Make) -> Iterator[Case]:
 SHAKE_SHAKE_OPERATOR = OperatorSpec(
     name="gradspec::shake_shake",
     operator="gradspec::shake_shake",
-    primal=_FUNCTION.primal,
-    surrogate=_FUNCTION.surrogate,
+    primal=SHAKE_SHAKE.primal,
+    surrogate=SHAKE_SHAKE.surrogate,
     wrt=("x1", "x2"),
     cases=_cases,
     supports=replace(OperatorSpec.supports, vmap=True),
     summary="Mixes two branches by given weights, and their gradients by others, also in an exported program.",
     arguments=tuple(
-        argument if argument.gradient else replace(argument, type="Tensor") for argument in _FUNCTION.arguments
+        argument if argument.gradient else replace(argument, type="Tensor") for argument in SHAKE_SHAKE.arguments
     ),
     documented=(shake_shake,),
-    references=_FUNCTION.references,
+    references=SHAKE_SHAKE.references,
 )
