@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gradspec.functions import SHAKE_SHAKE
 from gradspec.functions._shake_shake._mix import mix
+from gradspec.functions._shake_shake._noise import check_branches, checked_weights
 from gradspec.operators._registered import register
 from gradspec.spec import Case, Make, OperatorSpec
 
@@ -70,7 +71,9 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
         A new tensor in contiguous memory: same shape, dtype and device as `x1`.
 
     Raises:
-        ValueError: the branches have two shapes or dtypes, or a weight does not broadcast to them.
+        TypeError: a branch is not a floating tensor, or a weight is not a real one.
+        ValueError: the branches have two shapes, dtypes or devices; a weight requires grad, or does not broadcast to
+            them.
 
     Example:
         >>> import torch
@@ -83,17 +86,9 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
         >>> x1.grad, x2.grad
         (tensor([[0.2500, 0.2500]]), tensor([[0.7500, 0.7500]]))
     """
-    if (x1.shape, x1.dtype) != (x2.shape, x2.dtype):
-        raise ValueError(
-            f"shake_shake: x1 is {x1.dtype} {tuple(x1.shape)} and x2 is {x2.dtype} {tuple(x2.shape)}: give them alike"
-        )
-    for name, weight in (("alpha", alpha), ("beta", beta)):
-        pairs = zip(weight.shape[::-1], x1.shape[::-1], strict=False)
-        if weight.ndim > x1.ndim or any(n not in (1, m) for n, m in pairs):
-            raise ValueError(
-                f"shake_shake: {name} {tuple(weight.shape)} does not broadcast to the branches {tuple(x1.shape)}"
-            )
-    return cast(Tensor, torch.ops.gradspec.shake_shake(x1, x2, alpha, beta))
+    check_branches(x1, x2, call="shake_shake")
+    weights = checked_weights(x1, (alpha, beta), call="shake_shake")
+    return cast(Tensor, torch.ops.gradspec.shake_shake(x1, x2, *weights))
 
 
 #: Those of the function that say something else of an operator.
