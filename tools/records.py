@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # `--check` runs where gradspec is not installed
 
-from gradspec._record import RecordError, Source, reach_from, read, stale_names  # noqa: E402 - after the line above
+from gradspec._record import RecordError, Source, reach_from, read, stale_names, stands_on  # noqa: E402 - after the line above
+from gradspec._registry._declared import declared_laws  # noqa: E402 - likewise
+from gradspec.law import Law  # noqa: E402 - likewise
 from gradspec.profile import load_profile  # noqa: E402 - likewise
 
 RECORDS = Path("docs/records")
@@ -38,6 +40,8 @@ class Recorded:
     kind: str
     #: The command that renews them, without the Python before it; what is current stays.
     command: tuple[str, ...]
+    #: Which of our laws they must hold; none where they hold a few that were chosen.
+    laws: Callable[[Law], bool] = lambda law: False
     #: Whether pages and tests hold them to be true of today's source; others may be older, and their pages say so.
     must_be_current: bool = True
 
@@ -48,18 +52,21 @@ RECORDED = (
         files="peers.json",
         kind="report",
         command=("tools/peers/record.py", "--site", str(PEERS), "--out", str(RECORDS / "peers.json")),
+        laws=lambda law: law.judges("function"),
     ),
     Recorded(
         name="kills",
         files="kill_matrix.json",
         kind="kill matrix",
         command=("-m", "gradspec", "selftest", "--stock", "--record", str(RECORDS / "kill_matrix.json")),
+        laws=lambda law: True,
     ),
     Recorded(
         name="audits",
         files="audits.json",
         kind="audits",
         command=("tools/audits/audit_record.py", "--site", str(AUDITS), "--out", str(RECORDS / "audits.json")),
+        laws=lambda law: law.judges("function") and not law.needs_spec,
     ),
     Recorded(
         name="gallery",
@@ -138,6 +145,11 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         stale = (
             *moved_profile(record["provenance"]),
             *stale_names(sources, {name: source.today(reach) for name, source in sources.items()}),
+            *(
+                f"law {law.name}, which is new"
+                for law in declared_laws()
+                if recorded.laws(law) and f"law {law.name}" not in sources
+            ),
         )
         rows = list(cells(recorded.kind, record))
     except RecordError as error:
@@ -168,10 +180,8 @@ def cells(kind: str, record: Mapping[str, Any]) -> Iterator[set[str]]:
     every = set(record["sources"])
     if kind == "report":
         for verdict in record["verdicts"]:
-            law, spec = record["laws"][verdict["law"]], verdict["spec"]
-            needed = {f"law {name}" for name in (verdict["law"], *law["requires"])}
-            examples = {f"examples of spec {spec}"} if law["over"] == "documents" else set()
-            yield {f"spec {spec}", f"harness {record['sheets'][spec]['kind']}", *needed, *examples}
+            spec, law, status = verdict["spec"], verdict["law"], verdict["status"]
+            yield set(stands_on(spec, record["sheets"][spec]["kind"], law, record["laws"][law], status))
     elif kind == "kill matrix":
         laws = {name for name in every if name.startswith("law ")} | {"judging"}
         for subject in record["subjects"]:

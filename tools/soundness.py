@@ -47,6 +47,7 @@ def cells_of(folder: Path) -> dict[str, Any]:
     from gradspec._engine._reuse import keys_of
     from gradspec._engine._verify import run_plan
     from gradspec.functions import FUNCTIONS
+    from gradspec.law import Status
     from gradspec.laws import LAWS
     from gradspec.nn import MODULES
     from gradspec.profile import Profile
@@ -70,7 +71,8 @@ def cells_of(folder: Path) -> dict[str, Any]:
     found = {}
     for line in json.loads(report.to_json())["verdicts"]:
         cell, finding = cell_of(line)
-        found[" | ".join(cell)] = {"finding": finding, "key": key(cell)}
+        keys = {status.value: key(cell, status) for status in Status}
+        found[" | ".join(cell)] = {"finding": finding, "keys": keys}
     return found
 
 
@@ -195,8 +197,13 @@ def trial(folder: Path, seed: int, normal: dict[str, Any]) -> dict[str, Any]:
     if isinstance(found, str):
         return row | {"skipped": found}
     changed = {cell for cell in normal if cell not in found or found[cell]["finding"] != normal[cell]["finding"]}
-    moved = {cell for cell in normal if cell not in found or found[cell]["key"] != normal[cell]["key"]}
+    moved = {cell for cell, was in normal.items() if cell not in found or _key(was, found[cell]) != _key(was, was)}
     return row | {"changed": len(changed), "moved": len(moved), "unsound": sorted(changed - moved)}
+
+
+def _key(was: dict[str, Any], one: dict[str, Any]) -> str:
+    """Return the key by which a verdict that was known would be kept: it depends on what the law said."""
+    return str(one["keys"][was["finding"]["status"]])
 
 
 def trials(options: argparse.Namespace, normal: dict[str, Any], folders: list[Path]) -> Iterator[dict[str, Any]]:

@@ -187,6 +187,13 @@ class Law:
     #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.
     specimens: tuple[str, ...] = ()
 
+    @property
+    def explained_by(self) -> tuple[str, ...]:
+        """The laws from whose violation one of this law may follow: `vjp` where a gradient raises, of functions."""
+        names = (*self.requires, *self.implied_by)
+        is_of_functions = self.judges("function") or self.judges("operator")
+        return (*names, "vjp") if is_of_functions and self.name != "vjp" and "vjp" not in names else names
+
     def judges(self, kind: str) -> bool:
         """Return whether it judges specs of a kind."""
         return self.kinds == ALL_KINDS or kind in self.kinds

@@ -13,12 +13,17 @@ from typing import Any
 
 import pytest
 
+from gradspec import laws
 from gradspec._engine._reuse import current, merged
 from gradspec._engine._verify import verify
+from gradspec._record import reach_from
+from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.report import Report
+from gradspec.selftest._standing import sources
 
+LAWS_HOME = Path(str(laws.__file__))
 LAW = {law.name: law for law in LAWS}
 FEW = [LAW[name] for name in ("primal", "vjp", "adjoint", "examples", "wrong_call", "inputs_untouched")]
 SPECS = '''
@@ -172,7 +177,8 @@ def test_a_law_that_changes_is_asked_again_with_those_that_require_it(
     asked = measured_by(monkeypatch)
     run(load(), known=replace(before, sources={**before.sources, "law vjp": old}))
     requiring = {law.name for law in FEW if "vjp" in law.requires}
-    assert {law for _, law, _ in asked} == {"vjp"} | requiring
+    explained = {v.law for v in before.verdicts if v.status is Status.BROKEN and "vjp" in LAW[v.law].explained_by}
+    assert {law for _, law, _ in asked} == {"vjp"} | requiring | explained
 
 
 @pytest.mark.parametrize(
@@ -239,3 +245,25 @@ def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(load: C
     assert before.sources["spec typed"].key == ""
     assert current(before, before, []) == {}
     assert verify([typed], FEW[:1], jobs=1, known=before).reused == 0
+
+
+def test_what_runs_the_checks_depends_on_no_law() -> None:
+    reach, found = reach_from(), sources()
+    runs = {name: source for name, source in found.items() if not name.startswith(("law ", "specimens ", "function "))}
+    assert {"harness function", "harness operator", "harness module", "harness text", "judging"} <= set(runs)
+    for name, source in runs.items():
+        files = {d.module.file for d in source.closure(reach).definitions if "/laws/" in d.module.file.as_posix()}
+        assert {file for file in files if file.parent.name != "support"} <= {LAWS_HOME}, name
+
+
+def test_a_violation_is_asked_again_where_what_explains_it_has_changed(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load(("return 2 * grad", "raise LookupError('no gradient')"))
+    before = run(module)
+    old = replace(before.sources["law vjp"], key="another")
+    asked = measured_by(monkeypatch)
+    run(module, known=replace(before, sources={**before.sources, "law vjp": old}))
+    broken = {v.law for v in before.of(spec="twice") if v.status is Status.BROKEN and "vjp" in LAW[v.law].explained_by}
+    assert "inputs_untouched" in broken
+    assert {law for spec, law, _ in asked if spec == "twice"} == {"vjp"} | broken

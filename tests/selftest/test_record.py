@@ -20,7 +20,7 @@ PROVEN = Subject(sort="mutant", name="ScaledCopy.not_allowed_in_graph", group="S
 CRASHED = Subject(sort="mutant", name="F.dies", group="F", crash="the interpreter died of SIGSEGV")
 MATRIX = Matrix(
     provenance={"date": "2026-01-02", "torch": "2.13.0"},
-    sources={"laws": Source(roots=("gradspec.laws:LAWS",), key="0")},
+    sources={"law vjp": Source(roots=("gradspec.laws.tensor._vjp:VJP",), key="0")},
     population={"diseased": 2, "mutant": 9},
     subjects=(KILLED, MISSED, SOUND, SURVIVOR, CRASHED),
 )

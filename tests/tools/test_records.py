@@ -125,17 +125,30 @@ def test_what_is_stale_is_named_and_fails_only_where_it_must_be_current(
     assert said[1] == f"{said[0].replace('made', 'older')}, which it may be: its page says so"
 
 
-def test_the_cells_of_a_report_stand_on_spec_law_required_laws_and_harness() -> None:
+def test_the_cells_of_a_report_stand_on_spec_harness_and_the_laws_that_decide() -> None:
+    compile_ = {"requires": ["primal"], "explained_by": ["primal", "vjp"], "over": "cases"}
     record = {
         "sources": {},
         "sheets": {"scale": {"kind": "function"}},
-        "laws": {"vjp": {"requires": ["primal"], "over": "cases"}, "examples": {"requires": [], "over": "documents"}},
-        "verdicts": [{"law": "vjp", "spec": "scale"}, {"law": "examples", "spec": "scale"}],
+        "laws": {"compile": compile_, "examples": {"requires": [], "over": "documents"}},
+        "verdicts": [
+            {"law": "compile", "spec": "scale", "status": "holds"},
+            {"law": "compile", "spec": "scale", "status": "broken"},
+            {"law": "examples", "spec": "scale", "status": "holds"},
+        ],
     }
     assert list(cells("report", record)) == [
-        {"spec scale", "harness function", "law vjp", "law primal"},
+        {"spec scale", "harness function", "law compile", "law primal"},
+        {"spec scale", "harness function", "law compile", "law primal", "law vjp"},
         {"spec scale", "harness function", "law examples", "examples of spec scale"},
     ]
+
+
+def test_a_record_that_must_hold_all_laws_is_stale_where_one_is_new(script: Path) -> None:
+    whole = Recorded(name="made", files="made.json", kind="experiment", command=(), laws=lambda law: law.name == "vjp")
+    assert written(script, whole).stale == ("law vjp, which is new",)
+    source = Source.of(reach_from(script.parent), script.name)
+    assert written(script, whole, sources={"law vjp": source.to_dict()}).is_current
 
 
 @pytest.mark.parametrize(("directions", "stale"), [(2, False), (1, True)])

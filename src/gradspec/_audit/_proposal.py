@@ -16,12 +16,14 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.spec import FunctionSpec, OperatorSpec, Supports
 from gradspec.spec._maker import Maker
-from gradspec.spec._schema import home_of, named
+from gradspec.spec._schema import named
 
 if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
     from gradspec.report import Report
 
+#: Modules of which nobody can import an operator.
+_NOWHERE = ("__main__", "torch.ops")
 #: Of how many capabilities a spec may say that they are not promised, before it says which ones are.
 _FEW = 4
 
@@ -103,8 +105,7 @@ class Proposal:
     def _import(self) -> str:
         module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
         if operator := self._operator():
-            where = self.path.rpartition("::")[0].rpartition(":")[0]
-            home = Path(where).stem if where.endswith(".py") else where or home_of(self.spec.overload)  # type: ignore[attr-defined]  # of an OperatorSpec
+            home = next((name for name in self.spec.modules if name not in _NOWHERE), "")
             return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
         if not module:
             return f"# TODO: import {self.target}"

@@ -9,10 +9,9 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised
-from gradspec.laws import LAWS, cause_of, is_stand_in, quietly, stand_in, torch_version
+from gradspec.laws import cause_of, is_stand_in, quietly, stand_in, torch_version
 from gradspec.spec import FunctionSpec
 
-_BY_NAME = {law.name: law for law in LAWS}
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
 NewTrial = Callable[[], AnyTrial]
 
@@ -35,9 +34,10 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if promised is None and raises:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
     if root := _root(check, trial, prior, finding):
-        if _promised(check, _BY_NAME[root]) is None:
-            return Finding(status=Status.NOT_PROMISED, message=f"follows from {root}, which is not promised")
-        return broken(f"follows from {root}", follows=root, details={**finding.details, "found": finding.message})
+        said = f"follows from {root.name}"
+        if _promised(check, root) is None:
+            return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
+        return broken(said, follows=root.name, details={**finding.details, "found": finding.message})
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if law.capability is None or not isinstance(check.spec, FunctionSpec):
         return finding
@@ -75,35 +75,32 @@ def _refusal(finding: Finding, law: Law) -> Finding:
     return replace(finding, rank=finding.rank or Rank.WRONG) if finding.status is Status.BROKEN else finding
 
 
-def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> str:
+def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Law | None:
     """Return the law from whose violation this one follows, if there is one.
 
     It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode.
     """
     spec = check.spec
     if not isinstance(spec, FunctionSpec) or is_stand_in(spec.primal):
-        return ""  # an audit: nothing but the function itself says what is right
+        return None  # an audit: nothing but the function itself says what is right
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")
-    names = list(stands_on)
-    if raises and check.law.name != "vjp" and "vjp" not in names:
-        names.append("vjp")
-    for name in names:
-        if name not in _BY_NAME:
+    for law in check.roots:
+        if not raises and law.name not in stands_on:
             continue
-        if prior.get(name, Status.BROKEN) is not Status.BROKEN:
+        if prior.get(law.name, Status.BROKEN) is not Status.BROKEN:
             continue
-        root = _found(_BY_NAME[name], trial)
+        root = _found(law, trial)
         if root.status is not Status.BROKEN:
             continue
-        if name in check.law.implied_by or (raises and root.details.get("raised") == raises):
-            return name
-        if name not in stands_on:
+        if law.name in check.law.implied_by or (raises and root.details.get("raised") == raises):
+            return law
+        if law.name not in stands_on:
             continue
         found = quietly(lambda: check.law.check(_by_itself(trial())))
         if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
-            return name
-    return ""
+            return law
+    return None
 
 
 def _found(law: Law, trial: NewTrial) -> Finding:

@@ -32,6 +32,8 @@ class Check:
     case: str
     #: Makes what makes the arguments of the case.
     maker: Maker
+    #: The laws from whose violation one of this may follow.
+    roots: tuple[Law, ...] = ()
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -62,7 +64,7 @@ def plan(
         if spec.waivers:
             known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
             _check_waivers(spec, laws, known)
-    return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths)
+    return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths, known=LAWS)
 
 
 def checks_of(
@@ -74,18 +76,20 @@ def checks_of(
     seed: int = 0,
     case: str | None = None,
     paths: Mapping[str, str] | None = None,
+    known: Sequence[Law] = (),
 ) -> list[Check]:
     """Return the checks of specs and laws, whether or not they can be asked for so.
 
-    Arguments as for `plan`, and `makers`: from a kind of spec to what makes what makes its arguments.
+    Arguments as for `plan`, `makers`: from a kind of spec to what makes what makes its arguments; and `known`: laws
+    beside those that are asked, from whose violation one of these may follow.
     """
-    checks = []
+    checks, by_name = [], {law.name: law for law in (*known, *laws)}
     for spec in specs:
         mine = [law for law in laws if law.judges(spec.kind)]
         maker, path = makers(spec.kind), (paths or {}).get(spec.name, "")
         subjects = {over: _subjects(spec, over, profile, seed, maker) for over in {law.over for law in mine}}
         checks += [
-            Check(spec=spec, path=path, law=law, case=name, maker=maker)
+            Check(spec=spec, path=path, law=law, case=name, maker=maker, roots=_named_in(by_name, law.explained_by))
             for law in mine
             if not profile.laws or law.name in profile.laws
             for name in subjects[law.over]
@@ -100,11 +104,23 @@ def with_required(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:
     found = {law.name: law for law in laws}
     queue = list(laws)
     while queue:
-        for name in queue.pop().requires:
-            if name in by_name and name not in found:
-                found[name] = by_name[name]
-                queue.append(by_name[name])
+        for law in _named_in(by_name, queue.pop().requires):
+            if law.name not in found:
+                found[law.name] = law
+                queue.append(law)
     return list(found.values())
+
+
+def with_roots(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:
+    """Return laws, and behind them all that can decide what they say: what they require, and what they follow from."""
+    by_name = {law.name: law for law in (*known, *laws)}
+    required = with_required(laws, known)
+    roots = {law.name: law for one in laws for law in _named_in(by_name, one.explained_by)}
+    return list(({law.name: law for law in required} | roots).values())
+
+
+def _named_in(known: Mapping[str, Law], names: Sequence[str]) -> tuple[Law, ...]:
+    return tuple(known[name] for name in names if name in known)
 
 
 def _check_profile(profile: Profile) -> None:

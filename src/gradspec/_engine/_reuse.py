@@ -32,8 +32,8 @@ def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell,
         cell: verdict
         for cell, verdict in found.items()
         if cell in asked
-        and (key := now(cell))
-        and key == was(cell)
+        and (key := now(cell, verdict.status))
+        and key == was(cell, verdict.status)
         and not (_depends_on_the_machine(verdict) or _depends_on_another(verdict, found, today))
     }
 
@@ -48,16 +48,17 @@ def made_when(known: Report | None, today: Mapping[str, Any], *, reused: int, me
     return {**today, "reused from": known.provenance.get("reused from", before.get("date", "an unknown date"))}
 
 
-def keys_of(report: Report) -> Callable[[Cell], str]:
-    """Return what gives the key of a cell, from the sources of a report."""
+def keys_of(report: Report) -> Callable[[Cell, str], str]:
+    """Return what gives the key of a cell in which a law says something, from the sources of a report."""
     how = how_hard(report.provenance)
 
     @cache
-    def key(cell: Cell) -> str:
+    def key(cell: Cell, status: str) -> str:
         spec, law, _ = cell
         if spec not in report.sheets or law not in report.laws:
             return ""
-        return cell_key(cell, kind_of_sheet(report.sheets[spec]), report.laws[law], report.sources, how)
+        kind = kind_of_sheet(report.sheets[spec])
+        return cell_key(cell, kind, report.laws[law], report.sources, how, status=status)
 
     return key
 
@@ -73,7 +74,7 @@ def merged(known: Report, new: Report) -> Report:
     both = replace(new, sheets={**known.sheets, **new.sheets}, laws={**known.laws, **new.laws}, sources=sources)
     was, now = keys_of(known), keys_of(both)
     kept = {(v.spec, v.law, v.case): v for v in known.verdicts}
-    kept = {cell: v for cell, v in kept.items() if (key := was(cell)) and key == now(cell)}
+    kept = {cell: v for cell, v in kept.items() if (key := was(cell, v.status)) and key == now(cell, v.status)}
     verdicts = kept | {(v.spec, v.law, v.case): v for v in new.verdicts}
     verdicts = {cell: v for cell, v in verdicts.items() if not _depends_on_another(v, verdicts, both)}
     specs = {name: place for place, name in enumerate(both.sheets)}

@@ -12,8 +12,6 @@ from gradspec.spec._kinds import kind_of
 
 #: What runs each check, whatever its law.
 HARNESS = ("gradspec._engine._check:run_check", "gradspec._engine._session:Session")
-#: Where ours are listed.
-LAWS_LISTED = "gradspec.laws:LAWS"
 
 
 def sources(
@@ -28,7 +26,7 @@ def sources(
 
     Args:
         specs: the specs of the run.
-        laws: the laws that run, and those that they require.
+        laws: the laws that run, and those that can decide what they say.
         paths: where each spec is, by name, as the command line takes it.
         given: sources of specs that are known already, by "spec NAME": of one that was made of something published.
     """
@@ -42,7 +40,6 @@ def sources(
     for law in laws:
         home = getattr(law.check, "__module__", None) or "__main__"
         found[f"law {law.name}"] = Source.of(reach, *root_of(law, (home,)))
-    found["laws"] = Source.of(reach, LAWS_LISTED)  # one that is taken out, or added, is seen by that
     found |= harness({spec.kind for spec in specs}, reach)
     return found, tree_of(found.values(), reach)
 

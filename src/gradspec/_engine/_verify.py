@@ -8,7 +8,7 @@ from typing import Any
 
 from gradspec._engine._check import rerun
 from gradspec._engine._parallel import Progress, run_checks
-from gradspec._engine._plan import Check, plan, with_required
+from gradspec._engine._plan import Check, plan, with_roots
 from gradspec._engine._reuse import current, made_when
 from gradspec._engine._sources import sources
 from gradspec._engine._turn import one_at_a_time
@@ -144,7 +144,7 @@ def blank(
     """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if any(map(law.judges, kinds)))
-    stands_on, tree = sources(specs, with_required(laws, LAWS), paths, given) if noted else ({}, ([], []))
+    stands_on, tree = sources(specs, with_roots(laws, LAWS), paths, given) if noted else ({}, ([], []))
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
@@ -164,5 +164,6 @@ def _law_sheet(law: Law) -> dict[str, Any]:
         "over": law.over,
         "kinds": list(law.kinds),
         "requires": list(law.requires),
+        "explained_by": list(law.explained_by),
         "specimens": list(law.specimens),
     }

@@ -1,6 +1,6 @@
 """Records: what a measurement depends on, where it was made, and the one form in which it is kept."""
 
-from gradspec._record._cells import Cell, cell_key, is_stale, reusable, stale_names
+from gradspec._record._cells import Cell, cell_key, reusable, stale_names, stands_on
 from gradspec._record._experiment import experiment_sources, experiment_text, read_experiment, write_experiment
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
 from gradspec._record._provenance import provenance, same_environment
@@ -18,7 +18,6 @@ __all__ = [
     "experiment_sources",
     "experiment_text",
     "from_text",
-    "is_stale",
     "is_unchanged",
     "only_writer",
     "provenance",
@@ -29,6 +28,7 @@ __all__ = [
     "root_of",
     "same_environment",
     "stale_names",
+    "stands_on",
     "state_of",
     "to_text",
     "tree_of",

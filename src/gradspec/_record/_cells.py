@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradspec._record._key import combined
@@ -11,6 +11,8 @@ from gradspec._record._source import Source
 
 #: A spec, a law and a case of it, by name.
 Cell = tuple[str, str, str]
+#: What a law says where it is violated: other laws are asked then whether they explain it.
+_EXPLAINED = ("broken", "waived", "not_promised")
 #: What a profile says of itself beside how hard it is.
 _NOT_HOW_HARD = ("name", "laws")
 
@@ -22,7 +24,7 @@ def how_hard(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cell_key(
-    cell: Cell, kind: str, law: Mapping[str, Any], sources: Mapping[str, Source], how: Mapping[str, Any]
+    cell: Cell, kind: str, law: Mapping[str, Any], sources: Mapping[str, Source], how: Mapping[str, Any], *, status: str
 ) -> str:
     """Return the key of a cell; empty where something that it depends on is not known.
 
@@ -32,10 +34,17 @@ def cell_key(
         law: the sheet of the law.
         sources: of specs, laws and the harness, by name.
         how: what `how_hard` returned.
+        status: what the law says.
     """
     keys = [_key(cell[0], law, sources), _of(sources, f"harness {kind}")]
-    keys += [_of(sources, f"law {name}") for name in (cell[1], *law["requires"])]
+    keys += [_of(sources, name) for name in laws_behind(cell[1], law, status)]
     return combined(keys, law["over"], cell[2], how) if all(keys) else ""
+
+
+def laws_behind(law: str, sheet: Mapping[str, Any], status: str) -> Sequence[str]:
+    """Return the sources of the laws that a verdict depends on: what explains a violation, too, where there is one."""
+    names = [law, *sheet.get("requires", ()), *(sheet.get("explained_by", ()) if status in _EXPLAINED else ())]
+    return [f"law {name}" for name in dict.fromkeys(names)]
 
 
 def stale_names(source_names: Mapping[str, Source], today: Mapping[str, Source]) -> Iterator[str]:
@@ -48,12 +57,10 @@ def stale_names(source_names: Mapping[str, Source], today: Mapping[str, Source])
             yield f"examples of {name}"
 
 
-def is_stale(spec: str, kind: str, law: str, sheet: Mapping[str, Any], changed: frozenset[str]) -> bool:
-    """Whether the verdicts of a law on a spec are of an older source; `changed` is what `stale_names` yielded."""
-    names = [f"spec {spec}", f"harness {kind}", *(f"law {name}" for name in (law, *sheet.get("requires", ())))]
-    if sheet.get("over") == "documents":
-        names.append(f"examples of spec {spec}")
-    return not changed.isdisjoint(names)
+def stands_on(spec: str, kind: str, law: str, sheet: Mapping[str, Any], status: str) -> frozenset[str]:
+    """Return the names of the sources that a verdict of a law on a spec depends on, as `stale_names` yields them."""
+    names = {f"spec {spec}", f"harness {kind}", *laws_behind(law, sheet, status)}
+    return frozenset(names | {f"examples of spec {spec}"} if sheet.get("over") == "documents" else names)
 
 
 def reusable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

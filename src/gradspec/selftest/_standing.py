@@ -25,7 +25,6 @@ _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),
     "judging": ("gradspec.selftest._run:_Run", "gradspec.selftest._run:subject_of"),
     "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:first_case"),
-    "laws": ("gradspec.laws:LAWS",),
 }
 
 
@@ -56,11 +55,12 @@ class Standing:
 
     @property
     def laws(self) -> frozenset[str]:
-        """The laws that must be asked again: they have changed, or one that they require has."""
+        """The laws that must be asked again: they have changed, or one that they require or that implies them has."""
+        behind = {law.name: with_required([law], self.every_law) for law in self.every_law}
         return frozenset(
             law.name
             for law in self.every_law
-            if any(self.moved(f"law {needed.name}") for needed in with_required([law], self.every_law))
+            if any(self.moved(f"law {name}") for name in (*(one.name for one in behind[law.name]), *law.implied_by))
         )
 
     def of_laws(self, name: str, source: str) -> tuple[Subject | None, frozenset[str]]:

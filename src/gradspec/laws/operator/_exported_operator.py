@@ -24,7 +24,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, raised
 from gradspec.laws.operator.support._call import Call
-from gradspec.laws.tensor.support._call import like, outputs
+from gradspec.laws.tensor.support._call import gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.spec import Case, OperatorSpec
 from gradspec.spec._schema import named
@@ -64,7 +64,7 @@ torch.save({"values": [t.detach() for t in y], "gradients": got}, folder / "foun
 class _Exported(torch.nn.Module):
     def __init__(self, call: Call) -> None:
         super().__init__()
-        self.call, self.places = call, {name: k for k, (name, t) in enumerate(_leaves(call))}
+        self.call, self.places = call, {name: k for k, name in enumerate(call.on_leaves().leaves)}
 
     def forward(self, *tensors: Tensor) -> Any:
         names = iter(self.call.tensors())
@@ -76,30 +76,25 @@ class _Exported(torch.nn.Module):
         return self.call.mapped(given).run()
 
 
-def _leaves(call: Call) -> list[tuple[str, Tensor]]:
-    return [(name, tensor) for name, tensor in call.on_leaves().tensors().items() if tensor.requires_grad]
-
-
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
     call = Call.of(trial)
-    leaves = [tensor.detach() for _, tensor in _leaves(call)]
+    leaves = call.on_leaves().leaves
     if not leaves or trial.spec.writes:
         return not_applicable("no gradient flows through the operator in this case")
     if trial.case.name != _first(trial):
         return not_applicable("one case shows it: a new process costs seconds")
     torch._dynamo.reset()
-    exported = torch.export.export(_Exported(call), tuple(leaves), strict=False)
-    mine = [t.clone().requires_grad_() for t in leaves]
-    y = outputs(_Exported(call)(*mine))
-    v = like(tuple(t for t in y), trial.seed)
-    tracked = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
-    right = torch.autograd.grad([t for t, _ in tracked], mine, [w for _, w in tracked], allow_unused=True)
+    module, plain = _Exported(call), [leaf.detach() for leaf in leaves.values()]
+    exported = torch.export.export(module, tuple(plain), strict=False)
+    y = outputs(module(*leaves.values()))
+    v = like(y, trial.seed)
+    right = gradients(y, leaves, v)
     with tempfile.TemporaryDirectory() as folder:
         torch.export.save(exported, Path(folder) / "program.pt2")
         given = {
             "modules": _modules(trial.spec),
             "operator": named(call.overload),
-            "leaves": leaves,
+            "leaves": plain,
             "cotangents": v,
         }
         torch.save(given, Path(folder) / "given.pt")
@@ -114,7 +109,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
             return finding
     if found["gradients"] is None:
         return broken("in a new process the program has no gradient", rank=Rank.WRONG)
-    for (name, _), got, expected in zip(_leaves(call), found["gradients"], right, strict=True):
+    for (name, expected), got in zip(right.items(), found["gradients"], strict=True):
         if (finding := compare(trial, f"gradient of {name} in a new process", got, expected)) is not HOLDS:
             return finding
     return HOLDS

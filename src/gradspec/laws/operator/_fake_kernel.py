@@ -28,7 +28,9 @@ from torch.utils._pytree import tree_leaves
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, shown
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.operator.support._sweep import variants
+from gradspec.laws.tensor.support._call import gradients
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._memory import telling_strides
 from gradspec.spec import Case, OperatorSpec
 
 
@@ -80,23 +82,16 @@ def _kinds(call: Call) -> Iterator[tuple[str, dict[str, Any]]]:
     y = [t for t in tree_leaves(call.run()) if isinstance(t, Tensor)]
     for place, t in enumerate(y):
         yield f"output {place}", _kind(t) | {"requires_grad": t.requires_grad}
-    tracked = [t for t in y if t.requires_grad]
-    if not tracked or not call.leaves:
-        return
-    given = [torch.ones_like(t, memory_format=torch.contiguous_format) for t in tracked]
-    got = torch.autograd.grad(tracked, call.leaves, given, allow_unused=True)
-    names = [name for name, tensor in call.tensors().items() if tensor.requires_grad]
-    for name, gradient in zip(names, got, strict=True):
+    ones = tuple(torch.ones_like(t, memory_format=torch.contiguous_format) for t in y)
+    for name, gradient in gradients(tuple(y), call.leaves, ones, copied=False).items() if call.leaves else ():
         yield f"the gradient of {name}", {"kind": "None"} if gradient is None else _kind(gradient)
 
 
 def _kind(t: Tensor) -> dict[str, Any]:
-    # The stride of a dimension of one element says nothing, nor do those of a tensor without elements.
-    strides = [s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] if t.numel() else []
     return {
         "shape": list(map(int, t.shape)),
         "dtype": describe(t).partition("[")[0],
-        "strides": strides,
+        "strides": telling_strides(t),
         "storage offset": int(t.storage_offset()) if t.numel() else 0,
         "device": str(t.device),
     }

@@ -22,8 +22,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
 from gradspec.laws.operator.support._call import Call
-from gradspec.laws.tensor.support._call import fresh
-from gradspec.laws.tensor.support._memory import first_change, overlap, snapshots
+from gradspec.laws.tensor.support._memory import Snapshot, first_change, overlap, snapshots
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.spec import Case, OperatorSpec
 
@@ -31,7 +30,7 @@ from gradspec.spec import Case, OperatorSpec
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
     call = Call.of(trial)
     tensors = call.tensors()
-    before, values = snapshots(tensors), {name: fresh(tensor) for name, tensor in tensors.items()}
+    before = snapshots(tensors)
     y = call.run()
     declared = call.written_tensors()
     if changed := first_change({n: s for n, s in before.items() if n not in declared}, tensors):
@@ -42,7 +41,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
         )
     if (finding := _aliases(call, tensors, y)) is not HOLDS:
         return finding
-    return _unmoved(trial, values, tensors)
+    return _unmoved(trial, before, tensors)
 
 
 def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
@@ -66,7 +65,7 @@ def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
     return HOLDS
 
 
-def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Tensor], tensors: dict[str, Tensor]) -> Finding:
+def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Snapshot], tensors: dict[str, Tensor]) -> Finding:
     """Judge what is declared to be written: it moves, unless the primal leaves it where it is."""
     if not trial.spec.writes or is_stand_in(trial.spec.primal):
         return HOLDS
@@ -74,7 +73,7 @@ def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Tensor], tens
     names = again.written_tensors()
     returned = tree_leaves(on_spec_side("primal", trial.spec.primal, *again.args, **again.kwargs))
     for name, right in zip(names, returned[len(returned) - len(names) :], strict=True):
-        if tensors[name].equal(before[name]) and not right.equal(before[name]):
+        if before[name].has_bits_of(tensors[name]) and not before[name].has_bits_of(right):
             return broken(
                 f"the schema says that the operator writes to {name}, and it does not",
                 argument=name,

@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._memory import telling_strides
 
 
 def _check(trial: Trial) -> Finding:
@@ -52,9 +53,7 @@ def _run(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...] = ()) -> dict[str, 
 def _kind(value: Any) -> str:
     if not isinstance(value, Tensor):
         return repr(value)
-    # The stride of a dimension of one element says nothing, nor do those of a tensor without elements.
-    strides = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1] if value.numel() else []
-    return f"{describe(value)} on {value.device}, strides {strides}"
+    return f"{describe(value)} on {value.device}, strides {telling_strides(value)}"
 
 
 FAKE = Law(

@@ -69,8 +69,8 @@ def _check(trial: Trial) -> Finding:
 
 
 def _is_about_dtype(error: Exception) -> bool:
-    """Whether an error says that an operation does not take a half-precision dtype."""
-    return re.search(r"bfloat16|float16|half|scalartype|not implemented for", str(error), re.IGNORECASE) is not None
+    """Whether an error says that no kernel takes half precision: mixed dtypes are the mistake of the function."""
+    return re.search(r"not implemented for '(BFloat16|Half)'|unsupported ScalarType", str(error)) is not None
 
 
 def _reference(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...]) -> Columns:

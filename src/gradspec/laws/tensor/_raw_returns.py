@@ -15,7 +15,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, spying, vjp
 from gradspec.laws.tensor.support._compare import describe
-from gradspec.laws.tensor.support._graph import classes_behind
+from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._reference import is_asked
 
 
@@ -40,7 +40,7 @@ def _check(trial: Trial) -> Finding:
 def _of_operator(trial: Trial, inputs: Inputs) -> type | None:
     """Return the Function that torch made of an operator and its registered backward, where one is called directly."""
     behind = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
-    return behind[0] if len(behind) == 1 and behind[0].__module__ == "torch._library.autograd" else None
+    return behind[0] if len(behind) == 1 and is_of_operator(behind[0]) else None
 
 
 def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:

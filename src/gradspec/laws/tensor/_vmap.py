@@ -22,6 +22,9 @@ from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, reference
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
 
+#: Of each argument, the dimension in which it is batched; None where it is not.
+InDims = tuple[int | None, ...]
+
 BATCH = 3
 #: How many choices of dimensions are tried at most: three a tensor make 27 of three tensors.
 CHOICES = 27
@@ -66,60 +69,60 @@ def _tangents(trial: Trial, inputs: Inputs) -> Finding:
 
 
 def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> Finding:
-    given = tuple(inputs.values[name] for name in names)
-    elements = [tuple(map(fresh, given)), *(resembling(given, trial.seed + k) for k in range(1, BATCH))]
-    stacked = [torch.stack(column, dim) for column in zip(*elements, strict=True)]
-
-    def value(*tensors: Tensor) -> Any:
-        return trial.spec.function(*inputs.args(dict(zip(names, tensors, strict=True))))
-
-    got = outputs(torch.vmap(value, in_dims=dim)(*stacked))
+    """Judge values and gradients where all arguments are batched in one dimension."""
+    in_dims = (dim,) * len(names)
     way = f"vmap over {', '.join(f'`{name}`' for name in names)} in dimension {dim}"
-    for k, element in enumerate(elements):
-        primal = on_spec_side("primal", trial.spec.primal, *inputs.args(dict(zip(names, element, strict=True))))
-        for mine, theirs in zip(got, outputs(primal), strict=True):
-            if (finding := compare(trial, f"value {k} of {way}", mine[k], theirs)) is not HOLDS:
-                return finding
-    return _gradients(trial, inputs, names, elements, stacked, dim, way) if is_asked(trial.spec, "func_grad") else HOLDS
+    if (finding := _values(trial, inputs, names, in_dims, way)) is not HOLDS:
+        return finding
+    return _gradients(trial, inputs, names, in_dims, way) if is_asked(trial.spec, "func_grad") else HOLDS
 
 
 def _mixed(trial: Trial, inputs: Inputs, names: tuple[str, ...]) -> Finding:
     """Judge values where each argument is batched in a dimension of its own, or not at all."""
-    given = tuple(inputs.values[name] for name in names)
-    rows = [tuple(map(fresh, given)), *(resembling(given, trial.seed + k) for k in range(1, BATCH))]
-    for dims in islice(product(*((0, None, t.ndim) for t in given)), CHOICES if len(names) > 1 else 0):
+    ranks = [inputs.values[name].ndim for name in names]
+    for dims in islice(product(*((0, None, rank) for rank in ranks)), CHOICES if len(names) > 1 else 0):
         if len(set(dims)) == 1:
             continue  # all alike is judged above
-        in_dims = [None if dim is None else min(dim, t.ndim) for dim, t in zip(dims, given, strict=True)]
-        columns = zip(in_dims, zip(*rows, strict=True), strict=True)
-        stacked = [column[0] if dim is None else torch.stack(column, dim) for dim, column in columns]
-
-        def value(*tensors: Tensor) -> Any:
-            return trial.spec.function(*inputs.args(dict(zip(names, tensors, strict=True))))
-
-        got = outputs(torch.vmap(value, in_dims=tuple(in_dims))(*stacked))
         way = ", ".join(
             f"`{name}` " + ("not batched" if dim is None else f"in dimension {dim}")
-            for name, dim in zip(names, in_dims, strict=True)
+            for name, dim in zip(names, dims, strict=True)
         )
-        for k, row in enumerate(rows):
-            element = [row[n] if dim is not None else given[n] for n, dim in enumerate(in_dims)]
-            right = on_spec_side("primal", trial.spec.primal, *inputs.args(dict(zip(names, element, strict=True))))
-            for mine, theirs in zip(got, outputs(right), strict=True):
-                if (finding := compare(trial, f"value {k} of vmap with {way}", mine[k], theirs)) is not HOLDS:
-                    return finding
+        if (finding := _values(trial, inputs, names, dims, f"vmap with {way}")) is not HOLDS:
+            return finding
     return HOLDS
 
 
-def _gradients(
-    trial: Trial,
-    inputs: Inputs,
-    names: tuple[str, ...],
-    elements: list[tuple[Tensor, ...]],
-    stacked: list[Tensor],
-    dim: int,
-    way: str,
-) -> Finding:
+def _stacked(
+    trial: Trial, inputs: Inputs, names: tuple[str, ...], in_dims: InDims
+) -> tuple[list[tuple[Tensor, ...]], list[Tensor]]:
+    """Return the arguments of each element of a batch, and the batch: an argument without a dimension is the same."""
+    given = tuple(inputs.values[name] for name in names)
+    others = (resembling(given, trial.seed + k) for k in range(1, BATCH))
+    rows = [tuple(map(fresh, given))]
+    for other in others:
+        rows.append(tuple(t if dim is not None else x for t, x, dim in zip(other, rows[0], in_dims, strict=True)))
+    columns = zip(zip(*rows, strict=True), in_dims, strict=True)
+    return rows, [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]
+
+
+def _values(trial: Trial, inputs: Inputs, names: tuple[str, ...], in_dims: InDims, way: str) -> Finding:
+    """Judge the values of a batch, element by element."""
+    rows, stacked = _stacked(trial, inputs, names, in_dims)
+
+    def value(*tensors: Tensor) -> Any:
+        return trial.spec.function(*inputs.args(dict(zip(names, tensors, strict=True))))
+
+    got = outputs(torch.vmap(value, in_dims=in_dims)(*stacked))
+    for k, row in enumerate(rows):
+        primal = on_spec_side("primal", trial.spec.primal, *inputs.args(dict(zip(names, row, strict=True))))
+        for mine, theirs in zip(got, outputs(primal), strict=True):
+            if (finding := compare(trial, f"value {k} of {way}", mine[k], theirs)) is not HOLDS:
+                return finding
+    return HOLDS
+
+
+def _gradients(trial: Trial, inputs: Inputs, names: tuple[str, ...], in_dims: InDims, way: str) -> Finding:
+    elements, stacked = _stacked(trial, inputs, names, in_dims)
     rows = [Inputs({**inputs.values, **dict(zip(names, element, strict=True))}, inputs.wrt) for element in elements]
     v = like(outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())), trial.seed)
     places = tuple(names.index(name) for name in inputs.wrt)
@@ -131,7 +134,7 @@ def _gradients(
         torch.func.grad(loss, argnums=places)(*elements[0])
     except Exception:
         return HOLDS  # without vmap too: the law func_grad says so
-    got = torch.vmap(torch.func.grad(loss, argnums=places), in_dims=dim)(*stacked)
+    got = torch.vmap(torch.func.grad(loss, argnums=places), in_dims=in_dims)(*stacked)
     for k, row in enumerate(rows):
         finding = judge(trial, inputs, way, tuple(g[k] for g in got), expected_gradients(trial, row, v))
         if finding is not HOLDS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import is_stale
+from gradspec._record import stands_on
 from gradspec.report import RecordError, Report, kind_of_sheet, read_record
 from gradspec.sphinx_ext.domain._staleness import Today
 
@@ -30,8 +30,9 @@ class Record:
 
     def is_stale(self, spec: str, law: str) -> bool:
         """Whether a verdict of this record is about an older source."""
-        kind = kind_of_sheet(self.report.sheets.get(spec, {}))
-        return is_stale(spec, kind, law, self.report.laws.get(law, {}), self.changed)
+        kind, sheet = kind_of_sheet(self.report.sheets.get(spec, {})), self.report.laws.get(law, {})
+        found = {str(v.status) for v in self.report.verdicts if (v.spec, v.law) == (spec, law)} or {""}
+        return any(not self.changed.isdisjoint(stands_on(spec, kind, law, sheet, status)) for status in found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,9 +73,9 @@ class Call:
         return [name for name in self.tensors() if name.strip("`").partition("[")[0] in names]
 
     @property
-    def leaves(self) -> list[Tensor]:
-        """The tensors that require a gradient."""
-        return [tensor for tensor in self.tensors().values() if tensor.requires_grad]
+    def leaves(self) -> dict[str, Tensor]:
+        """The tensors that require a gradient, by the names that a message uses."""
+        return {name: tensor for name, tensor in self.tensors().items() if tensor.requires_grad}
 
 
 def _named(path: Any) -> str:

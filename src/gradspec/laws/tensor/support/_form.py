@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from gradspec.laws.tensor.support._graph import is_of_operator
 from gradspec.spec import Case, FunctionSpec
 
 
@@ -63,7 +64,7 @@ _HAS: dict[str, Any] = {
     "vmap": lambda cls: cls.generate_vmap_rule or _own("vmap")(cls),
     "jvp": _own("jvp"),
     "allowed": _is_allowed,
-    "operator": lambda cls: cls.__module__ == "torch._library.autograd",
+    "operator": is_of_operator,
     "differentiable": lambda cls: getattr(cls.backward, "__code__", None) is not _ONCE,
 }
 _ONCE: CodeType = once_differentiable(lambda ctx: None).__code__

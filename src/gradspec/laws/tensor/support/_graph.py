@@ -28,6 +28,11 @@ def classes_behind(y: Any) -> list[type]:
     return list(dict.fromkeys(cls for cls in classes if cls is not None))
 
 
+def is_of_operator(cls: type) -> bool:
+    """Whether torch.library made a Function, of an operator and its registered backward."""
+    return cls.__module__ == "torch._library.autograd"
+
+
 def leaves_behind(y: Any) -> list[Tensor]:
     """Return the leaves to which the graph of an output leads."""
     leaves = (getattr(node, "variable", None) for node in nodes_behind(y))

@@ -21,9 +21,13 @@ class Snapshot:
         """Take a snapshot."""
         return cls(_bits(tensor), tensor._version)
 
+    def has_bits_of(self, tensor: Tensor) -> bool:
+        """Return whether a tensor has the values that there were, whatever its version counter says."""
+        return torch.equal(self.bits, _bits(tensor))
+
     def change_of(self, tensor: Tensor) -> str:
         """Say what has changed since; empty if nothing has."""
-        if not torch.equal(self.bits, _bits(tensor)):
+        if not self.has_bits_of(tensor):
             return "its values have changed"
         if tensor._version != self.version:
             return f"its version counter has moved by {tensor._version - self.version}"
@@ -49,6 +53,11 @@ def overlap(a: Tensor, b: Tensor) -> bool:
         return False
     (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a
+
+
+def telling_strides(tensor: Tensor) -> list[int]:
+    """Return the strides that say something: not of a dimension of one element, nor of a tensor without elements."""
+    return [s for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1] if tensor.numel() else []
 
 
 def _span(tensor: Tensor) -> tuple[int, int]:
