@@ -214,6 +214,8 @@ def test_a_part_of_a_run_leaves_the_rest_of_a_record_as_it_is(load: Callable[...
     whole = run(module)
     part = verify([module.TWICE], [LAW["adjoint"]], jobs=1)
     assert plain(merged(whole, part)) == plain(whole)
+    gone = replace(whole, sources={**whole.sources, "law that is gone": whole.sources["law vjp"]})
+    assert plain(merged(gone, part)) == plain(whole), "what nothing stands on is dropped"
 
 
 def test_a_part_of_a_run_drops_what_is_stale_beside_it(load: Callable[..., ModuleType]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec._engine._vacuous import settled
-from gradspec._record import Cell, cell_key, reusable
+from gradspec._record import Cell, cell_key, laws_behind, reusable
 from gradspec._record._cells import how_hard
 from gradspec.law import Status, Verdict
 from gradspec.report import Report, kind_of_sheet
@@ -80,11 +80,14 @@ def merged(known: Report, new: Report) -> Report:
     specs = {name: place for place, name in enumerate(both.sheets)}
     laws = {name: place for place, name in enumerate(both.laws)}
     ordered = sorted(settled(verdicts.values()), key=lambda v: (specs[v.spec], laws[v.law]))
-    held: Mapping[str, Any] = {v.spec: None for v in ordered}
+    held = {v.spec: kind_of_sheet(both.sheets[v.spec]) for v in ordered}
+    behind = {f"spec {spec}" for spec in held} | {f"harness {kind}" for kind in held.values()}
+    behind |= {source for name, law in both.laws.items() for source in laws_behind(name, law, Status.BROKEN)}
     request = known.request if known.request == new.request else {}
     return replace(
         both,
         request=request,
+        sources={name: source for name, source in sources.items() if name in behind or name in new.sources},
         sheets={name: sheet for name, sheet in both.sheets.items() if name in held},
         verdicts=tuple(ordered),
     )

@@ -1,6 +1,6 @@
 """Records: what a measurement depends on, where it was made, and the one form in which it is kept."""
 
-from gradspec._record._cells import Cell, cell_key, reusable, stale_names, stands_on
+from gradspec._record._cells import Cell, cell_key, laws_behind, reusable, stale_names, stands_on
 from gradspec._record._experiment import experiment_sources, experiment_text, read_experiment, write_experiment
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
 from gradspec._record._provenance import provenance, same_environment
@@ -19,6 +19,7 @@ __all__ = [
     "experiment_text",
     "from_text",
     "is_unchanged",
+    "laws_behind",
     "only_writer",
     "provenance",
     "reach_from",
