@@ -189,7 +189,7 @@ class Law:
 
     @property
     def explained_by(self) -> tuple[str, ...]:
-        """The laws from whose violation one of this law may follow: `vjp` where a gradient raises, of functions."""
+        """The laws from whose violation one of this law may follow. Of functions, `vjp` is among them."""
         names = (*self.requires, *self.implied_by)
         is_of_functions = self.judges("function") or self.judges("operator")
         return (*names, "vjp") if is_of_functions and self.name != "vjp" and "vjp" not in names else names
