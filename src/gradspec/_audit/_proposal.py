@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
     from gradspec.report import Report
 
-#: Modules of which nobody can import an operator.
-_NOWHERE = ("__main__", "torch.ops")
 #: Of how many capabilities a spec may say that they are not promised, before it says which ones are.
 _FEW = 4
 
@@ -105,7 +103,7 @@ class Proposal:
     def _import(self) -> str:
         module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
         if operator := self._operator():
-            home = next((name for name in self.spec.modules if name not in _NOWHERE), "")
+            home = next((name for name in self.spec.modules if name.partition(".")[0] not in ("__main__", "torch")), "")
             return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
         if not module:
             return f"# TODO: import {self.target}"
