@@ -36,6 +36,7 @@ gradspec_inventories = {
     "pytest": ("https://docs.pytest.org/en/stable/", "inventories/pytest.txt"),
 }
 
+gradspec_check_defaults = True
 gradspec_llms = True
 
 nitpicky = True

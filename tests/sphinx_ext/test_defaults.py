@@ -70,3 +70,13 @@ def test_a_wrong_default_of_a_docstring_fails_the_build_twice(project: Project, 
     conf = project.source / "conf.py"
     conf.write_text(conf.read_text(encoding="utf-8").replace("viewcode", "napoleon"), encoding="utf-8")
     fails_twice(project, "default", "index.md", "docstring of demo.Scale.apply", "says 1.0")
+
+
+def test_a_docstring_that_no_spec_documents_is_none_of_our_business_unless_asked(project: Project) -> None:
+    with (project.source / "demo.py").open("a", encoding="utf-8") as demo:
+        demo.write('\n\ndef other(f=1.0):\n    """Return f.\n\n    :param f: the factor (default: 0.5).\n    """\n')
+    with (project.source / "index.md").open("a", encoding="utf-8") as page:
+        page.write("\n```{eval-rst}\n.. autofunction:: demo.other\n```\n")
+    assert [line for line in project.build().warnings if "gradspec.default" in line] == []
+    asked = project.build("-E", "-D", "gradspec_check_defaults=1").warnings
+    assert any("docstring of demo.other: the words on f say that its default is 0.5" in line for line in asked)

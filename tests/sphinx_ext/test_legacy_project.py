@@ -42,6 +42,6 @@ def test_no_word_is_torchs(built: Built, page: str) -> None:
 def test_own_docstrings_and_signatures_stay(built: Built) -> None:
     text = " ".join(article(built, "members").split())
     assert "Scale the cotangent." in text
-    assert "class legacy. Factor ( x , f )" in text
+    assert "class legacy. Factor .apply ( x , f )" in text
     assert "static forward ( x , f )" in text, "the first argument goes by position: here ctx is called self"
     assert "Bases: torch.autograd.Function" in text

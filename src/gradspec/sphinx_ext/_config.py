@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from sphinx.config import Config
 
 
+#: The options that list paths.
+_PATHS = ("records", "committed_records")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What `conf.py` may say. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
@@ -26,6 +30,9 @@ class Options:
     inventories: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     #: The full names of what annotations abbreviate.
     annotations: Mapping[str, str] = field(default_factory=lambda: {"Tensor": "torch.Tensor"})
+    #: Whether the defaults that docstrings state are held to the signatures of all that autodoc shows, not only of what
+    #: a spec documents.
+    check_defaults: bool = False
     #: Whether the head of each page describes it in its first words, where its author has not.
     descriptions: bool = True
     #: Whether each page gets a twin in Markdown beside it, `NAME.html.md`, and the site an `llms.txt` that lists them.
@@ -38,10 +45,11 @@ def setup(app: Sphinx) -> None:
         default: Any = option.default if option.default_factory is MISSING else option.default_factory()
         if isinstance(default, tuple):
             default = list(default)  # `-D gradspec_records=a,b` works only for lists
-        kinds = [list, tuple] if isinstance(default, list) else [type(default)]
+        kinds = [list, tuple, str] if isinstance(default, list) else [type(default)]
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
 
 
 def options(config: Config) -> Options:
-    """Return the options of a build."""
-    return Options(**{option.name: getattr(config, f"gradspec_{option.name}") for option in fields(Options)})
+    """Return the options of a build; one path is as good as a list of one."""
+    found: dict[str, Any] = {option.name: getattr(config, f"gradspec_{option.name}") for option in fields(Options)}
+    return Options(**found | {name: (found[name],) for name in _PATHS if isinstance(found[name], str)})

@@ -5,14 +5,14 @@ A subclass of `torch.autograd.Function` inherits its docstrings and two dozen me
 
 from __future__ import annotations
 
-import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sphinx.util.inspect import signature, stringify_signature
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util.inspect import stringify_signature
 
-from gradspec.sphinx_ext.autodoc._pointer import pointer
-from gradspec.sphinx_ext.autodoc._signatures import call_signature, forward_signature, is_function
+from gradspec.sphinx_ext.autodoc._signatures import call_signature, forward_signature, is_function, without_first
 from gradspec.sphinx_ext.autodoc._torch_bases import boilerplate, inherited_names, normalised, torch_base
 from gradspec.sphinx_ext.domain._domain import domain_of
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The methods that torch calls with ctx first, beside the combined form of `forward`.
 TAKE_CTX = ("setup_context", "backward", "vjp", "jvp")
+#: Where these are kept, as long as the page is read.
+_CALLS = "gradspec-calls"
 
 
 def setup(app: Sphinx) -> None:
@@ -31,6 +33,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _signature, priority=300)
     app.connect("autodoc-skip-member", _skip_torch, priority=300)
     app.connect("autodoc-process-bases", _public_bases)
+    app.connect("object-description-transform", _show_apply)
 
 
 def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -38,8 +41,6 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
     # By text, not by `__doc__`: an overridden method has none, and autodoc takes the one it inherits.
     if base is not None and normalised(" ".join(lines)) in boilerplate(base):
         lines.clear()
-    if base is not None and isinstance(obj, type) and not any(map(str.strip, lines)):
-        lines[:] = pointer(name, obj)
 
 
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -65,11 +66,13 @@ def _signature(
     elif method == "forward":
         found = forward_signature(_owner(name))
     elif method in TAKE_CTX and is_function(_owner(name)):
-        found = _ctx_untyped(obj)
+        found = without_first(obj)
     else:
         return None
     if found is None:
         return None
+    if isinstance(obj, type):
+        _calls(app).add(name)
     text, _, result = stringify_signature(
         found,
         show_annotation=app.config.autodoc_typehints in ("signature", "both"),
@@ -78,14 +81,18 @@ def _signature(
     return text, "" if isinstance(obj, type) else result
 
 
-def _ctx_untyped(method: Any) -> inspect.Signature | None:
-    """Return a signature in which ctx has no type: torch has none to give, so the code says `Any`."""
-    try:
-        found = signature(method)
-    except (TypeError, ValueError):
-        return None
-    ctx, *others = found.parameters.values() or (None,)
-    return found.replace(parameters=[ctx.replace(annotation=ctx.empty), *others]) if ctx is not None else None
+def _show_apply(app: Sphinx, domain: str, objtype: str, content: addnodes.desc_content) -> None:
+    """Write `.apply` behind the name of a Function whose signature is that of the call: an instance takes none."""
+    called = _calls(app)
+    for head in content.parent.children if domain == "py" and objtype == "class" else ():
+        if isinstance(head, addnodes.desc_signature) and f"{head['module']}.{head['fullname']}" in called:
+            place = next(k for k, part in enumerate(head.children) if isinstance(part, addnodes.desc_name))
+            head.insert(place + 1, addnodes.desc_addname(".apply", "", nodes.Text(".apply")))
+
+
+def _calls(app: Sphinx) -> set[str]:
+    """Return the names of the Functions of this page whose headings show the call."""
+    return app.env.current_document.setdefault(_CALLS, set())  # type: ignore[return-value]  # what is kept there is ours
 
 
 def _skip_torch(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:

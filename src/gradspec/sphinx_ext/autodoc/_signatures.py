@@ -31,9 +31,9 @@ def forward_signature(cls: Any) -> inspect.Signature | None:
     return _without(cls.forward, 1 if is_torch(owner) else 0)
 
 
-def instance_signature(cls: Any) -> inspect.Signature | None:
-    """Return the signature of a module's `forward` without self."""
-    return _without(cls.forward, 1)
+def without_first(method: Any) -> inspect.Signature | None:
+    """Return the signature of a method that torch calls with ctx, without it."""
+    return _without(method, 1)
 
 
 def _without(method: Any, skipped: int) -> inspect.Signature | None:

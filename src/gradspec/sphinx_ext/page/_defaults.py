@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradspec.sphinx_ext import _config
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext.domain._domain import domain_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -47,6 +49,8 @@ def setup(app: Sphinx) -> None:
 
 
 def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    if not (_config.options(app.config).check_defaults or _is_of_spec(app, name)):
+        return
     try:
         parameters = inspect.signature(obj).parameters
     except (TypeError, ValueError):
@@ -60,6 +64,12 @@ def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
         for message in _complaint(parameter, stated, actual):
             warn(GradspecWarning.DEFAULT, f"docstring of {name}: {message}", app.env.current_document.docname)
             app.env.note_reread()
+
+
+def _is_of_spec(app: Sphinx, name: str) -> bool:
+    """Whether a spec of this build documents an object, or the class that it is in."""
+    sheets = [sheet for record in domain_of(app.env).records.build for sheet in record.report.sheets.values()]
+    return any(f"{name}.".startswith(f"{documented}.") for sheet in sheets for documented in sheet["documented"])
 
 
 def _fields(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
