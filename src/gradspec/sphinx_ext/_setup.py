@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradspec import __version__
 from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext import _config, _gc_tuning, _inventories
-from gradspec.sphinx_ext.autodoc import _autodoc, _viewcode
+from gradspec.sphinx_ext.autodoc import _autodoc, _numpydoc, _viewcode
 from gradspec.sphinx_ext.directives._audit import AuditDirective
 from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
 from gradspec.sphinx_ext.directives._checkers import CheckersDirective
@@ -65,6 +65,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _config.setup(app)
     _inventories.setup(app)
     _autodoc.setup(app)
+    _numpydoc.setup(app)
     _defaults.setup(app)
     _domain.setup(app)
     _law_pages.setup(app)

@@ -7,10 +7,12 @@ import os
 import re
 from functools import lru_cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.errors import ConfigError
 from sphinx.util.math import get_node_equation_number
 
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
@@ -92,6 +94,10 @@ def _register(app: Sphinx, config: Config) -> None:
     # Registered but not chosen, it would take the place of MathJax unasked, or beside a third one end the build:
     # Sphinx prefers whatever is not MathJax, and cannot choose among more.
     if config.html_math_renderer == NAME:
+        if find_spec("py_mini_racer") is None:
+            raise ConfigError(
+                f"html_math_renderer = {NAME!r} needs mini-racer: pip install mini-racer, or leave it out"
+            )
         app.add_html_math_renderer(NAME, inline_renderers=(_visit, None), block_renderers=(_visit, None))
 
 
