@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 #: What steers a terminal, or the direction in which text is shown: control characters but for tabs and ends of lines,
 #: and the marks, embeddings, overrides and isolates of the bidirectional algorithm.
@@ -12,6 +13,15 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 def visible(text: str) -> str:
     r"""Return a text in which what steers a terminal or a reader's eye is an escape to read, as `\x1b`."""
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_data(value: Any) -> Any:
+    """Return plain data whose texts, names of fields included, steer nothing."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible_data(key): visible_data(item) for key, item in value.items()}
+    return [visible_data(item) for item in value] if isinstance(value, list) else value
 
 
 def one_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from gradspec._one_line import one_line, visible
+from gradspec._one_line import one_line, visible_data
 from gradspec._renamed import renamed
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
@@ -93,16 +93,7 @@ class Finding:
         # What a function prints or raises must not steer the terminal or the page that shows it.
         for part in fields(self):
             if part.name != "status":
-                object.__setattr__(self, part.name, _visible(getattr(self, part.name)))
-
-
-def _visible(value: Any) -> Any:
-    """Return plain data whose texts steer nothing."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, dict):
-        return {key: _visible(item) for key, item in value.items()}
-    return [_visible(item) for item in value] if isinstance(value, list) else value
+                object.__setattr__(self, part.name, visible_data(getattr(self, part.name)))
 
 
 HOLDS = Finding(status=Status.HOLDS)

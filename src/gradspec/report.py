@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gradspec._one_line import visible_data
 from gradspec._record import SCHEMA, RecordError, Source, from_text, read, to_text, write, write_experiment
 from gradspec.law import ALL_KINDS, Finding, Status, Verdict
 
@@ -99,8 +100,8 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
         _check_shape(data)
         return Report(
             provenance=data["provenance"],
-            sheets=data["sheets"],
-            laws=data["laws"],
+            sheets=visible_data(data["sheets"]),
+            laws=visible_data(data["laws"]),
             sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
             verdicts=tuple(verdict_from_dict(v) for v in data["verdicts"]),
             request=data["request"],

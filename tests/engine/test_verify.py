@@ -118,6 +118,14 @@ def test_two_specs_of_one_name_are_refused():
         plan([SCALE, SCALE])
 
 
+def test_a_name_that_is_shown_as_another_is_refused():
+    with pytest.raises(ValueError, match=r"the name of a spec is 'a\\\\u202eb', with characters that nobody sees"):
+        plan([replace(SCALE, name="a\u202eb")])
+    steering = replace(SCALE, cases=lambda make: iter([Case(name="red\x1b[31m", args=(make(1), 1.0))]))
+    with pytest.raises(ValueError, match="the name of a case of spec 'scale' is"):
+        plan([steering])
+
+
 def test_two_cases_of_one_name_are_refused():
     spec = replace(SCALE, cases=lambda make: iter([Case(name="a", args=(make(1), 1.0))] * 2))
 

@@ -233,3 +233,33 @@ def peers(project: Project) -> Report:
         sources={},
         verdicts=(verdict("vjp", "factor 2", bad, spec="pub.Scale"),),
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "linked"),
+    [
+        ("https://example.org/paper", True),
+        ("mailto:a@example.org", True),
+        ("../papers/one.pdf", True),
+        ("javascript:alert(1)", False),
+        ("java\nscript:alert(1)", False),
+        (" \x01JavaScript:alert(1)", False),
+        ("data:text/html,<script>", False),
+        ("vbscript:x", False),
+    ],
+)
+def test_a_reference_links_what_is_safe_to_open(project: Project, url: str, linked: bool) -> None:
+    made = report(project)
+    sheet = {**made.sheets["scale"], "references": [{"text": "A paper, 2015.", "url": url}]}
+    project.write(replace(made, sheets={"scale": sheet}))
+    soup = BeautifulSoup(project.build().html(), "html.parser")
+    assert "A paper, 2015." in soup.get_text()
+    assert bool([a for a in soup.select("a") if a.get_text() == "A paper, 2015."]) is linked
+
+
+def test_what_steers_a_readers_eye_is_shown_as_an_escape(project: Project) -> None:
+    made = report(project)
+    project.write(replace(made, sheets={"scale": {**made.sheets["scale"], "summary": "Reads \u202esdrawkcab\u202c."}}))
+    text = project.build().html()
+    assert "\u202e" not in text
+    assert r"Reads \u202esdrawkcab\u202c." in text

@@ -6,7 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from docutils import nodes
+from markdown_it import MarkdownIt
 
+from gradspec._one_line import visible
+from gradspec.sphinx_ext.output._markdown_inline import inline
 from sphinx_ext.handmade import Built, copied
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ LIST = """\
 ## Guide
 
 - [Guide](guide/index.html.md)
-- [A page with <everything>](guide/page.html.md): Words with stress, weight, a | b, x^2, a * star and a link; see \
+- [A page with \\<everything>](guide/page.html.md): Words with stress, weight, a | b, x^2, a \\* star and a link; see \
 Alone and Parts.
 
 ## More
@@ -142,3 +146,39 @@ def test_a_page_that_sphinx_makes_itself_has_no_twin_to_link(tmp_path: Path) -> 
     assert (built.returncode, built.warnings) == (0, [])
     twin = (built.folder / "alone.html.md").read_text(encoding="utf-8")
     assert "See the [index](genindex.html)." in twin
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("a_b_ [link](javascript:alert(1)) $x$ ~~gone~~", r"a\_b\_ \[link\](javascript:alert(1)) \$x\$ \~\~gone\~\~"),
+        ("&lt;script> <b>", r"\&lt;script> \<b>"),
+        ("# no heading", r"\# no heading"),
+        ("1. no list", r"1\. no list"),
+        ("- no list", r"\- no list"),
+        ("R&D, 1.5 and 2 - 1", "R&D, 1.5 and 2 - 1"),
+        ("safe\u202etxt.exe", r"safe\\u202etxt.exe"),
+    ],
+)
+def test_words_of_a_twin_are_words(words: str, shown: str) -> None:
+    assert inline([nodes.Text(words)], str) == shown
+    opened, line, closed = MarkdownIt().parse(shown)
+    assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
+    assert "".join(part.content for part in line.children or ()) == visible(words)
+
+
+def test_an_address_stays_one_address() -> None:
+    assert inline([nodes.reference("", "it", refuri="a (b).html")], str) == "[it](a%20%28b%29.html)"
+
+
+def test_names_and_descriptions_of_the_list_are_words(tmp_path: Path) -> None:
+    project = copied("test-twins", tmp_path)
+    title = "[Click](javascript:alert(1)) <img src=x> me"
+    hostile = f"{title}\n{'=' * len(title)}\n\nA description with [a link](http://evil) in it.\n"
+    (project.source / "guide" / "page.rst").write_text(hostile, encoding="utf-8")
+    made = project.build()
+    listed = (made.folder / "llms.txt").read_text(encoding="utf-8")
+    parts = [part for line in MarkdownIt().parse(listed) for part in line.children or ()]
+    links = [part.attrs["href"] for part in parts if part.type == "link_open"]
+    assert links == ["guide/index.html.md", "guide/page.html.md", "alone.html.md"]
+    assert not [part for part in parts if part.type == "html_inline"]

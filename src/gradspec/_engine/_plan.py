@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 import torch
 
+from gradspec._one_line import visible
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, ProfileError, load_profile
@@ -55,6 +56,7 @@ def plan(
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+    _check_names("a spec", names)
     _check_profile(profile)
     if profile.device.startswith("cuda") and not torch.cuda.is_available():
         raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
@@ -159,7 +161,17 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")
+    _check_names(f"a case of spec {spec.name!r}", names)
     return names
+
+
+def _check_names(whose: str, names: Sequence[str]) -> None:
+    """Refuse names that a terminal or a page would show as others."""
+    for name in names:
+        if visible(name) != name:
+            raise ValueError(
+                f"the name of {whose} is {visible(name)!r}, with characters that nobody sees: leave them out"
+            )
 
 
 def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:

@@ -16,6 +16,7 @@ from sphinx import addnodes
 
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.output._markdown import markdown
+from gradspec.sphinx_ext.output._markdown_inline import escaped
 from gradspec.sphinx_ext.output._summary import noted
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _write_list(app: Sphinx, exception: Exception | None) -> None:
 def llms_txt(env: BuildEnvironment, suffix: str) -> str:
     """Return the list: the project, what it is, and a section of links for each branch of the table of contents."""
     root = env.config.root_doc
-    lines = [f"# {env.config.project}", "", f"> {noted(env, root)}"]
+    lines = [f"# {escaped(env.config.project)}", "", f"> {escaped(noted(env, root))}"]
     alone = [page for page in _children(env, root) if not _children(env, page)]
     branches = [page for page in _children(env, root) if page not in alone]
     sections = [(_title(env, page), [page, *_below(env, page)]) for page in branches]
@@ -88,12 +89,12 @@ def llms_txt(env: BuildEnvironment, suffix: str) -> str:
 
 
 def _line(env: BuildEnvironment, page: str, suffix: str) -> str:
-    about = noted(env, page)
+    about = escaped(noted(env, page))
     return f"- [{_title(env, page)}]({page}{suffix}.md)" + (f": {about}" if about else "")
 
 
 def _title(env: BuildEnvironment, page: str) -> str:
-    return env.titles[page].astext() if page in env.titles else page
+    return escaped(env.titles[page].astext() if page in env.titles else page)
 
 
 def _children(env: BuildEnvironment, page: str) -> list[str]:

@@ -1,4 +1,9 @@
-"""A page as Markdown: its resolved doctree, block by block. A node that is not known gives what it contains."""
+"""A page as Markdown: its resolved doctree, block by block. A node that is not known gives what it contains.
+
+sphinx-llm 1.1.0, on sphinx-markdown-builder 0.6.11, was tried in its place, on the pages of `test-twins`: it leaves the
+HTML in a title and the pipe in a cell as they are, ends a fence at the backquotes in its code, makes a heading of a
+note, and writes a figure's SVG out; and it builds the whole site a second time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ from textwrap import indent
 from docutils import nodes
 from sphinx import addnodes
 
-from gradspec.sphinx_ext.output._markdown_inline import Link, inline
+from gradspec._one_line import visible
+from gradspec.sphinx_ext.output._markdown_inline import Link, escaped, inline
 
 _SVG_WORDS = re.compile(r"<(title|desc)\b[^>]*>(.*?)</\1>", re.DOTALL)
 #: What a page shows and a text has no place for.
@@ -142,7 +148,7 @@ def _signature(node: nodes.Element) -> str:
 
 
 def _fence(node: nodes.Element) -> str:
-    text = node.astext().rstrip("\n")
+    text = visible(node.astext().rstrip("\n"))
     marks = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`{3,}", text))])
     language = node.get("language", "pycon" if isinstance(node, nodes.doctest_block) else "")
     return f"{marks}{'' if language in ('default', 'none') else language}\n{text}\n{marks}"
@@ -150,4 +156,4 @@ def _fence(node: nodes.Element) -> str:
 
 def _words_of_svg(text: str) -> str:
     """Return the title and the description of a figure, which say in words what it shows."""
-    return "\n\n".join(f"Figure: {unescape(words).strip()}" for _, words in _SVG_WORDS.findall(text))
+    return "\n\n".join(f"Figure: {escaped(unescape(words).strip())}" for _, words in _SVG_WORDS.findall(text))

@@ -5,14 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
+from urllib.parse import quote
 
 from docutils import nodes
 from sphinx import addnodes
 
+from gradspec._one_line import visible
+
 #: What becomes of the address of a reference.
 Link: TypeAlias = Callable[[str], str]
 
-_SPECIAL = re.compile(r"([\\`*<])")
+#: What Markdown would read as a mark: of emphasis, code, a link, HTML, mathematics, an entity.
+_SPECIAL = re.compile(r"([\\`*_<\[\]$~]|&(?=#?\w+;))")
+#: What it reads as a mark at the start of a line: of a heading, a list, a quotation, a rule.
+_LEADING = re.compile(r"^(?=(?:#{1,6}|[-+>]|={3,}|-{3,})(?:\s|$))|^(\d+)(?=[.)]\s)")
+
+
+def escaped(text: str) -> str:
+    """Return words that Markdown shows as they are."""
+    return _SPECIAL.sub(r"\\\1", visible(text))
 
 
 def inline(children: Iterable[nodes.Node], link: Link) -> str:
@@ -22,24 +33,25 @@ def inline(children: Iterable[nodes.Node], link: Link) -> str:
         children: the nodes.
         link: what becomes of the address of a reference.
     """
-    return re.sub(r"\s+", " ", "".join(_one(child, link) for child in children)).strip()
+    text = re.sub(r"\s+", " ", "".join(_one(child, link) for child in children)).strip()
+    return _LEADING.sub(r"\1\\", text)
 
 
 def _one(node: nodes.Node, link: Link) -> str:
     if isinstance(node, nodes.Text):
-        return _SPECIAL.sub(r"\\\1", str(node))
+        return escaped(str(node))
     if isinstance(node, nodes.literal | addnodes.literal_strong | addnodes.desc_sig_space):
         return _code(node.astext())
     if isinstance(node, nodes.math):
         return f"${node.astext()}$"
     if isinstance(node, nodes.image):
-        return f"![{node.get('alt', '')}]({link(node['uri'])})"
+        return f"![{escaped(node.get('alt', ''))}]({_address(link(node['uri']))})"
     if not isinstance(node, nodes.Element) or isinstance(node, nodes.raw | nodes.comment | nodes.target):
         return ""
     words = "".join(_one(child, link) for child in node)
     if isinstance(node, nodes.reference):
         address = node.get("refuri") or f"#{node.get('refid', '')}"
-        return f"[{words.strip()}]({link(address)})" if words.strip() else ""
+        return f"[{words.strip()}]({_address(link(address))})" if words.strip() else ""
     if isinstance(node, nodes.strong):
         return f"**{words}**"
     if isinstance(node, nodes.emphasis):
@@ -47,8 +59,12 @@ def _one(node: nodes.Node, link: Link) -> str:
     return words
 
 
+def _address(address: str) -> str:
+    return quote(address, safe="%/:?#[]@!$&'*+,;=~-._") if re.search(r"[\s()<>\\]", address) else address
+
+
 def _code(text: str) -> str:
-    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\s+", " ", visible(text))
     marks = "`" * (1 + max([0, *map(len, re.findall(r"`+", text))]))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{marks}{space}{text}{space}{marks}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from gradspec.sphinx_ext.page._nodes import Cell, formula, inline, paragraph, ta
 from gradspec.sphinx_ext.page._verdicts import badge, overall
 from gradspec.sphinx_ext.page._view import View
 
+#: The addresses that are made links: on the web, of mail, and relative ones. Others can run code in a reader's browser.
+_LINKED = re.compile(r"https?:|mailto:|[^:\s]+(?:[/?#]|\Z)", re.IGNORECASE)
 #: The equations of a sheet, in the order of the page, and what each is called.
 EQUATIONS = {
     "primal": "Forward",
@@ -141,7 +144,7 @@ def references(view: View) -> Iterator[nodes.Node]:
     items = nodes.bullet_list(bullet="*")
     for reference in view.sheet["references"]:
         shown: list[nodes.Node] = inline(reference["text"])
-        if reference["url"]:
+        if _LINKED.match(reference["url"]):
             shown = [nodes.reference("", "", *shown, internal=False, refuri=reference["url"])]
         items += nodes.list_item("", paragraph(*shown))
     if len(items):
