@@ -55,7 +55,7 @@ def plan(
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"two specs are named {repeated[0]!r}: a name is unique in a report")
+        raise ValueError(f"two specs are named {repeated[0]!r}: rename or remove one of them")
     _check_names("a spec", names)
     _check_profile(profile)
     if profile.device.startswith("cuda") and not torch.cuda.is_available():
@@ -160,7 +160,7 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
     except (Exception, SystemExit):
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}")
+        raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}: rename or remove one of them")
     _check_names(f"a case of spec {spec.name!r}", names)
     return names
 

@@ -142,7 +142,7 @@ def select_checks(
     except ProfileError:
         raise
     except ValueError as error:
-        raise TargetError(f"{error}: rename or remove one of them") from None
+        raise TargetError(str(error)) from None
     for _, spec in pairs:
         over = {check.law.over for check in checks if check.spec is spec}
         if "cases" not in over and any(law.over == "cases" and law.judges(spec.kind) for law in chosen):
