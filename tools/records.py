@@ -146,11 +146,7 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         stale = (
             *moved_profile(record["provenance"]),
             *stale_names(sources, {name: source.today(reach) for name, source in sources.items()}),
-            *(
-                f"law {law.name}, which is new"
-                for law in declared_laws()
-                if recorded.laws(law) and f"law {law.name}" not in sources
-            ),
+            *moved_laws(recorded, sources),
         )
         rows = list(cells(recorded.kind, record))
     except RecordError as error:
@@ -165,6 +161,13 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         stale_cells=sum("profile" in stale or not names.isdisjoint(stale) for names in rows),
         date=str(record["provenance"].get("date", "an unknown date"))[:10],
     )
+
+
+def moved_laws(recorded: Recorded, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield the laws that a record must hold and does not, and those that it holds and that are in no list any more."""
+    declared = {f"law {law.name}": law for law in declared_laws()}
+    yield from (f"{name}, which is new" for name, law in declared.items() if recorded.laws(law) and name not in sources)
+    yield from (f"{name}, which is gone" for name in sources if name.startswith("law ") and name not in declared)
 
 
 def moved_profile(provenance: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drift.edits import Edit, Site, Tests
+from drift.edits import FACTOR, Edit, Site, Tests
 
 FACTOR_PAGE = "docs/functions/grad_factor.md"
 BANK_PAGE = "docs/functions/linear_average_op.md"
@@ -62,6 +62,14 @@ PAGE_EDITS = (
         is_measured=True,
         check=Site(),
         says=r"grad_factor\.md:\d+: .*torchlogix\.functional\.GradFactor no longer differs: .*law vmap holds",
+    ),
+    Edit(
+        kind="a difference that says otherwise than its record",
+        file="src/gradspec/functions/_gradient_scaling/_differences.py",
+        old='"`torch.compile` of `torch.func.grad` drops the factor, silently."',
+        new='"`torch.compile` of `torch.func.grad` raises."',
+        check=Site(specs=(FACTOR,), laws=("compile_grad",)),
+        says=r"grad_factor\.md:\d+: .*raises\.' is said of torchlogix\.functional\.GradFactor, .* found no error",
     ),
     Edit(
         kind="a verdict, by hand",

@@ -11,9 +11,10 @@ from drift.code_edits import CODE_EDITS
 from drift.edits import Edit
 from drift.page_edits import PAGE_EDITS
 from drift.record_edits import RECORD_EDITS
+from drift.word_edits import WORD_EDITS
 from drift.working_copy import ROOT, WorkingCopy
 
-EDITS = (*CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS)
+EDITS = (*CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS, *WORD_EDITS)
 every = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
 
 
@@ -27,10 +28,10 @@ def test_an_edit_is_caught(edit: Edit, copy: WorkingCopy) -> None:
     assert re.search(edit.says, done.output, re.MULTILINE), f"nothing says {edit.says!r}:\n{done.output}"
 
 
-def test_there_are_at_least_thirty_kinds() -> None:
+def test_there_are_at_least_sixty_kinds() -> None:
     kinds = Counter(edit.kind for edit in EDITS)
     assert [kind for kind, count in kinds.items() if count > 1] == []
-    assert len(kinds) >= 30
+    assert len(kinds) >= 60
 
 
 @pytest.mark.parametrize("edit", RECORD_EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))

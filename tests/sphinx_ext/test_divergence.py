@@ -222,3 +222,33 @@ def test_a_difference_that_names_no_case_fails_the_build_twice(project: Project)
     sheet = {**made.sheets["scale"], "differences": [{**difference, "case": "factor 3"}]}
     project.write(replace(made, sheets={"scale": sheet}))
     fails_twice(project, "difference", "index.md:3:", "names the case 'factor 3' of the law vjp", "no such case")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message", "said"),
+    [
+        ("`vmap` raises.", "values differ", "law vjp on case 'factor 2' found no error: values differ"),
+        (
+            "Drops it, silently.",
+            "raised LookupError: x",
+            "law vjp on case 'factor 2' found an error: raised LookupError: x",
+        ),
+        ("`vmap` raises.", "a call raised LookupError: x", ""),
+        ("Drops it, silently.", "values differ", ""),
+        ("A pass that raises moves the bank.", "values differ", ""),
+    ],
+)
+def test_the_sentence_of_a_difference_fits_what_was_recorded(
+    project: Project, sentence: str, message: str, said: str
+) -> None:
+    made = report(project)
+    (difference,) = made.sheets["scale"]["differences"]
+    sheet = {**made.sheets["scale"], "differences": [{**difference, "published": sentence}]}
+    project.write(replace(made, sheets={"scale": sheet}))
+    found = peers(project, Status.BROKEN)
+    broken = verdict("vjp", "factor 2", Finding(status=Status.BROKEN, message=message), spec="pub.Scale")
+    write_record(replace(found, verdicts=(broken,)), project.source / "peers.json")
+    if said:
+        fails_twice(project, "difference", "index.md:3:", f"{sentence!r} is said of pub.Scale", said)
+    else:
+        assert project.build().warnings == []

@@ -149,6 +149,8 @@ def test_a_record_that_must_hold_all_laws_is_stale_where_one_is_new(script: Path
     assert written(script, whole).stale == ("law vjp, which is new",)
     source = Source.of(reach_from(script.parent), script.name)
     assert written(script, whole, sources={"law vjp": source.to_dict()}).is_current
+    gone = {"law vjp": source.to_dict(), "law that_was": source.to_dict()}
+    assert written(script, whole, sources=gone).stale == ("law that_was, which is gone",)
 
 
 @pytest.mark.parametrize(("directions", "stale"), [(2, False), (1, True)])

@@ -29,7 +29,7 @@ def differences(peer: str, name: str) -> tuple[Difference, ...]:
             "compile_grad",
         ),
         row(
-            "`torch.export` drops the factor or the gradient, silently.",
+            "`torch.export` drops the factor or the gradient.",
             "While exporting, plain operations with the declared gradient are traced; infinities become NaN there.",
             "export",
         ),

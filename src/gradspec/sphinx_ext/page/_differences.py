@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from docutils import nodes
 
-from gradspec.law import Status
+from gradspec.law import Status, Verdict
 from gradspec.render import words
 from gradspec.sphinx_ext.domain._records import Records
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, brief_message, overall
 from gradspec.sphinx_ext.page._view import View
+
+#: What a sentence says of an error, and of its absence: "raises", but not "that raises"; "silently".
+_RAISES, _SILENT = re.compile(r"(?<!that )\braises?\b"), re.compile(r"\bsilently\b")
 
 
 def differences(view: View) -> Iterator[nodes.Node]:
@@ -33,8 +37,8 @@ def differences(view: View) -> Iterator[nodes.Node]:
         yield table(["Published code", "This implementation", "Shown by"], rows, "gradspec-differences")
 
 
-def gone(view: View) -> Iterator[str]:
-    """Yield what is wrong with each difference that nothing shows any more; an older record says nothing."""
+def unfounded(view: View) -> Iterator[str]:
+    """Yield what is wrong with each difference that a record does not show, or otherwise; an older one says nothing."""
     for difference in view.sheet["differences"]:
         peer, law, case = difference["peer"], difference["law"], difference["case"]
         known = {verdict.case for verdict in view.verdicts(law)}
@@ -45,11 +49,27 @@ def gone(view: View) -> Iterator[str]:
             )
         for record in view.records.committed:
             verdicts = record.report.of(spec=peer, law=law, case=case or None)
-            if verdicts and not record.is_stale(peer, law) and not overall(verdicts).is_failure:
+            if not verdicts or record.is_stale(peer, law):
+                continue
+            if not overall(verdicts).is_failure:
                 yield (
                     f"{peer} no longer differs: in {record.path.name}, made on {record.date}, law {law} "
                     f"{words(overall(verdicts))} on case {case!r}: take the difference out"
                 )
+            elif otherwise := _otherwise(difference["published"], verdicts):
+                yield f"{difference['published']!r} is said of {peer}, and in {record.path.name} {otherwise}"
+
+
+def _otherwise(sentence: str, verdicts: Sequence[Verdict]) -> str:
+    """Return what a record shows where a sentence says that a call raises, or that it differs silently."""
+    failed = [verdict for verdict in verdicts if verdict.status.is_failure]
+    error = next((v.finding.message for v in failed if re.search(r"\braised\b", v.finding.message)), "")
+    where = f"law {failed[0].law} on case {failed[0].case!r}"
+    if _RAISES.search(sentence) and not error:
+        return f"{where} found no error: {failed[0].finding.message}"
+    if _SILENT.search(sentence) and error:
+        return f"{where} found an error: {error}"
+    return ""
 
 
 def _shown_by(difference: Mapping[str, Any]) -> list[nodes.Node]:

@@ -8,7 +8,7 @@ from gradspec.law import Status
 from gradspec.render import words
 from gradspec.sphinx_ext._warnings import GradspecWarning
 from gradspec.sphinx_ext.page._defaults import wrong_defaults
-from gradspec.sphinx_ext.page._differences import gone
+from gradspec.sphinx_ext.page._differences import unfounded
 from gradspec.sphinx_ext.page._view import View
 
 
@@ -34,7 +34,7 @@ def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
                 )
     for message in wrong_defaults(view.sheet):
         yield GradspecWarning.DEFAULT, f"{view.call}: {message}"
-    for message in gone(view):
+    for message in unfounded(view):
         yield GradspecWarning.DIFFERENCE, f"{view.call}: {message}"
 
 
