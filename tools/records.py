@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +166,14 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
 
 def moved_laws(recorded: Recorded, sources: Mapping[str, Source]) -> Iterator[str]:
     """Yield the laws that a record must hold and does not, and those that it holds and that are in no list any more."""
-    declared = {f"law {law.name}": law for law in declared_laws()}
+    declared = {f"law {law.name}": law for law in _declared()}
     yield from (f"{name}, which is new" for name, law in declared.items() if recorded.laws(law) and name not in sources)
     yield from (f"{name}, which is gone" for name in sources if name.startswith("law ") and name not in declared)
+
+
+@cache
+def _declared() -> tuple[Law, ...]:
+    return declared_laws()
 
 
 def moved_profile(provenance: Mapping[str, Any]) -> Iterator[str]:

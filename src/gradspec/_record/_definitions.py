@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradspec._record._mentions import Mentions, Target, imported, statements_of
+from gradspec._record._mentions import Mentions, Target, chain_of, imported, statements_of
 from gradspec._record._modules import Module
 from gradspec._record._normal_form import docstring_node, normal_form, short
 
 #: Our classes whose `__post_init__` does nothing but refuse: of specs, which are made at import, and of cases, each of
 #: which is made when a run is planned.
 REFUSING = frozenset({"Case", "Spec", "FunctionSpec", "ModuleSpec", "TextSpec"})
+
+#: Methods that change what they are called on.
+_MUTATORS = frozenset({"append", "add", "extend", "update", "insert", "setdefault", "register", "appendleft"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +55,24 @@ class Definition:
         return Mentions.of([self.node], self.module)
 
     @cached_property
+    def changes(self) -> frozenset[str]:
+        """The names of what it sets an attribute or an item of, adds something to, or binds in its module."""
+        return frozenset(_changed_names(self.node))
+
+    @cached_property
     def examples(self) -> Mentions:
         """What the examples of its docstrings mention."""
         return Mentions.of(_examples(self.node), self.module)
+
+
+def _changed_names(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Global):
+            yield from part.names
+        elif isinstance(part, ast.Subscript | ast.Attribute) and not isinstance(part.ctx, ast.Load):
+            yield from chain_of(part.value)[:1]
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _MUTATORS:
+            yield from chain_of(part.func.value)[:1]
 
 
 def definitions(module: Module) -> tuple[tuple[Definition, ...], dict[str, set[Target]], list[str]]:

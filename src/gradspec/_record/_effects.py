@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 #: Calls of others that mark an object, which its users mention, and enter it nowhere else under a name.
 _MARKS = ("torch.compiler.", "torch._dynamo.", "functools.", "contextlib.", "dataclasses.", "typing.", "abc.")
 _REGISTERS = ("register", "impl", "define", "library")
-_MUTATORS = frozenset({"append", "add", "extend", "update", "insert", "setdefault", "register", "appendleft"})
 
 
 def registers_operators(others: Collection[str]) -> bool:
@@ -76,23 +75,10 @@ def _set_roots(node: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete) ->
 def _changed_by(function: Definition, resolved: Callable[[Definition], Any], depth: int = 3) -> set[Definition]:
     """Return the variables of modules that a function changes, itself or by a function that it mentions."""
     found: set[Definition] = set()
-    changed = set(_changed_names(function.node))
     for chain, targets in resolved(function).ours.items():
         for target in targets:
             if isinstance(target.node, ast.Assign | ast.AnnAssign):
-                found |= {target} if chain[0] in changed else set()
+                found |= {target} if chain[0] in function.changes else set()
             elif depth and isinstance(target.node, ast.FunctionDef) and target is not function:
                 found |= _changed_by(target, resolved, depth - 1)
-    return found
-
-
-def _changed_names(node: ast.AST) -> set[str]:
-    found = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Global):
-            found.update(part.names)
-        elif isinstance(part, ast.Subscript | ast.Attribute) and not isinstance(part.ctx, ast.Load):
-            found.update(chain_of(part.value)[:1])
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _MUTATORS:
-            found.update(chain_of(part.func.value)[:1])
     return found
