@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from drift.edits import Edit, Tests
+from drift.edits import Edit, Site, Tests
 
 INLINE = Tests(names=("tests/pages/test_inline_code.py",))
 FLOORS = Tests(names=("tests/test_floors.py",))
 SETTINGS = Tests(names=("tests/test_settings.py",))
+README = Tests(names=("tests/test_readme.py", "-k", "failure or headline or pictures or pinned or default"))
+HOUSE = Tests(names=("tests/test_contributing.py", "-k", "picture or commands"))
+LISTED = Tests(names=("tests/pages/test_sphinx_reference.py",))
+PROTOCOL = "docs/explanation/what-gradcheck-cannot-see.md"
 SCALING_CASES = "src/gradspec/functions/_gradient_scaling/_cases.py"
 
 WORD_EDITS = (
@@ -129,5 +133,150 @@ WORD_EDITS = (
         new="Python 3.11 or newer and torch 2.9 or newer",
         check=SETTINGS,
         says=r"torch>=2\.9",
+    ),
+    Edit(
+        kind="the failure that the README shows",
+        file="README.md",
+        old="got        -17.11   at [0]",
+        new="got        -17.12   at [0]",
+        check=README,
+        says=r"test_the_failure_of_the_readme_is_the_recorded_one",
+    ),
+    Edit(
+        kind="a count in the README",
+        file="README.md",
+        old="55 published functions",
+        new="65 published functions",
+        check=README,
+        says=r"test_the_headline_of_the_gallery_is_that_of_its_record",
+    ),
+    Edit(
+        kind="a picture of the README",
+        file="README.md",
+        old="docs/images/front_page.png",
+        new="docs/images/frontpage.png",
+        check=README,
+        says=r"test_the_pictures_of_the_readme_exist",
+    ),
+    Edit(
+        kind="a version that is not pinned",
+        file="conf/constraints.txt",
+        old="numpydoc==1.11.0\n",
+        new="",
+        check=README,
+        says=r"'numpydoc'",
+    ),
+    Edit(
+        kind="the picture of the house",
+        file="CONTRIBUTING.md",
+        old="  __main__\n",
+        new="  main\n",
+        check=HOUSE,
+        says=r"test_the_picture_of_the_house_is_that_of_the_contract",
+    ),
+    Edit(
+        kind="a command in the table of commands",
+        file="CONTRIBUTING.md",
+        old=r"\| `nox -s lint types` \|",
+        new="| `nox -s lint tests` |",
+        is_pattern=True,
+        check=HOUSE,
+        says=r"test_the_commands_are_sessions",
+    ),
+    Edit(
+        kind="a directive that the reference leaves out",
+        file="docs/reference/sphinx.md",
+        old="| `gradspec-peers` | | the published implementations, and the laws that each breaks |\n",
+        new="",
+        check=LISTED,
+        says=r"gradspec-peers",
+    ),
+    Edit(
+        kind="a role that the reference leaves out",
+        file="docs/reference/sphinx.md",
+        old="| `gradspec:law` | of the law | `gradspec-law` |\n",
+        new="",
+        check=LISTED,
+        says=r"gradspec:law",
+    ),
+    Edit(
+        kind="a place within a page",
+        file="docs/text/function.md",
+        old="([measured](#same-as-torch)",
+        new="([measured](#same-as-pytorch)",
+        check=Site(),
+        says=r"function\.md:\d+: WARNING: .*same-as-pytorch",
+    ),
+    Edit(
+        kind="the law that a role names",
+        file=PROTOCOL,
+        old="The law {gradspec:law}`vjp` compares",
+        new="The law {gradspec:law}`vjpp` compares",
+        check=Site(),
+        says=r"what-gradcheck-cannot-see\.md:\d+: WARNING: .*vjpp",
+    ),
+    Edit(
+        kind="the class that a role names",
+        file="docs/how-to/add-a-function.md",
+        old="{py:class}`~gradspec.spec.FunctionSpec`",
+        new="{py:class}`~gradspec.spec.FunktionSpec`",
+        check=Site(),
+        says=r"add-a-function\.md:\d+: WARNING: .*FunktionSpec",
+    ),
+    Edit(
+        kind="the path of a benchmark",
+        file="docs/benchmarks.md",
+        old="{gradspec-benchmark} records/benchmarks/memory_bank.json",
+        new="{gradspec-benchmark} records/benchmarks/memorybank.json",
+        check=Site(),
+        says=r"benchmarks\.md:\d+: WARNING: there is no record .*memorybank\.json",
+    ),
+    Edit(
+        kind="the name of an audit",
+        file="docs/how-to/audit-a-function.md",
+        old="{gradspec-audit} ../records/audits.json snntorch:ATan",
+        new="{gradspec-audit} ../records/audits.json snntorch:Atan",
+        check=Site(),
+        says=r"audit-a-function\.md:\d+: WARNING: .*snntorch:Atan",
+    ),
+    Edit(
+        kind="the class whose fields are shown",
+        file="docs/reference/cheat-sheet.md",
+        old="gradspec.spec._base:Spec ",
+        new="gradspec.spec._base:Spek ",
+        check=Site(),
+        says=r"cheat-sheet\.md:\d+: WARNING: .*Spek",
+    ),
+    Edit(
+        kind="the variable of a graph",
+        file="docs/text/engine.md",
+        old="{gradspec-graph} answer",
+        new="{gradspec-graph} reply",
+        check=Site(),
+        says=r"engine\.md:\d+: WARNING: .*reply",
+    ),
+    Edit(
+        kind="the lines that a page includes",
+        file="docs/index.md",
+        old=":pyobject: Mended.backward",
+        new=":pyobject: Mended.backwards",
+        check=Site(),
+        says=r"index\.md:\d+: WARNING: .*Mended\.backwards",
+    ),
+    Edit(
+        kind="the option of a directive",
+        file="docs/how-to/add-the-extension.md",
+        old="{gradspec-benchmark} ../records/projects.json\n:folded:",
+        new="{gradspec-benchmark} ../records/projects.json\n:fold:",
+        check=Site(),
+        says=r"add-the-extension\.md:\d+: WARNING: .*fold",
+    ),
+    Edit(
+        kind="a sentence that reads as a type",
+        file="src/gradspec/law.py",
+        old="follow. Of functions, `vjp` is among them",
+        new="follow: of functions, `vjp` is among them",
+        check=Site(),
+        says=r"docstring of gradspec\.law\.Law\.explained_by:\d+: WARNING: py:class reference target not found",
     ),
 )
