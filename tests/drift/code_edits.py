@@ -252,9 +252,9 @@ CODE_EDITS = (
         kind="a public name without a page",
         file="src/gradspec/functions/__init__.py",
         old='    "grad_factor",\n',
-        new='    "grad_factor",\n    "annotations",\n',
+        new='    "grad_factor",\n    "_gradient_scaling",\n',
         check=Tests(names=("tests/pages/test_public_names.py",)),
-        says=r"gradspec\.functions\.annotations is public, and no page documents it",
+        says=r"gradspec\.functions\._gradient_scaling is public, and no page documents it",
     ),
     Edit(
         kind="a line that torch cannot run",
