@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gradspec._engine._vacuous import unsettled
 from gradspec.report import Report, read_record
 from gradspec.selftest._record import read_matrix
 from gradspec.selftest._run import selftest
@@ -42,8 +43,12 @@ def of_verdicts(name: str, kept: Report, again: Report) -> Iterator[str]:
 
 
 def plain(report: Report) -> list[dict[str, Any]]:
-    """Return the verdicts as a record holds them, but for the command that runs each again."""
-    verdicts: list[dict[str, Any]] = json.loads(report.to_json())["verdicts"]
+    """Return the verdicts as their checks gave them, but for the command that runs each again.
+
+    Whether one of them is vacuous the other cases of its spec say, of which only some were drawn.
+    """
+    alone = replace(report, verdicts=tuple(map(unsettled, report.verdicts)))
+    verdicts: list[dict[str, Any]] = json.loads(alone.to_json())["verdicts"]
     return [{key: value for key, value in verdict.items() if key != "rerun"} for verdict in verdicts]
 
 
