@@ -16,12 +16,17 @@ import pytest
 from gradspec import laws
 from gradspec._engine._reuse import current, merged
 from gradspec._engine._verify import verify
-from gradspec._record import reach_from
+from gradspec._record import reach_from, root_of
+from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.laws import LAWS
+from gradspec.nn import MODULES
+from gradspec.operators import OPERATORS
 from gradspec.profile import load_profile
 from gradspec.report import Report
 from gradspec.selftest._standing import sources
+from gradspec.spec import Spec
+from gradspec.text import TEXTS
 
 LAWS_HOME = Path(str(laws.__file__))
 LAW = {law.name: law for law in LAWS}
@@ -269,3 +274,25 @@ def test_a_violation_is_asked_again_where_what_explains_it_has_changed(
     broken = {v.law for v in before.of(spec="twice") if v.status is Status.BROKEN and "vjp" in LAW[v.law].explained_by}
     assert "inputs_untouched" in broken
     assert {law for spec, law, _ in asked if spec == "twice"} == {"vjp"} | broken
+
+
+@pytest.mark.parametrize("spec", [*FUNCTIONS, *OPERATORS, *MODULES, *TEXTS], ids=lambda spec: spec.name)
+def test_a_spec_depends_on_its_constant_wherever_its_parts_are(spec: Spec) -> None:
+    (root,) = root_of(spec, spec.modules)
+    module, _, name = root.partition(":")
+    assert getattr(sys.modules[module], name) is spec
+
+
+def test_a_spec_of_a_primal_from_elsewhere_is_measured_again_where_its_function_changes(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = (
+        ("TWICE = FunctionSpec(", "import incremental.away\n\nTWICE = FunctionSpec("),
+        ("primal=double", "primal=incremental.away.double"),
+    )
+    (Path(sys.path[0]) / "incremental" / "away.py").write_text("def double(x):\n    return 2 * x\n")
+    before = run(load(*away))
+    asked = measured_by(monkeypatch)
+    run(load(*away, ("return 2 * grad", "return 3 * grad")), known=before)
+    assert {(spec, law) for spec, law, _ in asked} >= {("twice", "vjp"), ("twice", "primal")}
+    assert {spec for spec, _, _ in asked} == {"twice"}

@@ -147,15 +147,14 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
         )
     if name and _has(sys.modules.get(where), name, thing):
         return (f"{where}:{name}",)
-    found = []
-    # What was made by a loop or a function, say, depends on the module that made it, too.
-    for module in dict.fromkeys([*([where] if where else []), *modules]):
-        root = _root_of_module(module)
-        for name, value in vars(sys.modules.get(module, object)).items() if root else ():
-            if value is thing:
+    homes = [home for home in dict.fromkeys([*([where] if where else []), *modules]) if _root_of_module(home)]
+    # A spec may be assigned elsewhere than where what it is made of is defined. The longest name: others pass it on.
+    for module in [*homes, *sorted(sys.modules, key=lambda name: (-name.count("."), name))]:
+        for name, value in list(vars(sys.modules.get(module, object)).items()):
+            if value is thing and (root := _root_of_module(module)):
                 return (f"{root}:{name}",)
-        found += [root] if root else []
-    return tuple(found)
+    # What was made by a loop or a function, say, depends on the modules that made it.
+    return tuple(map(_root_of_module, homes))
 
 
 def _root_of_module(name: str) -> str:
