@@ -114,6 +114,15 @@ def run(module: ModuleType, known: Report | None = None, **how: Any) -> Report:
     return verify([module.TWICE, module.SAME], FEW, known=known, jobs=1, **how)
 
 
+def elsewhere() -> tuple[tuple[str, str], ...]:
+    """Return the edits by which the primal is that of another module, and write the module."""
+    (Path(sys.path[0]) / "incremental" / "away.py").write_text("def double(x):\n    return 2 * x\n")
+    return (
+        ("TWICE = FunctionSpec(", "import incremental.away\n\nTWICE = FunctionSpec("),
+        ("primal=double", "primal=incremental.away.double"),
+    )
+
+
 def measured_by(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
     from gradspec._engine._session import Session
 
@@ -243,11 +252,15 @@ def test_what_a_required_law_in_error_decides_is_asked_again(load: Callable[...,
     assert not merged(whole, alone).of(spec="same", law="vjp"), "a later run of all laws asks it again"
 
 
-def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(load: Callable[..., ModuleType]) -> None:
+@pytest.mark.parametrize("part", ["double", "cases"])
+def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(
+    part: str, load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = load()
-    for function in (module.double, module.cases):
-        function.__module__ = "__main__"
+    # Its function is in a file, and says nothing of the rest.
+    getattr(module, part).__module__ = "__main__"
     typed = replace(module.SAME, primal=module.double, cases=module.cases, name="typed")
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     before = verify([typed], FEW[:1], jobs=1)
     assert before.sources["spec typed"].key == ""
     assert current(before, before, []) == {}
@@ -283,14 +296,22 @@ def test_a_spec_depends_on_its_constant_wherever_its_parts_are(spec: Spec) -> No
     assert getattr(sys.modules[module], name) is spec
 
 
+def test_a_spec_that_a_loop_made_is_measured_again_where_one_of_its_parts_changes(
+    load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = elsewhere()
+    # No module holds the spec itself.
+    before = verify([replace(load(*away).TWICE, name="made")], FEW, jobs=1)
+    asked = measured_by(monkeypatch)
+    after = load(*away, ("return 2 * grad", "return 3 * grad")).TWICE
+    verify([replace(after, name="made")], FEW, jobs=1, known=before)
+    assert ("made", "vjp") in {(spec, law) for spec, law, _ in asked}
+
+
 def test_a_spec_of_a_primal_from_elsewhere_is_measured_again_where_its_function_changes(
     load: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    away = (
-        ("TWICE = FunctionSpec(", "import incremental.away\n\nTWICE = FunctionSpec("),
-        ("primal=double", "primal=incremental.away.double"),
-    )
-    (Path(sys.path[0]) / "incremental" / "away.py").write_text("def double(x):\n    return 2 * x\n")
+    away = elsewhere()
     before = run(load(*away))
     asked = measured_by(monkeypatch)
     run(load(*away, ("return 2 * grad", "return 3 * grad")), known=before)

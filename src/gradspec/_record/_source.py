@@ -153,8 +153,13 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
         for name, value in list(vars(sys.modules.get(module, object)).items()):
             if value is thing and (root := _root_of_module(module)):
                 return (f"{root}:{name}",)
-    # What was made by a loop or a function, say, depends on the modules that made it.
-    return tuple(map(_root_of_module, homes))
+    # What was made by a loop or a function, say, depends on the modules that made it; nothing tells what was typed.
+    return () if any(map(_was_typed, modules)) else tuple(map(_root_of_module, homes))
+
+
+def _was_typed(module: str) -> bool:
+    """Whether a module is an interpreter's or a notebook's, which no file holds."""
+    return module == "__main__" and getattr(sys.modules.get(module), "__file__", None) is None
 
 
 def _root_of_module(name: str) -> str:

@@ -202,9 +202,11 @@ class FunctionSpec(Spec):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of `primal`, which imports the rest."""
+        """The modules of `primal` and of whatever else it was made of."""
+        made_of = (self.primal, self.function, self.autograd_function, self.surrogate, self.cases)
         # `__main__` for what was typed into an interpreter, which is in no module.
-        return (getattr(self.primal, "__module__", None) or "__main__",)
+        found = (getattr(part, "__module__", None) or "__main__" for part in made_of if part is not None)
+        return tuple(dict.fromkeys(found))
 
     def invocation(self, case: Case) -> Invocation:
         """Return the call of a case."""
