@@ -137,7 +137,7 @@ def serve(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def drift(session: nox.Session) -> None:
-    """Make single wrong edits, in copies of the tree, and fail unless each is caught by what users run."""
+    """Make single wrong edits, in copies of the tree, and fail unless each is caught; `-- --drawn 10` a sample."""
     install(session, "docs", "test")
     session.run(*CHECK)
     session.run("pytest", "-n", "2", "tests/drift", *session.posargs, env={"GRADSPEC_DRIFT": SITE_RECORD, **ONE_THREAD})

@@ -1,0 +1,32 @@
+"""Which edits a check of one change makes: those of the files that changed, and some more, drawn at random."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from drift.edits import Edit
+
+
+def drawn(edits: Iterable[Edit], count: int, since: str, root: Path) -> set[str]:
+    """Return the kinds of edits to make: of the files that changed since a commit, and `count` others.
+
+    The others are drawn by the name of the commit that is checked: a second run makes the same ones, and another
+    commit others.
+
+    Raises:
+        ValueError: `since` is no commit of the repository.
+    """
+    changed = set(_git(root, "diff", "--name-only", since).splitlines())
+    of_change = {edit.kind for edit in edits if edit.file in changed}
+    others = sorted({edit.kind for edit in edits} - of_change)
+    return of_change | set(random.Random(_git(root, "rev-parse", "HEAD")).sample(others, min(count, len(others))))
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"git {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout.strip()
