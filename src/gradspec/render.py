@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ SIGNS = {
     Status.NOT_APPLICABLE: "·",
 }
 
+#: A quantity with its type, "gradient of `x`, float64[2, 3]".
+_WITH_TYPE = re.compile(r"(.*), (\w+\[[^\]]*\])", re.DOTALL)
 _HEADLINES = {
     Status.BROKEN: "{spec} breaks `{law}` on case `{case}`",
     Status.ERROR: "{spec}: `{law}` could not run on case `{case}`",
@@ -116,10 +119,8 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     headline = _HEADLINES.get(verdict.status, f"{{spec}}: `{{law}}` is {words(verdict.status)} on case `{{case}}`")
     yield headline.format(spec=verdict.spec, law=verdict.law, case=verdict.case)
     yield ""
-    if finding.message:
-        yield indent(finding.message, "  ")
-    if finding.argument:
-        yield indent(finding.argument, "  ")
+    for said in _quantity_once(finding.message, finding.argument):
+        yield indent(said, "  ")
     at = f"   at {finding.index}" if finding.index and "\n" not in finding.got else ""
     for label, value in (("got", finding.got and finding.got + at), ("expected", finding.expected)):
         if value:
@@ -140,6 +141,15 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
         yield _labelled("  Likely: ", finding.likely)
     if verdict.rerun:
         yield f"  Again:  {verdict.rerun}"
+
+
+def _quantity_once(message: str, argument: str) -> Iterator[str]:
+    """Yield what differs and what it is, "gradient of `x`, float64[3]"; of a quantity that is named, its type alone."""
+    quantity, kind = match.groups() if (match := _WITH_TYPE.fullmatch(argument)) else (argument, "")
+    if quantity and re.search(rf"(?<!\w){re.escape(quantity)}(?!\w)", message):
+        yield f"{message} ({kind})" if kind else message
+    else:
+        yield from filter(None, (message, argument))
 
 
 def _labelled(label: str, text: str) -> str:
