@@ -26,7 +26,6 @@ from gradspec.profile import load_profile
 sys.path.insert(0, str(Path(__file__).parent))
 from stranger_specs import STRANGERS, load, spec_of
 
-
 #: As their authors wrote them, in the order in which they came.
 FOLDERS = ("functions", "flat", "second")
 
