@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -133,6 +133,8 @@ class TrialOf(Generic[AnySpec, AnyCase]):
     seed: int
     #: Set where the law runs over the wrong calls.
     misuse: Misuse | None = None
+    #: Makes the same for the other cases of the spec: those that come after this one, then those from the first.
+    others: Callable[[], Iterable[TrialOf[AnySpec, AnyCase]]] = tuple
 
 
 #: What a law of functions looks at.
@@ -165,6 +167,8 @@ class Law:
     kinds: tuple[str, ...] = ("function", "operator")
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
+    #: Whether the function must not have been called before: it gets a child process that has run nothing.
+    alone: bool = False
     #: What it runs over.
     over: Over = "cases"
     #: Laws without which this one cannot be judged: where one of them ends in an error on a case, it is not measured.
@@ -173,6 +177,8 @@ class Law:
     implied_by: tuple[str, ...] = ()
     #: The field of the spec's `supports` that promises what this law checks.
     capability: str | None = None
+    #: The field of `supports` without which an error under this law breaks no promise; a wrong answer does.
+    refusable_without: str | None = None
     #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.
     needs_spec: bool = False
     #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.

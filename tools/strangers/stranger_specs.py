@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.nn.utils.stateless import _reparametrize_module
 
 from gradspec import Case, FunctionSpec
 from gradspec.spec import Make
@@ -60,11 +61,13 @@ def _of_module(path: Path, file: ModuleType, more: dict[str, Any]) -> FunctionSp
     def called(plain: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
             given = call.__signature__.bind(*args, **named).args  # type: ignore[attr-defined]
-            module = file.module()
-            rest = given[len(names) :]
-            holder = _Holder(module, plain)
-            own = {f"module.{name}": value for name, value in zip(names, given, strict=False)}
-            return torch.func.functional_call(holder, own, rest)
+            with torch.random.fork_rng(devices=[]):  # its first weights are drawn, and replaced
+                module = file.module()
+            # For as long as the module is there, and not for the time of the call: backward may look into it again.
+            replaced = _reparametrize_module(module, dict(zip(names, given, strict=False)))
+            replaced.__enter__()
+            object.__setattr__(module, "replaced", replaced)
+            return plain(module, *given[len(names) :])
 
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [inspect.Parameter(n.replace(".", "_"), inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (*names, *inputs)]
@@ -87,12 +90,3 @@ def _of_module(path: Path, file: ModuleType, more: dict[str, Any]) -> FunctionSp
         cases=cases,
         **more,
     )
-
-
-class _Holder(torch.nn.Module):
-    def __init__(self, module: torch.nn.Module, plain: Callable[..., Any]) -> None:
-        super().__init__()
-        self.module, self.plain = module, plain
-
-    def forward(self, *x: Any) -> Any:
-        return self.plain(self.module, *x)

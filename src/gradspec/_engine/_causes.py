@@ -60,7 +60,8 @@ def _promised(check: Check, law: Law) -> bool | None:
     if law.capability is None:
         # An audit has no spec that promises a transform: what refuses one breaks no word.
         is_audit = isinstance(check.spec, FunctionSpec) and is_stand_in(check.spec.primal)
-        return None if is_audit and law.family == "transforms" else True
+        may_refuse = law.refusable_without and not getattr(check.spec.supports, law.refusable_without)
+        return None if may_refuse or (is_audit and law.family == "transforms") else True
     promised: bool | None = getattr(check.spec.supports, law.capability)
     return promised
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -114,9 +114,19 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
         case = misuse.case
     else:
         case = next(c for c in spec.cases(make) if c.name == check.case)
-    trial: Any = TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
     is_of_functions = check.law.judges(FunctionSpec.kind) and isinstance(spec, FunctionSpec)
-    return flattened(trial) if check.law.over == "cases" and is_of_functions else trial
+    is_flattened = check.law.over == "cases" and is_of_functions
+
+    def of(case: Case) -> AnyTrial:
+        made: Any = TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
+        return flattened(made) if is_flattened else made
+
+    def others() -> Iterator[AnyTrial]:
+        cases = list(spec.cases(check.maker(seed, profile.device)))
+        place = next((k for k, other in enumerate(cases) if other.name == case.name), len(cases))
+        yield from map(of, cases[place + 1 :] + cases[:place])
+
+    return replace(of(case), others=others)
 
 
 def rerun(check: Check, profile: Profile, seed: int) -> str:

@@ -8,7 +8,7 @@ expect, put together again.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ def flattened(trial: Trial) -> Trial:
         return trial
     flat: dict[str, Any] = {}
     shape = {name: _taken_apart(name, value, flat) for name, value in bound.arguments.items()}
-    under = {name: [leaf for leaf in flat if leaf == name or leaf.startswith(f"{name}_")] for name in shape}
+    under = {name: list(_leaves(part)) for name, part in shape.items()}
 
     def leaves(name: str) -> list[str]:
         """Return the arguments that a name in `wrt` stands for: `xs` for all in a list, `xs[0]` for one."""
@@ -83,6 +83,15 @@ def _taken_apart(name: str, value: Any, flat: dict[str, Any]) -> Any:
     items = value.items() if isinstance(value, dict) else enumerate(value)
     parts = {key: _taken_apart(f"{name}_{key}", item, flat) for key, item in items}
     return parts if isinstance(value, dict) else type(value)(parts.values())
+
+
+def _leaves(shape: Any) -> Iterator[str]:
+    """Yield the names of the arguments into which a value was taken apart."""
+    if isinstance(shape, _Leaf):
+        yield str(shape)
+    elif isinstance(shape, dict | list | tuple):
+        for part in shape.values() if isinstance(shape, dict) else shape:
+            yield from _leaves(part)
 
 
 class _Leaf(str):

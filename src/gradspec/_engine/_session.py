@@ -85,7 +85,11 @@ class Session:
             at_home(import_compiler)
             self._child.close()
             self._compiles = True
+        if check.law.alone:
+            self._child.close()
         answer = self._child.ask((self._numbers[check.cell], prior))
+        if check.law.alone:  # what it called must not decide what comes next
+            self._child.close()
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)
         return answer

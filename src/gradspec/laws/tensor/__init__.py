@@ -9,6 +9,7 @@ from gradspec.laws.tensor._inputs_untouched import INPUTS_UNTOUCHED
 from gradspec.laws.tensor._cotangents_untouched import COTANGENTS_UNTOUCHED
 from gradspec.laws.tensor._declared_writes import DECLARED_WRITES
 from gradspec.laws.tensor._interleaved import INTERLEAVED
+from gradspec.laws.tensor._earlier_calls import EARLIER_CALLS
 from gradspec.laws.tensor._formula import FORMULA
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
 from gradspec.laws.tensor._precision import PRECISION

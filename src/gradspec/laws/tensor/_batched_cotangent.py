@@ -46,6 +46,8 @@ BATCHED_COTANGENT = Law(
     check=_check,
     doc=__doc__ or "",
     cost="process",
+    # A batch of cotangents is vmap within backward: where that is not promised, in-place writes are ordinary code.
+    refusable_without="vmap",
     requires=("primal", "vjp"),
     specimens=("reaches_under_the_cotangent",),
 )

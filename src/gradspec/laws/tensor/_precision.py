@@ -70,7 +70,8 @@ def _check(trial: Trial) -> Finding:
 
 def _is_about_dtype(error: Exception) -> bool:
     """Whether an error says that no kernel takes half precision: mixed dtypes are the mistake of the function."""
-    return re.search(r"not implemented for '(BFloat16|Half)'|unsupported ScalarType", str(error)) is not None
+    no_kernel = r"not implemented for '(BFloat16|Half)'|unsupported ScalarType|Unsupported dtype (BFloat16|Half)"
+    return re.search(no_kernel, str(error)) is not None
 
 
 def _reference(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...]) -> Columns:

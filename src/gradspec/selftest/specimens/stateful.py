@@ -3,12 +3,13 @@
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch.autograd import Function, Variable
 
 from gradspec.selftest.specimens.diseased import diseased_as
-from gradspec.selftest.specimens.honest import CUBE, SCALE, Cube, Scale
+from gradspec.selftest.specimens.honest import CUBE, PRODUCT, SCALE, Cube, Product, Scale
 from gradspec.spec import Case, Effects, FunctionSpec, Make, Supports
 
 
@@ -208,3 +209,21 @@ class KeptOnTheClass(Cube):
     @staticmethod
     def backward(ctx, y_bar):
         return 3 * KeptOnTheClass.x**2 * y_bar
+
+
+@diseased_as(PRODUCT, earlier_calls=r"gradient after other calls of `x` differs")
+class CachedBySize(Product):
+    """Keep the second factor by the size of the first one: a later call with another factor gets the earlier one."""
+
+    factors: ClassVar[dict[torch.Size, torch.Tensor]] = {}
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight = inputs
+        ctx.save_for_backward(x, CachedBySize.factors.setdefault(x.shape, weight.detach()))
+        ctx.weight_shape = weight.shape
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return (y_bar * weight).sum_to_size(x.shape), (y_bar * x).sum_to_size(ctx.weight_shape)

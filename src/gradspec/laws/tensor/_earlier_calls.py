@@ -1,0 +1,76 @@
+r"""A call gives the value and the gradient that it gives alone, whatever was called before it.
+
+Why it matters: a model calls a function with one setting after another; training, evaluation and a second model share
+one process.
+
+What breaks it: a cache whose key leaves out an argument (a kernel by its size and not by its width), a table or a
+buffer that the first call sizes, a default that an earlier call has changed. Alone, each case is right.
+
+Remedy: put every argument that decides into the key of the cache, or cache nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare, compare_all
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
+
+#: How many of the other cases are called before; the next ones, and then those from the first.
+EARLIER = 8
+
+LIKELY = "a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size"
+
+
+def _check(trial: Trial) -> Finding:
+    if trial.spec.effects.writes:
+        return not_applicable("the calls share state by promise, and the law state_transition follows it")
+    called = [name for other in islice(trial.others(), EARLIER) if (name := _called(other))]
+    if not called:
+        return not_applicable("no other case can be called before")
+    finding = _compared(trial, Inputs.of(trial))
+    return (
+        finding
+        if finding is HOLDS
+        else replace(finding, details={**finding.details, "called before": ", ".join(called)})
+    )
+
+
+def _compared(trial: Trial, inputs: Inputs) -> Finding:
+    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    got = outputs(trial.spec.function(*inputs.args()))
+    for k, (mine, right) in enumerate(zip(got, expected, strict=True)):
+        what = f"{'value' if len(got) == 1 else f'output {k}'} after other calls"
+        if (finding := compare(trial, what, mine, right, likely=LIKELY)) is not HOLDS:
+            return finding
+    if not inputs.wrt:
+        return HOLDS
+    v = like(got, trial.seed)
+    right_gradients, gradients = (vjp(f, inputs, v) for f in (reference(trial.spec), trial.spec.function))
+    return compare_all(trial, "gradient after other calls", gradients, right_gradients, likely=LIKELY)
+
+
+def _called(other: Trial) -> str:
+    """Call another case; return its name, or nothing where the call is refused: its own laws say so."""
+    try:
+        other.spec.function(*Inputs.of(other).args())
+    except Exception:
+        return ""
+    return other.case.name
+
+
+EARLIER_CALLS = Law(
+    name="earlier_calls",
+    family="protocol",
+    statement=r"F(x),\, B(v) \text{ after } F(x_1), F(x_2), \ldots = p(x),\, Ds(x)^{\top} v",
+    check=_check,
+    doc=__doc__ or "",
+    cost="process",
+    alone=True,
+    needs_spec=True,
+    requires=("primal", "vjp"),
+    specimens=("cached_by_size",),
+)

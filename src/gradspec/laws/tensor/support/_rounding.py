@@ -1,0 +1,61 @@
+"""Where a gradient vanishes and the terms of which it is the sum do not: what is left of it is rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor.support._reference import reference
+
+#: How many points between the case and zero say how large a gradient is that does not vanish.
+POINTS = 8
+#: By how much it must be larger than one that vanishes.
+VANISHED = 1e-3
+#: How many units of rounding may be left.
+UNITS = 32
+
+
+def is_rounding(trial: Trial, off: float, gradient: float, times: float = 1.0) -> bool:
+    """Return whether two gradients in float64 lie apart by no more than rounding, where what they are of vanishes.
+
+    Behind a softmax that is saturated, or for a cotangent that the function does not see, a sound backward adds terms
+    of the size of `v y` that cancel; what is left is a few units of their rounding, in the reference as in the
+    function, and the largest element of the gradient says nothing of its size. A gradient that is small by nature, as
+    that of a constant of physics times x, is as small at other points.
+
+        |g - g'| <= 32 eps max|v| max|y|   and   max|g| <= 1e-3 max_k |g(x / 2^k)|
+
+    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2: the error of a sum is bounded by its
+    terms, not by its value.)
+
+    Args:
+        trial: the law's view of the case.
+        off: how far they lie apart.
+        gradient: the largest element of the right one.
+        times: how many times larger the cotangents of the law are than numbers from -9 to 9.
+    """
+    inputs = Inputs.of(trial)
+    given = inputs.tensors()
+    if not given or any(t.dtype not in (torch.float64, torch.complex128) for t in given):
+        return False
+    right = reference(trial.spec)
+    y = outputs(right(*inputs.args()))
+    terms = _largest(y) * _largest(like(y, trial.seed))
+    if off > UNITS * torch.finfo(torch.float64).eps * times * terms:
+        return False
+    nearer = ({name: inputs.values[name] * 0.5**k for name in inputs.wrt} for k in range(POINTS))
+    there = [Inputs({**inputs.values, **x}, inputs.wrt) for x in nearer]
+    found = [g for at in there for g in vjp(right, at, like(y, trial.seed)).values() if g is not None]
+    return gradient <= VANISHED * times * _largest(found)
+
+
+def _largest(tensors: Iterable[Any]) -> float:
+    sizes = (
+        float(t.detach().abs().max()) for t in tensors if isinstance(t, Tensor) and differentiable(t) and t.numel()
+    )
+    return max(sizes, default=0.0)
