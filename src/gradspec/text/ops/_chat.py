@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gradspec.text._engine._later import Deferred, later
 from gradspec.text._graph._deferred import computed, given, length_of, now, variable_of
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._later import Deferred, later
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._pending import Pending
 from gradspec.text.lm import Completion, Message, Model, SchemaError, complete

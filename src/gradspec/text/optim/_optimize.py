@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from gradspec.text._engine._backward import backward
-from gradspec.text._graph._grad_mode import no_grad
+from gradspec.text._grad_mode import no_grad
+from gradspec.text._graph._backward import backward
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency as overlapping
 from gradspec.text.lm._meter import Meter, metered

@@ -6,8 +6,9 @@ from collections.abc import Iterator, MutableSet, Sequence
 
 from gradspec.text import Variable as Plain
 from gradspec.text import mermaid
-from gradspec.text._graph._merge import Data, distinct
-from gradspec.text._graph._variable import merge
+from gradspec.text._data import Data
+from gradspec.text._graph._gradients import merge
+from gradspec.text._graph._merge import distinct
 from gradspec.text.textgrad.config import backward_engine, validate_engine_or_get_default
 from gradspec.text.textgrad.engine.base import Engine
 
