@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+from gradspec.text import _for_specs as _for_specs
 from gradspec.text._costs import Cost
 from gradspec.text._data import Data
 from gradspec.text._engine._hooks import HookHandle
