@@ -1,4 +1,4 @@
-"""What a check says: frozen data, and the only list of statuses there is."""
+"""What a check finds: frozen data, and its statuses."""
 
 from __future__ import annotations
 
