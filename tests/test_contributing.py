@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rooms import layers_of
+from rooms import layers_in
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_there_are_three_recipes() -> None:
 
 def test_the_picture_of_the_house_is_that_of_the_contract() -> None:
     (picture,) = re.findall(r"^```\n(  __main__\n.*?)```$", TEXT, re.MULTILINE | re.DOTALL)
-    layers = layers_of(ROOT / "pyproject.toml", "gradspec")
+    layers = layers_in(ROOT / "pyproject.toml")["gradspec"]
     assert picture.splitlines() == [f"  {'  '.join(layer)}" for layer in layers]
 
 

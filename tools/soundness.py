@@ -27,6 +27,7 @@ PARTS = (
     "laws/**/*.py",
     "functions/**/*.py",
     "nn/**/*.py",
+    *(f"text/{name}.py" for name in ("_data", "_for_specs", "_grad_mode")),
     "text/_graph/*.py",
     "text/_engine/*.py",
     "text/_scheduling/*.py",
@@ -34,8 +35,8 @@ PARTS = (
     "selftest/specimens/honest.py",
     "selftest/specimens/noisy.py",
     "spec/*.py",
-    *(f"_engine/{name}.py" for name in ("_check", "_plan", "_session", "_child", "_parallel", "_pool")),
-    *(f"{name}.py" for name in ("law", "profile", "_process_state")),
+    *(f"_engine/{name}.py" for name in ("_check", "_plan", "_session", "_child", "_serving", "_parallel", "_pool")),
+    *(f"{name}.py" for name in ("law", "_finding", "profile", "_process_state")),
 )
 #: How many cells of a law at the most, by what one check costs.
 CELLS = {"ms": 12, "compile": 1, "process": 2}

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from gradspec._one_line import one_line, visible_data
+from gradspec._finding import HOLDS, Finding, Rank, Status, broken, not_applicable, raised, shown
 from gradspec._renamed import renamed
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
 if TYPE_CHECKING:
     from gradspec.profile import Profile
+
+__all__ = [
+    "ALL_KINDS",
+    "Over",
+    "AnySpec",
+    "AnyCase",
+    "Status",
+    "Rank",
+    "Finding",
+    "HOLDS",
+    "broken",
+    "shown",
+    "raised",
+    "not_applicable",
+    "TrialOf",
+    "Trial",
+    "ModuleTrial",
+    "TextTrial",
+    "AnyTrial",
+    "Law",
+    "Verdict",
+]
 
 #: What a law names as its kinds where it judges a spec of any, also of a kind that does not exist yet.
 ALL_KINDS = ("*",)
@@ -21,105 +41,6 @@ ALL_KINDS = ("*",)
 Over: TypeAlias = Literal["cases", "misuses", "documents"]
 AnySpec = TypeVar("AnySpec", bound=Spec, covariant=True)
 AnyCase = TypeVar("AnyCase", bound=Case, covariant=True)
-
-
-class Status(StrEnum):
-    """What a law can say. `not checked` never looks like `holds`."""
-
-    #: The law was checked and is satisfied.
-    HOLDS = "holds"
-    #: The law was checked and is violated.
-    BROKEN = "broken"
-    #: The law was checked, and its error bar is too wide to tell.
-    INCONCLUSIVE = "inconclusive"
-    #: The law holds, and would hold for a wrong result too on every case of the spec: nothing was shown.
-    VACUOUS = "vacuous"
-    #: The law is not expected to hold, for a stated reason.
-    WAIVED = "waived"
-    #: The law says nothing about this case.
-    NOT_APPLICABLE = "not_applicable"
-    #: The law could not be checked here, or a law that it requires ended in an error.
-    NOT_MEASURED = "not_measured"
-    #: The spec promises no support, and the call was refused with an error.
-    REFUSED_AS_DECLARED = "refused_as_declared"
-    #: The spec promises neither support nor a refusal, and the call was refused, or torch itself cannot do it.
-    NOT_PROMISED = "not_promised"
-    #: Nothing could be judged: the case could not be made, the plain call raised, or no answer came in time; or a
-    #: waiver is no longer needed.
-    ERROR = "error"
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether a run that contains this verdict failed."""
-        return self in (Status.BROKEN, Status.ERROR, Status.INCONCLUSIVE, Status.VACUOUS)
-
-
-class Rank(StrEnum):
-    """How dangerous a violation is, the worst first."""
-
-    #: A value, a gradient, a state or memory is wrong, and nothing says so.
-    WRONG = "wrong"
-    #: A call that should work raises.
-    REFUSED = "refused"
-    #: Needless: a gradient that nobody asked for, a wait for the device, a promise that is smaller than it could be.
-    WASTE = "waste"
-    #: This torch does it to any function of this form, a sound one too.
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What one check found. A law returns it; `verify` turns it into a `Verdict`."""
-
-    status: Status
-    #: One sentence: what was found, or why nothing was checked.
-    message: str = ""
-    #: What was compared, as "cotangent of `x`, float64[3, 4]".
-    argument: str = ""
-    #: Where the worst element is, as "[0, 2]".
-    index: str = ""
-    got: str = ""
-    expected: str = ""
-    #: The likely cause.
-    likely: str = ""
-    #: Of a violation, its `Rank`; empty where another law's violation explains it.
-    rank: str = ""
-    #: The law from whose violation this one follows: with the function's own eager result as the reference it holds.
-    follows: str = ""
-    #: Further plain data: the output of examples, the message of a refused call.
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        # What a function prints or raises must not steer the terminal or the page that shows it.
-        for part in fields(self):
-            if part.name != "status":
-                object.__setattr__(self, part.name, visible_data(getattr(self, part.name)))
-
-
-HOLDS = Finding(status=Status.HOLDS)
-
-
-def broken(message: str, **facts: Any) -> Finding:
-    """Return the finding that the law is violated."""
-    return Finding(status=Status.BROKEN, message=message, **facts)
-
-
-def shown(error: BaseException) -> str:
-    """Return an error in one line, without what differs from one run or machine to the next."""
-    text = re.sub(r"0x[0-9a-f]+", "0x…", one_line(error))
-    text = re.sub(r"(?<![\w/:.])(?:/[\w.+-]+)+/", "…/", text)  # a path of this machine, not an address
-    return f"{text[:400]}{'…' if len(text) > 400 else ''}"
-
-
-def raised(error: BaseException, where: str = "", **facts: Any) -> Finding:
-    """Return the finding that a call which should work raised an error; `where` names the call."""
-    said = shown(error)
-    return broken(f"{where} raised {said}".strip(), details={"raised": said}, **facts)
-
-
-def not_applicable(why: str) -> Finding:
-    """Return the finding that the law says nothing here."""
-    return Finding(status=Status.NOT_APPLICABLE, message=why)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gradspec._engine._plan import plan
-from gradspec._registry._registry import select_laws
+from gradspec._registry._laws import select_laws
 from gradspec.report import Report, read_record
 
 FAILURE = """\
@@ -128,7 +128,7 @@ def test_that_list_without_a_target_lists_ours(gradspec):
 
 
 def test_that_explain_prints_the_page_of_the_law(gradspec):
-    from gradspec._registry._registry import select_laws
+    from gradspec._registry._laws import select_laws
 
     (law,) = select_laws(["adjoint"])
     page = gradspec("explain", "adjoint").stdout

@@ -7,7 +7,8 @@ from dataclasses import fields
 import pytest
 
 from gradspec._registry._declared import declared_laws
-from gradspec._registry._registry import installed_specs, listed_laws, listed_specs
+from gradspec._registry._laws import listed_laws
+from gradspec._registry._registry import installed_specs, listed_specs
 from gradspec.cli import main
 from gradspec.cli._tables import law_page
 from gradspec.laws import LAWS

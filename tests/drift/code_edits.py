@@ -6,9 +6,9 @@ from drift.edits import BANK, FACTOR, MEMORY, SHAKE, Edit, Site, Tests
 
 FUNCTIONS = "src/gradspec/functions"
 SCALING = f"{FUNCTIONS}/_gradient_scaling"
-GRAD_FACTOR = f"{SCALING}/_grad_factor.py"
+GRAD_FACTOR = f"{FUNCTIONS}/_grad_factor/_function.py"
 SCALING_CASES = f"{SCALING}/_cases.py"
-SCALING_SPEC = f"{SCALING}/_spec.py"
+SCALING_SPEC = f"{FUNCTIONS}/_grad_factor/_spec.py"
 BANK_ROOM = f"{FUNCTIONS}/_linear_average"
 LINEAR_AVERAGE = f"{BANK_ROOM}/_function.py"
 DECLARED = Tests(names=("tests/functions/test_declared.py",))

@@ -104,7 +104,7 @@ WORD_EDITS = (
     ),
     Edit(
         kind="fewer documented objects than there were",
-        file="src/gradspec/functions/_gradient_scaling/_spec.py",
+        file="src/gradspec/functions/_grad_factor/_spec.py",
         old="    documented=(GradFactor, grad_factor),\n",
         new="    documented=(GradFactor,),\n",
         check=FLOORS,

@@ -18,7 +18,7 @@ import torch
 
 from gradspec import Case, FunctionSpec, audit, verify
 from gradspec._engine._child import available
-from gradspec._registry._registry import select_laws
+from gradspec._registry._laws import select_laws
 from gradspec.cli._kept import Kept
 from gradspec.law import Status
 from gradspec.report import read_record

@@ -26,6 +26,14 @@ def test_a_spec_is_made_without_torch():
     assert done.stdout == f"{len(TEXTS)} False\n"
 
 
+def test_a_spec_is_handed_its_engine_and_imports_none():
+    code = "import sys, gradspec.spec as s; print('gradspec.text' in sys.modules); s.TextMaker()('a text')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout == "False\n"
+    assert "a case on text is made of the Variables of gradspec.text: import gradspec.text first" in done.stderr
+
+
 def test_every_operation_of_the_package_has_a_spec():
     from gradspec.text import ops
 

@@ -102,7 +102,7 @@ def _nox(words: list[str]) -> str:
 
 
 def _pytest(words: list[str]) -> str:
-    plugin = (ROOT / "src" / "gradspec_pytest.py").read_text(encoding="utf-8")
+    plugin = (ROOT / "src" / "gradspec_pytest" / "_options.py").read_text(encoding="utf-8")
     ours = [word.partition("=")[0] for word in words if word.startswith("--gradspec")]
     unknown = [word for word in ours if f'"{word}"' not in plugin]
     return f"the plugin has no option {unknown[0]}" if unknown else ""

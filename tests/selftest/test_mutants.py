@@ -12,10 +12,10 @@ from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.selftest._equivalent import EQUIVALENT
+from gradspec.selftest._judging import subject_of
 from gradspec.selftest._mutants import Mutant, judge_mutant, mutants
 from gradspec.selftest._mutation import Mutation, before_backward, on_class, on_gradients
 from gradspec.selftest._mutations import MUTATIONS
-from gradspec.selftest._run import subject_of
 from gradspec.selftest._workers import deal
 from gradspec.spec._kinds import maker_of
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gradspec.text import Function, Variable, enable_grad, later, ops
-from gradspec.text._engine import _pass as _engine
+from gradspec.text._graph import _gradients
 from gradspec.text.optim import TextualGradientDescent
 
 
@@ -213,13 +213,13 @@ def test_a_hook_may_run_the_same_graph_again() -> None:
 
 
 def test_passes_of_several_threads_that_end_at_one_leaf_lose_nothing(monkeypatch) -> None:
-    merge = _engine.merge
+    merge = _gradients.merge
 
     def slow(gradients):
         time.sleep(0.001)  # another thread goes on between reading the old gradient and writing the new one
         return merge(gradients)
 
-    monkeypatch.setattr(_engine, "merge", slow)
+    monkeypatch.setattr(_gradients, "merge", slow)
     x = leaf()
     threads = [
         threading.Thread(target=lambda: [Echo.apply(x).backward(Variable("g")) for _ in range(10)]) for _ in range(4)

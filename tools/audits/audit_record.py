@@ -121,6 +121,7 @@ def updated(known: Mapping[str, Any], new: Mapping[str, Any], order: list[str]) 
 def sources() -> dict[str, Source]:
     """Return what the audits stand on: each law, and what runs it."""
     from gradspec._engine._plan import with_required
+    from gradspec._engine._sources import HARNESS
     from gradspec._engine._sources import sources as of_laws
     from gradspec.laws import LAWS
 
@@ -128,9 +129,7 @@ def sources() -> dict[str, Source]:
     judging = [law for law in LAWS if law.judges("function") and not law.needs_spec]
     found, _ = of_laws((), with_required(judging, LAWS))
     found |= {"audit": Source.of(reach, *STANDS_ON)}
-    return found | {
-        "harness function": Source.of(reach, "gradspec._engine._check:run_check", "gradspec._engine._session:Session")
-    }
+    return found | {"harness function": Source.of(reach, *HARNESS)}
 
 
 def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str, ...] | None:

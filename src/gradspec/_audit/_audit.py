@@ -10,13 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch.nn import Module
-
-from gradspec._audit._agreement import disagreement
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._eager_spec import eager_spec
-from gradspec._audit._known_forms import guessed
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
@@ -25,6 +21,7 @@ from gradspec._audit._proposal import Proposal
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
+from gradspec._audit._written import agreeing, unwritable
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
@@ -145,38 +142,12 @@ def audit(
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         remarks += of_form(() if isinstance(silent, Finding) else silent)
-    if reason := _unwritable(function, measured):
+    if reason := unwritable(function, measured):
         return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     proposal = Proposal(spec=spec, report=report, path=path, written=written, seed=seed, dtype=found.own)
-    text, remark = _agreeing(proposal, function, chosen, profile, seed)
+    text, remark = agreeing(proposal, function, chosen, profile, seed)
     return Audit(report=report, proposal=text, remarks=(*remarks, *remark))
-
-
-def _unwritable(function: Any, measured: Measured) -> str:
-    """Return why no spec of a function can be written; nothing where it can."""
-    if isinstance(function, Module):
-        return "a module is promised by a `ModuleSpec`"
-    if measured.nested:
-        return "a spec is of a function that returns a tensor, or a tuple of them"
-    return "" if measured.is_repeatable else "a spec is of a function whose calls agree"
-
-
-def _agreeing(
-    proposal: Proposal, function: Any, laws: Sequence[Law], profile: Profile, seed: int
-) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a spec that was checked to say what the audit found, with named forms where they agree."""
-    forms = apart(lambda: guessed(proposal.spec), profile, seed)
-    scope = {} if proposal.path else {proposal.target.partition(".")[0]: function}
-    why = ""
-    for guess in dict.fromkeys(((None, None) if isinstance(forms, Finding) else forms, (None, None))):
-        text = proposal.text(guess)
-        asked = (text, scope, proposal.constant, proposal.report, laws, profile, seed)
-        found = apart(lambda asked=asked: disagreement(*asked), profile, seed)  # type: ignore[misc]  # of this round
-        why = found.message if isinstance(found, Finding) else found
-        if not why:
-            return text, ()
-    return "", (f"No spec is proposed: {why}.",)
 
 
 def _refused(

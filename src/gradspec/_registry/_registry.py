@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from gradspec._one_line import one_line
-from gradspec._registry._declared import Declared, declared_laws, declared_specs
+from gradspec._registry._declared import Declared, declared_specs
+from gradspec._registry._laws import did_you_mean, in_words
 from gradspec._registry._targets import MISSING, TargetError, load, member, split
 from gradspec.law import Law
 from gradspec.profile import Profile, ProfileError
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from gradspec._engine._plan import Check
-
-
-class LawError(ValueError):
-    """A law that does not exist or cannot be loaded; the message is one line for the user."""
 
 
 def resolve(target: str) -> list[tuple[str, Spec]]:
@@ -72,60 +67,6 @@ def listed_specs() -> list[tuple[str, Spec | Declared]]:
     return pairs
 
 
-def laws() -> tuple[Law, ...]:
-    """Return our laws, then those that installed packages announce as entry points `gradspec.laws`.
-
-    Raises:
-        LawError: an entry point that cannot be loaded or holds no law, or two laws of one name.
-    """
-    from gradspec.laws import LAWS
-
-    return _with_announced(LAWS)
-
-
-def listed_laws() -> tuple[Law, ...]:
-    """Return what `laws` returns, to be shown: ours are not imported for that, and cannot be checked.
-
-    Raises:
-        LawError: see `laws`.
-    """
-    return _with_announced(declared_laws())
-
-
-def _with_announced(ours: Sequence[Law]) -> tuple[Law, ...]:
-    found = list(ours)
-    for entry in entry_points(group="gradspec.laws"):
-        try:
-            value = entry.load()
-        except Exception as error:
-            raise LawError(f"entry point {entry.value!r} of gradspec.laws raised {one_line(error)}: fix it") from None
-        given = [value] if isinstance(value, Law) else value
-        if not isinstance(given, list | tuple) or not all(isinstance(law, Law) for law in given):
-            raise LawError(f"entry point {entry.value!r} of gradspec.laws is {_kind(value)}: give a Law or a tuple")
-        found.extend(given)
-    names = [law.name for law in found]
-    if twins := sorted({name for name in names if names.count(name) > 1}):
-        raise LawError(f"two laws are called {twins[0]!r}: rename the one that is not gradspec's")
-    return tuple(found)
-
-
-def select_laws(names: Sequence[str], of: Sequence[Law] | None = None) -> tuple[Law, ...]:
-    """Return the laws of the given names in the order in which they run, all of them for no names.
-
-    Args:
-        names: of the laws.
-        of: the laws to choose from; those of `laws` unless told.
-
-    Raises:
-        LawError: a name that no law has.
-    """
-    known = {law.name: law for law in of or laws()}
-    for name in names:
-        if name not in known:
-            raise LawError(f"no law {name!r}: {did_you_mean(name, known) or '`gradspec list` shows the laws'}")
-    return tuple(law for law in known.values() if not names or law.name in names)
-
-
 def select_checks(
     pairs: Sequence[tuple[str, Spec]], chosen: Sequence[Law], profile: Profile, *, seed: int = 0
 ) -> list[Check]:
@@ -157,12 +98,6 @@ def select_checks(
     return checks
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'a' or 'b'?" for the names close to `name`, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.65)
-    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
-
-
 def _listed(module: ModuleType, where: str) -> list[Spec]:
     """Return the specs that a module gives when it is asked for as a whole."""
     asked = {kind.listed: member(module, kind.listed, where) for kind in kinds()}
@@ -189,7 +124,7 @@ def _named(module: ModuleType, where: str, name: str) -> list[Spec]:
 
 def _checked(value: Any, shown: str) -> list[Spec]:
     if not _is_specs(value):
-        raise TargetError(f"{shown!r} is {_kind(value)}: name a spec, or a tuple of them")
+        raise TargetError(f"{shown!r} is {in_words(value)}: name a spec, or a tuple of them")
     return [value] if isinstance(value, Spec) else list(value)
 
 
@@ -215,8 +150,3 @@ def _refuse_twins(pairs: Sequence[tuple[str, Spec | Declared]]) -> None:
         if spec.name in seen:
             raise TargetError(f"two specs are called {spec.name!r} ({seen[spec.name]} and {path}): rename one of them")
         seen[spec.name] = path
-
-
-def _kind(value: Any) -> str:
-    article = "an" if type(value).__name__[0] in "aeiou" else "a"
-    return "an empty tuple" if isinstance(value, tuple) and not value else f"{article} {type(value).__name__}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradspec._registry._registry import select_laws
+from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
 from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
@@ -150,12 +150,12 @@ def audited(
         Unusable: it cannot be audited.
     """
     from gradspec._audit import _audit
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen
 
     function = load_attribute(target)
     if silent := [law.name for law in laws if law.needs_spec and law.name in profile.laws]:
         raise Unusable(f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, or write the spec")
-    with _tables.progress() as report_progress:
+    with _screen.progress() as report_progress:
         try:
             found = _audit.audit(
                 function,

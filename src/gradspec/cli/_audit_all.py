@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._registry._registry import select_laws
+from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audit import audited
 from gradspec.cli._shared import Unusable
@@ -42,7 +42,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
         Unusable: the target is neither a module nor a namespace, or nothing is in it.
     """
     from gradspec._audit._of_module import functions_of, operators_of
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen, _tables
 
     where, name = split(target)
     is_namespace = name.endswith("::")
@@ -59,7 +59,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
         before = f"{where}:" if where else ""
         rows = [_row(f"{before}{one}", function, laws, profile, seed, jobs) for one, function in functions.items()]
     rows.sort(key=lambda row: row.danger)
-    _tables.put(_tables.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
+    _screen.put(_screen.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
     return any(row.danger < _CLEAN for row in rows)

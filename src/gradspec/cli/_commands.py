@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._registry._registry import (
-    did_you_mean,
-    installed_specs,
-    listed_laws,
-    listed_specs,
-    resolve_all,
-    select_checks,
-    select_laws,
-)
+from gradspec._registry._laws import did_you_mean, listed_laws, select_laws
+from gradspec._registry._registry import installed_specs, listed_specs, resolve_all, select_checks
 from gradspec._searches import no_search
 from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._shared import (
@@ -121,14 +114,14 @@ def list_(targets: tuple[str, ...]) -> None:
 
     Without a TARGET: those of gradspec and of installed packages (entry points `gradspec.specs`).
     """
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen, _tables
 
     with one_line_errors():
         pairs = resolve_all(targets) if targets else listed_specs()
         known = listed_laws()
-    console = _tables.console()
-    _tables.put(console, _tables.specs(pairs))
-    _tables.put(console, _tables.laws(known))
+    console = _screen.console()
+    _screen.put(console, _tables.specs(pairs))
+    _screen.put(console, _tables.laws(known))
 
 
 @click.command(epilog=block("Examples", "gradspec explain vjp"))
@@ -169,7 +162,7 @@ def _run(
     **how: Any,
 ) -> Report:
     from gradspec._engine._verify import run_plan
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen
 
     checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
     if case is not None and case not in (known := {check.case for check in checks}):
@@ -177,7 +170,7 @@ def _run(
         raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
     checks = [check for check in checks if case in (None, check.case)]
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
-    with _tables.progress() as report_progress:
+    with _screen.progress() as report_progress:
         return run_plan(
             checks,
             specs,

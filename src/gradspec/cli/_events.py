@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from gradspec.cli import _tables
+from gradspec.cli import _screen
 from gradspec.cli._shared import Unusable, block, one_line_errors
 
 #: Seconds between two looks at a file that is followed.
@@ -91,13 +91,13 @@ def events(file: Path, follow: bool, priced: tuple[str, ...]) -> None:
     FILE is what `gradspec.text.JsonLines` has written. The column `seconds` is the median of a call.
     """
     prices, summary = dict(map(_price, priced)), Summary()
-    screen = _tables.console()
+    screen = _screen.console()
     with one_line_errors(), file.open(encoding="utf-8") as opened:
         read(opened, summary)
         if follow:
             with Live(summary.table(prices), console=screen, auto_refresh=False, transient=True) as live:
                 watch(opened, summary, lambda: live.update(summary.table(prices), refresh=True))
-    _tables.put(screen, summary.table(prices))
+    _screen.put(screen, summary.table(prices))
 
 
 def watch(opened: TextIO, summary: Summary, show: Callable[[], object]) -> None:

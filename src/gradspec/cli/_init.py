@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gradspec._registry._registry import select_laws
+from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import split
 from gradspec.cli._audit import audited, checked_cases
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save, seed_option

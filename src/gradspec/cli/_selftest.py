@@ -101,7 +101,7 @@ def _finish(text: str, record: Path | None, *, as_json: bool) -> None:
 
 
 def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any) -> Matrix:
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen
     from gradspec.selftest._record import read_matrix
     from gradspec.selftest._run import selftest as run
 
@@ -111,7 +111,7 @@ def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any
             known = read_matrix(record)
         except RecordError as error:
             click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
-    with _tables.progress() as report_progress:
+    with _screen.progress() as report_progress:
         try:
             matrix = run(names, known=known, progress=report_progress, **how)
         except ValueError as error:
@@ -125,12 +125,12 @@ def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any
 
 def _swept(seeds: int, **how: Any) -> Seeds:
     from gradspec._record import provenance
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen
     from gradspec.selftest._record import Seeds
     from gradspec.selftest._seeds import sweep
     from gradspec.selftest._standing import sources
 
-    with _tables.progress() as report_progress:
+    with _screen.progress() as report_progress:
         swept = sweep(seeds, progress=report_progress, **how)
     return Seeds(provenance=provenance(profile={"name": "quick"}), sources=sources(), swept=swept)
 
@@ -145,10 +145,10 @@ def _print_seeds(swept: Mapping[str, Any]) -> None:
 
 
 def _print(matrix: Matrix) -> None:
-    from gradspec.cli import _tables
+    from gradspec.cli import _screen, _tables
 
-    screen = _tables.console()
-    _tables.put(screen, _tables.kill_matrix(matrix))
+    screen = _screen.console()
+    _screen.put(screen, _tables.kill_matrix(matrix))
     for subject in matrix.faults:
         click.echo(f"{click.style(subject.name, bold=True)}: {subject.fault}")
     for sort, count in Counter(subject.sort for subject in matrix.subjects).items():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._record import RecordError, write
-from gradspec._registry._registry import LawError
+from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
 from gradspec._searches import skip_last_search
 from gradspec.profile import ProfileError, available
@@ -141,9 +141,9 @@ def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
 
 
 def print_report(report: Report, *, verbose: bool, provenance: bool = False) -> None:
-    from gradspec.cli import _tables
+    from gradspec.cli import _report
 
-    _tables.print_report(report, verbose=verbose, provenance=provenance)
+    _report.print_report(report, verbose=verbose, provenance=provenance)
 
 
 @contextlib.contextmanager

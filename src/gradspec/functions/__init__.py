@@ -1,13 +1,7 @@
 """The documented functions, under their published names, and their specs."""
 
-from gradspec.functions._gradient_scaling import (
-    GRAD_FACTOR,
-    GRAD_MULTIPLY,
-    GradFactor,
-    GradMultiply,
-    grad_factor,
-    grad_multiply,
-)
+from gradspec.functions._grad_factor import GRAD_FACTOR, GradFactor, grad_factor
+from gradspec.functions._grad_multiply import GRAD_MULTIPLY, GradMultiply, grad_multiply
 from gradspec.functions._instance_discrimination import (
     INSTANCE_DISCRIMINATION_LOSS,
     InstanceDiscriminationLoss,

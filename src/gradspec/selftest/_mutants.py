@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from gradspec._engine._check import run_check
 from gradspec._engine._child import Child
 from gradspec._engine._plan import Check, Maker, checks_of
-from gradspec._record import Source, reach_from
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
+from gradspec.selftest._behind import functions_behind
 from gradspec.selftest._mutation import Mutation
 from gradspec.selftest._mutations import MUTATIONS
 from gradspec.spec import FunctionSpec
@@ -78,22 +75,6 @@ def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTAT
             for mutation in mutations:
                 if _applies(mutation, cls, spec):
                     yield Mutant(spec=spec, cls=cls, mutation=mutation)
-
-
-def functions_behind(spec: FunctionSpec) -> list[type]:
-    """Return the Function of a spec, and those in the modules that its module depends on."""
-    own: Any = spec.autograd_function
-    if own is None:
-        return []
-    files = {str(file) for file in Source(roots=(own.__module__,)).files(reach_from())}
-    homes = [m for m in list(sys.modules.values()) if str(getattr(m, "__file__", None)) in files]
-    found = [
-        value
-        for home in homes
-        for value in vars(home).values()
-        if isinstance(value, type) and issubclass(value, torch.autograd.Function) and value.__module__ == home.__name__
-    ]
-    return list(dict.fromkeys([own, *sorted(found, key=lambda cls: cls.__name__)]))
 
 
 def judge_mutant(

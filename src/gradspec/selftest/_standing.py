@@ -23,7 +23,7 @@ _KINDS = {"modules": "module", "operators": "operator", "text": "text"}
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),
-    "judging": ("gradspec.selftest._run:_Run", "gradspec.selftest._run:subject_of"),
+    "judging": ("gradspec.selftest._judging:_Run", "gradspec.selftest._judging:subject_of"),
     "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:first_case"),
 }
 

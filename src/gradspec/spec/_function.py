@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
@@ -20,6 +20,7 @@ from gradspec.spec._base import (
     Waiver,
     check_callable,
 )
+from gradspec.spec._function_parts import Effects, Formula, Noise, Supports
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,94 +41,6 @@ __all__ = [
     "Supports",
     "Waiver",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Supports:
-    """What is promised: True, that it works; False, that it is refused with an error, which is tested too.
-
-    None promises neither: it may work, or raise, or be what this torch does to any function of this form; a silently
-    wrong result of its own it may not give.
-    """
-
-    #: Forward-mode differentiation: `torch.func.jvp` and dual tensors.
-    forward_mode: bool | None = True
-    #: Differentiating the backward pass.
-    double_backward: bool | None = True
-    #: `torch.func.grad` and what is built on it.
-    func_grad: bool | None = True
-    #: `torch.vmap`.
-    vmap: bool | None = True
-    #: `torch.compile(fullgraph=True)`, forward and backward.
-    compile: bool | None = True
-    #: `torch.compile` of a function that calls `torch.func.grad`.
-    compile_grad: bool | None = True
-    #: `torch.compile` of a function that calls `torch.vmap`.
-    compile_vmap: bool | None = True
-    #: `torch.compile` of a function that calls `torch.func.jvp`.
-    compile_jvp: bool | None = True
-    #: `torch.export.export(...).module()`, then backward.
-    export: bool | None = True
-    #: Fake tensors, which have no values: what compilers and memory estimators trace with.
-    fake: bool | None = True
-    #: `torch.autocast` around the call.
-    autocast: bool | None = True
-
-    @classmethod
-    def eager(cls, **promised: bool | None) -> Supports:
-        """Return the promise of eager training only: first derivatives, and None for all else but what is given.
-
-        Example:
-            >>> from gradspec import Supports
-            >>> Supports.eager(compile=True).vmap is None
-            True
-        """
-        return cls(**{**dict.fromkeys((field.name for field in fields(cls)), None), **promised})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effects:
-    """What a call may do beside returning its value. What is not declared here must not happen."""
-
-    #: The argument of which the output may be a tracked view; None: the output is fresh memory.
-    view_of: str | None = None
-    #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
-    writes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    """How the noise of a function is drawn.
-
-    A spec is about the function with its noise given, which is deterministic; a few laws hold the form that draws.
-    """
-
-    #: The arguments that are noise; the forms below take the other ones, in order.
-    names: tuple[str, ...]
-    #: The form that draws, once in the forward pass, from torch's own generator of the device of its arguments.
-    drawing: Callable[..., Any]
-    #: What each of them is distributed as, in words: "uniform on [0, 1), one number a sample, independent".
-    law: str
-    #: The cumulative distribution function of that law, elementwise; it may jump, as that of a Bernoulli mask.
-    cdf: Callable[[Tensor], Tensor]
-    #: `probe(n, *args)`: the arguments of a call, like `args`, whose value and gradients show the noise of n samples.
-    probe: Callable[..., tuple[Any, ...]]
-    #: `recover(y, gradients)`: the noise by name, a row a sample; the gradients are those of `sum(y)`, by name.
-    recover: Callable[[Tensor, Mapping[str, Tensor]], Mapping[str, Tensor]]
-    #: The form of evaluation, which draws nothing; None if there is none.
-    evaluation: Callable[..., Any] | None = None
-    #: The values that the noise has in evaluation, by name.
-    at_rest: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Formula:
-    """The mathematics of an elementwise function, as sympy source over its argument names."""
-
-    #: What forward computes, `"x"`.
-    primal: str
-    #: The map whose derivative backward applies, `"f * x"`.
-    surrogate: str
 
 
 @renamed(documents="documented", behind="autograd_function")

@@ -1,11 +1,10 @@
-"""What a text Function promises: frozen data. Nothing here needs torch, nor `gradspec.text` before a case is made."""
+"""What a text Function promises: frozen data. `gradspec.text` hands over what a case is made of; it is not imported."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Any, ClassVar
 
 from gradspec._renamed import renamed
@@ -163,9 +162,30 @@ def _variables(value: Any) -> list[Any]:
     return []
 
 
+@dataclass(frozen=True, kw_only=True)
+class TextEngine:
+    """What a case on text is made of, and run with."""
+
+    #: The class of a leaf: it takes data, a role and `requires_grad`.
+    Variable: Callable[..., Any]
+    #: From Variables and their gradients, carry these back.
+    backward: Callable[..., None]
+
+
+def hand_over(engine: TextEngine) -> None:
+    """Let cases be made and run by an engine: `gradspec.text` calls it when it is imported."""
+    _HANDED[:] = [engine]
+
+
+#: The engine, once it is imported.
+_HANDED: list[TextEngine] = []
+
+
 def _text() -> Any:
-    # By name: every law imports this file, and the source of a law on tensors is not to move with that of text.
-    return import_module("gradspec.text")
+    # A spec of a text Function was made of what imports the engine; this room, which the laws on tensors use, does not.
+    if not _HANDED:
+        raise RuntimeError("a case on text is made of the Variables of gradspec.text: import gradspec.text first")
+    return _HANDED[0]
 
 
 __all__ = ["Argument", "TextCase", "TextMaker", "TextSpec"]

@@ -3,9 +3,12 @@
 import warnings
 from typing import Any
 
+from gradspec.text import _for_specs as _for_specs
 from gradspec.text._costs import Cost
-from gradspec.text._engine._backward import backward, backward_async, get_gradient_edge, grad
-from gradspec.text._engine._progress import progress
+from gradspec.text._data import Data
+from gradspec.text._engine._hooks import HookHandle
+from gradspec.text._engine._later import Deferred, later
+from gradspec.text._engine._node import GradientEdge, Node
 from gradspec.text._events import (
     BackwardStep,
     CacheHit,
@@ -15,15 +18,15 @@ from gradspec.text._events import (
     Retried,
     watch,
 )
+from gradspec.text._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from gradspec.text._graph._backward import backward, backward_async
 from gradspec.text._graph._context import FunctionNode
 from gradspec.text._graph._function import Function
 from gradspec.text._graph._gather import gather
-from gradspec.text._graph._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from gradspec.text._graph._hooks import HookHandle
-from gradspec.text._graph._later import Deferred, later
-from gradspec.text._graph._merge import Data, Part
-from gradspec.text._graph._node import GradientEdge, Node
+from gradspec.text._graph._grad import get_gradient_edge, grad
+from gradspec.text._graph._merge import Part
 from gradspec.text._graph._picture import mermaid, tree
+from gradspec.text._graph._progress import progress
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency, max_concurrency
 from gradspec.text._sinks import JsonLines, to_logger

@@ -184,7 +184,7 @@ def test_a_call_that_looks_late_at_its_inputs_is_caught(monkeypatch: pytest.Monk
         return str(messages[-1].content)
 
     monkeypatch.setattr("gradspec.text.ops._chat.given", lambda value: value)
-    monkeypatch.setattr("gradspec.text.ops._chat.now", _deferred.given)
+    monkeypatch.setattr("gradspec.text.ops._conversation.now", _deferred.given)
     with concurrency(2):
         x = Variable("old", requires_grad=True)
         y = chat(model, chat(model, x))

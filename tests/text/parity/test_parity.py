@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gradspec.text._engine import _pass as _engine
-from gradspec.text._graph import _context, _saved
+from gradspec.text._graph import _context, _gradients, _saved
 from text.parity.compare import differences
 from text.parity.programs import generate
 
@@ -61,7 +61,7 @@ def _full_flags(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_engine, "merge", lambda gradients: gradients[0])
+    monkeypatch.setattr(_gradients, "merge", lambda gradients: gradients[0])
 
 
 def _no_versions(monkeypatch: pytest.MonkeyPatch) -> None:

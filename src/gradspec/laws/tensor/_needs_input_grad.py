@@ -15,10 +15,11 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, outputs, spying, vjp
+from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
 from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._spying import spying
 
 HIDDEN = (
     "it depends on a tensor that requires grad and is no argument: in a module, one that is not registered as "

@@ -13,10 +13,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, like, pushforward, spying, vjp
+from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._reference import is_asked
+from gradspec.laws.tensor.support._spying import spying
 
 
 def _check(trial: Trial) -> Finding:

@@ -15,6 +15,7 @@ from sphinx.util.inspect import stringify_signature
 from gradspec.sphinx_ext.autodoc._signatures import call_signature, forward_signature, is_function, without_first
 from gradspec.sphinx_ext.autodoc._torch_bases import boilerplate, inherited_names, normalised, torch_base
 from gradspec.sphinx_ext.domain._domain import domain_of
+from gradspec.sphinx_ext.domain._within import lies_within
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -46,8 +47,7 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Drop the examples that the page of a spec shows with what was printed; those of a class hold its methods' too."""
     records = domain_of(app.env).records.build
-    shown = {verdict.case for record in records for verdict in record.report.of(law="examples")}
-    if not any(f"{name}.".startswith(f"{case}.") for case in shown):
+    if not lies_within(name, {verdict.case for record in records for verdict in record.report.of(law="examples")}):
         return
     start = next((i for i, line in enumerate(lines) if line.strip() in ("Example:", "Examples:")), None)
     if start is not None:

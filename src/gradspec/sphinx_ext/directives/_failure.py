@@ -12,7 +12,7 @@ from gradspec.law import Status
 from gradspec.render import finding_text, summary_lines
 from gradspec.report import RecordError, Report, read_record
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._domain import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._evidence import measured_line
 from gradspec.sphinx_ext.page._nodes import code, paragraph
 from gradspec.sphinx_ext.page._verdicts import badge

@@ -15,7 +15,7 @@ from gradspec._record import experiment_sources, read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._domain import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge

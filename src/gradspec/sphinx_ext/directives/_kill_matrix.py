@@ -14,7 +14,7 @@ from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.selftest._record import Matrix, Seeds, Subject, read_matrix, read_seeds
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._domain import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table

@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
-from gradspec.sphinx_ext.domain._domain import note_object, records_for_page
+from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.domain._records import Record, Records
 from gradspec.sphinx_ext.page._links import law_link, spec_link
 from gradspec.sphinx_ext.page._nodes import Cell, formula, paragraph, span, table

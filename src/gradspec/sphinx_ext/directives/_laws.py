@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.law import Status
 from gradspec.report import judges
 from gradspec.sphinx_ext._config import options
-from gradspec.sphinx_ext.domain._domain import records_for_page
+from gradspec.sphinx_ext.domain._page import records_for_page
 from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.output._law_pages import law_pages
 from gradspec.sphinx_ext.page._links import law_link

@@ -13,7 +13,7 @@ from gradspec.law import Status
 from gradspec.render import SIGNS, words
 from gradspec.report import judges
 from gradspec.spec._kinds import kinds
-from gradspec.sphinx_ext.domain._domain import note_object, records_for_page
+from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.domain._records import Records, by_family
 from gradspec.sphinx_ext.page._evidence import measured_line
 from gradspec.sphinx_ext.page._links import law_link, spec_link

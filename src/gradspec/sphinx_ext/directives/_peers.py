@@ -11,7 +11,7 @@ from gradspec.findings import ORDER, rank_of, rank_words
 from gradspec.law import Status
 from gradspec.report import judges
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._domain import note_object, records_for_page
+from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.domain._records import Record, Records
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table

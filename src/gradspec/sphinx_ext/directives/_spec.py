@@ -15,7 +15,8 @@ from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.autodoc._docstring import description, parsed, shape
 from gradspec.sphinx_ext.autodoc._inherited import inherited
-from gradspec.sphinx_ext.domain._domain import GradspecDomain, domain_of, note_object, records_for_page
+from gradspec.sphinx_ext.domain._domain import GradspecDomain, domain_of
+from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.page import _semantics
 from gradspec.sphinx_ext.page._divergence import divergences
 from gradspec.sphinx_ext.page._nodes import paragraph

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradspec.sphinx_ext import _config
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 from gradspec.sphinx_ext.domain._domain import domain_of
+from gradspec.sphinx_ext.domain._within import lies_within
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -69,7 +70,7 @@ def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
 def _is_of_spec(app: Sphinx, name: str) -> bool:
     """Whether a spec of this build documents an object, or the class that it is in."""
     sheets = [sheet for record in domain_of(app.env).records.build for sheet in record.report.sheets.values()]
-    return any(f"{name}.".startswith(f"{documented}.") for sheet in sheets for documented in sheet["documented"])
+    return lies_within(name, (documented for sheet in sheets for documented in sheet["documented"]))
 
 
 def _fields(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -1,24 +1,28 @@
-"""The backward pass with several calls in flight, and the bridge from plain code to an event loop."""
+"""The backward pass with several calls in flight."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gradspec.text._costs import BACKWARD
+from gradspec.text._data import holds_itself
+from gradspec.text._engine import _pass
+from gradspec.text._engine._later import Deferred
+from gradspec.text._engine._node import CallNode
 from gradspec.text._engine._pass import Pass
-from gradspec.text._graph._arguments import holds_itself
-from gradspec.text._graph._context import FunctionNode
-from gradspec.text._graph._later import Deferred
-from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import no_stop
+from gradspec.text._scheduling._run_sync import run_sync
+
+if TYPE_CHECKING:
+    from gradspec.text._graph._variable import Variable
 
 T = TypeVar("T")
-Given = tuple[Variable | None, ...]
+Given: TypeAlias = "tuple[Variable | None, ...]"
 
 
 async def run(current: Pass, limit: int) -> None:
@@ -54,6 +58,14 @@ async def run(current: Pass, limit: int) -> None:
         calls.abandon()
 
 
+def run_up_to(limit: int, current: Pass) -> None:
+    """Run a pass from plain code, on an event loop only if it needs one."""
+    if limit == 1 and not current.is_async:
+        _pass.run(current)
+    else:
+        run_sync(run(current, limit))
+
+
 class Calls:
     """The calls in flight of one pass, each in a thread of its own, or on the loop if it is async."""
 
@@ -62,15 +74,15 @@ class Calls:
         self._free = asyncio.Semaphore(limit)
         self._threads = ThreadPoolExecutor(limit, thread_name_prefix="gradspec.text")
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._finished: asyncio.Queue[tuple[FunctionNode, Given, asyncio.Task[Any]]] = asyncio.Queue()
+        self._finished: asyncio.Queue[tuple[CallNode, Given, asyncio.Task[Any]]] = asyncio.Queue()
 
-    def start(self, node: FunctionNode, given: Given, returned: Any) -> None:
+    def start(self, node: CallNode, given: Given, returned: Any) -> None:
         """Start the calls in what the backward of a node returned, or that backward itself."""
         self.pending += 1
         task = self._task(self._resolved(returned))
         task.add_done_callback(lambda task: self._finished.put_nowait((node, given, task)))
 
-    async def next(self) -> tuple[FunctionNode, Given, Any]:
+    async def next(self) -> tuple[CallNode, Given, Any]:
         """Return the next node whose calls are all done, and what its backward returned; raise what it raised."""
         node, given, task = await self._finished.get()
         self.pending -= 1
@@ -135,52 +147,7 @@ class Calls:
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
-def run_sync(awaitable: Awaitable[T]) -> T:
-    """Wait for an awaitable, on an event loop of its own; in a thread of its own where a loop runs here already.
-
-    A notebook runs its cells on a loop, and no second one may run in the same thread.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        result, error = asyncio.run(_outcome(awaitable))
-    else:
-        result, error = _in_thread(awaitable)
-    try:
-        if error is not None:
-            raise error
-        return cast("T", result)
-    finally:
-        del error  # the error holds this frame
-
-
-async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
-    # A task that raised would hold its error, and the error, by its frames, the task and the whole graph.
-    try:
-        return await awaitable, None
-    except Exception as error:
-        return None, error
-
-
-def _in_thread(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
-
-    async def main() -> tuple[T | None, Exception | None]:
-        started.append((asyncio.get_running_loop(), asyncio.current_task()))
-        return await _outcome(awaitable)
-
-    with ThreadPoolExecutor(1) as thread:
-        done = thread.submit(copy_context().run, asyncio.run, main())
-        try:
-            return done.result()
-        except BaseException:
-            for loop, task in started:
-                if task is not None and not done.done():
-                    loop.call_soon_threadsafe(task.cancel)
-            raise
-
-
-def _later_in(returned: Any, node: FunctionNode) -> bool:
+def _later_in(returned: Any, node: CallNode) -> bool:
     try:
         return _calls_later(returned)
     except RecursionError:

@@ -1,7 +1,7 @@
 """The backward pass: each node once, when all its gradients are there, the latest call first.
 
 `run` is the whole of it; `_concurrent.run` is the same with several nodes at work. Nothing outside the pass changes
-before `commit`.
+before `commit`. What a gradient is, and how several become one, is said by the `Merging` that it is given.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from heapq import heappop, heappush
 from itertools import repeat
 from operator import itemgetter
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gradspec.text._costs import BACKWARD
+from gradspec.text._engine._merging import Merging
+from gradspec.text._engine._node import AccumulateGrad, CallNode, Edge, Node, Seed
+from gradspec.text._engine._reach import NARROWED, leading_to, uses
 from gradspec.text._events import BackwardStep, Committed, emit, watched
-from gradspec.text._graph._context import NARROWED, FunctionNode
-from gradspec.text._graph._grad_mode import ENABLED
-from gradspec.text._graph._hooks import Hooks
-from gradspec.text._graph._node import AccumulateGrad, Edge, Node
-from gradspec.text._graph._variable import Variable, merge, merged
+from gradspec.text._grad_mode import ENABLED
+
+if TYPE_CHECKING:
+    from gradspec.text._graph._variable import Variable
 
 #: The rank of what a pass begins with: it comes before what any node sends.
 FIRST = float("-inf")
@@ -43,30 +45,31 @@ class Pass:
 
     Args:
         seeds: The gradients that the pass begins with, and where they go.
+        merging: What a gradient is.
         wanted: The edges whose gradients are asked for, and are `captured`; None accumulates into every leaf.
     """
 
-    def __init__(self, seeds: Sequence[tuple[tuple[Node, int], Variable]], wanted: Set[Edge] | None = None) -> None:
-        self._wanted = wanted
+    def __init__(self, seeds: Sequence[Seed], merging: Merging, wanted: Set[Edge] | None = None) -> None:
+        self._wanted, self._merging = wanted, merging
         #: The gradients of the wanted edges, as far as any arrived.
         self.captured: dict[Edge, Variable] = {}
         self._grads: list[tuple[Variable, Variable]] = []
-        self._ready: list[tuple[int, FunctionNode]] = []
+        self._ready: list[tuple[int, CallNode]] = []
         # For each node, with each gradient: the rank of the node that sent it, and the output that it is for.
         self._arrived: dict[Node, list[tuple[float, int, Variable]]] = {}
         self._seeds = seeds
         # For each node, how many gradients are still to come.
-        self._waiting = _uses([edge for edge, _ in seeds])
+        self._waiting = uses([edge for edge, _ in seeds])
         self._runs: Set[Node] = self._waiting.keys()
         self._reached: set[Edge] = set()
         if wanted is not None:
-            self._runs = _leading_to(wanted, self._waiting)
+            self._runs = leading_to(wanted, self._waiting)
             self._narrow(wanted)
         self._watched = watched()
         #: Whether a backward among them has to be awaited.
         self.is_async = False
         for node in self._runs:
-            if isinstance(node, FunctionNode):
+            if isinstance(node, CallNode):
                 node._check()  # before the first call is made and paid for
                 if node._function._is_async:
                     self.is_async = True
@@ -79,7 +82,7 @@ class Pass:
         """Return whether any path leads from the seeds to an edge."""
         return edge in self._reached
 
-    def ready_nodes(self) -> Iterator[tuple[FunctionNode, tuple[Variable | None, ...]]]:
+    def ready_nodes(self) -> Iterator[tuple[CallNode, tuple[Variable | None, ...]]]:
         """Yield each node that is ready, the latest call first, with the gradients of its outputs behind its hooks."""
         seeds, self._seeds = self._seeds, ()
         self._send([edge for edge, _ in seeds], [gradient for _, gradient in seeds], FIRST)
@@ -95,7 +98,7 @@ class Pass:
             if node in self._runs:
                 yield node, node._before(gradients)
 
-    def deliver(self, node: FunctionNode, gradients: Iterable[Variable | None]) -> None:
+    def deliver(self, node: CallNode, gradients: Iterable[Variable | None]) -> None:
         """Send what a node's backward returned along its edges."""
         if self._watched and node in self._runs:
             emit(BackwardStep(node=node.name(), roles=node._origin[1]))
@@ -107,8 +110,7 @@ class Pass:
             before = [(variable, variable._grad) for variable, _ in self._grads]
             try:
                 for variable, gradient in self._grads:
-                    old = variable._grad
-                    variable._grad = merged([gradient]) if old is None else merge([old, gradient])
+                    variable._grad = self._merging.added(variable._grad, gradient)
                 for variable, _ in self._grads:
                     for hook in tuple((variable._grad_hooks or {}).values()):
                         hook(variable)
@@ -120,7 +122,7 @@ class Pass:
             emit(Committed(gradients=len(self._grads)))
         if not retain_graph:
             for node in self._runs:
-                if isinstance(node, FunctionNode):
+                if isinstance(node, CallNode):
                     node._free()
 
     def accumulate(self, variable: Variable, gradient: Variable) -> None:
@@ -160,7 +162,7 @@ class Pass:
             waiting[node] -= 1
             if waiting[node]:
                 continue
-            if isinstance(node, FunctionNode):
+            if isinstance(node, CallNode):
                 heappush(self._ready, (node._rank, node))
             elif isinstance(node, AccumulateGrad) and node in arrived:
                 (total,) = self._merged(node, arrived.pop(node), 1)
@@ -177,7 +179,7 @@ class Pass:
             places: list[list[Variable]] = [[] for _ in range(outputs)]
             for _, output_nr, gradient in arrived:
                 places[output_nr].append(gradient)
-            gradients = [merge(found) if found else None for found in places]
+            gradients = [self._merging.merge(found) if found else None for found in places]
         if node._variable_hooks or node._retained or self._wanted is not None:
             self._show(node, gradients)
         return gradients
@@ -185,7 +187,7 @@ class Pass:
     def _show(self, node: Node, gradients: list[Variable | None]) -> None:
         """Let the hooks of the node's Variables replace their gradients, and keep what somebody asked for."""
         for place, hooks in (node._variable_hooks or {}).items():
-            gradients[place] = _hooked(hooks, gradients[place])
+            gradients[place] = self._merging.hooked(hooks, gradients[place])
         for place, retained in (node._retained or {}).items():
             variable, kept = retained(), gradients[place]
             if variable is not None and kept is not None:
@@ -194,43 +196,3 @@ class Pass:
             for place, wanted in enumerate(gradients):
                 if wanted is not None and (node, place) in self._wanted:
                     self.captured[node, place] = wanted
-
-
-def _uses(roots: Sequence[Edge]) -> dict[Node, int]:
-    """Return each node that a gradient could reach, with the number of edges that lead there."""
-    uses: dict[Node, int] = {}
-    edges = [tuple(roots)]
-    while edges:
-        for node, _ in edges.pop():
-            if node in uses:
-                uses[node] += 1
-            elif node is not None:
-                uses[node] = 1
-                edges.append(node._edges)
-    return uses
-
-
-def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes that a gradient of some nodes could reach, these included."""
-    return [*_uses([(node, 0) for node in nodes])]
-
-
-def _leading_to(wanted: Set[Edge], nodes: Iterable[Node]) -> set[Node]:
-    """Return the nodes whose backward must run to reach a wanted edge; a node comes after all that it leads to."""
-    runs: set[Node] = set()
-    for node in sorted((n for n in nodes if isinstance(n, FunctionNode)), key=lambda n: -n._rank):
-        if any(edge in wanted or edge[0] in runs for edge in node._edges):
-            runs.add(node)
-    return runs
-
-
-def _hooked(hooks: Hooks, gradient: Variable | None) -> Variable | None:
-    if gradient is None:
-        return None
-    for hook in tuple(hooks.values()):
-        replaced: Any = hook(gradient)
-        if replaced is not None:
-            if not isinstance(replaced, Variable):
-                raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
-            gradient = replaced
-    return gradient

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradspec.text._data import Kind
 from gradspec.text._graph._deferred import derived, given, now, variable_of, waits
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._merge import Kind
-from gradspec.text._graph._variable import Variable, kind_of
+from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._variable import Variable
 
 
 class Add(Function):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradspec.text._graph._node import Edge, accumulator
+from gradspec.text._engine._node import Edge, accumulator
 from gradspec.text._graph._variable import Variable
 
 #: What is looked into for Variables; a set only to refuse it.
@@ -107,9 +107,8 @@ def variables_in(value: Any, found: list[Variable]) -> Nested | None:
     return Nested(items=items, is_dict=is_dict, length=len(value)) if items else None
 
 
-def holds_itself(what: str) -> ValueError:
-    """Return the error for a container in which nobody would come to an end.
-
-    It is what a RecursionError becomes: to look for it beforehand would cost every call.
-    """
-    return ValueError(f"{what} holds itself, or is nested too deeply: a list must end somewhere")
+def count_of(slot: int | Nested | None) -> int:
+    """Return how many Variables there are in an argument."""
+    if isinstance(slot, Nested):
+        return sum(count_of(inner) for inner in slot.items.values())
+    return slot or 0

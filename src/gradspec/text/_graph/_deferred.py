@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradspec.text._graph._merge import Kind
-from gradspec.text._graph._variable import Variable, kind_of
+from gradspec.text._data import Kind
+from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import block, overlap, scheduler
 from gradspec.text._scheduling._pending import Pending
 

@@ -6,9 +6,10 @@ import inspect
 from typing import Any, ClassVar
 
 from gradspec.text._costs import FORWARD
+from gradspec.text._grad_mode import ENABLED
 from gradspec.text._graph._arguments import Call
 from gradspec.text._graph._context import FunctionNode
-from gradspec.text._graph._grad_mode import ENABLED
+from gradspec.text._graph._outputs import finish
 
 
 class Function:
@@ -98,7 +99,7 @@ class Function:
         finally:
             ENABLED.set(enabled)
             FORWARD.set(outer)
-        return ctx._finish(output, variables)
+        return finish(ctx, output, variables)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from gradspec.text._graph._node import MADE, Node
+from gradspec.text._engine._node import MADE, Node
 
 T = TypeVar("T")
 

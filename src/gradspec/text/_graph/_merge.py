@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from gradspec.text._data import Data, Kind, kind
 
 if TYPE_CHECKING:
     from gradspec.text._graph._variable import Variable
-
-#: What a Variable holds: a text, a number, or a flat list of texts or of numbers.
-Data: TypeAlias = "str | int | float | list[str] | list[int] | list[float]"
-#: Text or numbers, and how many of them; None for a single one.
-Kind: TypeAlias = "tuple[type, int | None]"
 
 SEPARATOR = "\n"
 
@@ -29,20 +26,6 @@ class Part:
     source: str
     #: The roles of the outputs of that node: what was being judged when it was written.
     outputs: tuple[str, ...]
-
-
-def kind(data: Data) -> Kind:
-    """Return what can be merged with what: texts with texts, lists with lists of the same length."""
-    if isinstance(data, list):
-        return (str if data and isinstance(data[0], str) else float, len(data))
-    return (str if isinstance(data, str) else float, None)
-
-
-def zero(data: Data) -> Data:
-    """Return the gradient that says nothing about such data: the empty text, or 0."""
-    element, length = kind(data)
-    nothing = "" if element is str else 0
-    return nothing if length is None else [nothing] * length  # type: ignore[return-value]
 
 
 def add(gradients: Sequence[Variable]) -> Data:
@@ -86,3 +69,8 @@ def render(gradient: Variable) -> Data:
 
 def _lines(texts: Sequence[str]) -> str:
     return SEPARATOR.join(text for text in texts if text)
+
+
+def kind_of(gradient: Variable) -> Kind:
+    """Return what a gradient can be merged with, without writing its text out."""
+    return gradient._kind if gradient._kind is not None else kind(gradient.data)

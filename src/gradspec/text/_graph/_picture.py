@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gradspec.text._engine._node import AccumulateGrad, Node
 from gradspec.text._graph._context import FunctionNode
-from gradspec.text._graph._node import AccumulateGrad, Node
 from gradspec.text._graph._variable import Variable
 
 

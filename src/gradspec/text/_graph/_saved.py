@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradspec.text._graph._merge import Data
+from gradspec.text._data import Data
 from gradspec.text._graph._variable import Variable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from gradspec.text._graph._merge import Kind
+from gradspec.text._data import Kind
 
 if TYPE_CHECKING:
     from gradspec.text._scheduling._scheduler import Scheduler

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 
-from gradspec.text._graph._merge import Kind
+from gradspec.text._data import Kind
 from gradspec.text._scheduling._pending import RUNNING, Pending, fail, when_done
 
 #: The threads that one block may use at most: those of its calls, and those of calls that wait for another one.

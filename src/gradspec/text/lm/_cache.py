@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
@@ -14,12 +13,12 @@ from typing import Literal
 
 from gradspec.text.lm._account import Kept
 from gradspec.text.lm._errors import CacheMissError, ModelTimeoutError
-from gradspec.text.lm._model import Completion, Usage
+from gradspec.text.lm._model import Completion
+from gradspec.text.lm._replies import connect, from_json, to_json
 from gradspec.text.lm._request import Request, key_of
 from gradspec.text.lm._single_flight import Flights
 from gradspec.text.lm._steps import Join, Sleep, Steps
 
-FORMAT = 1
 #: Seconds between two looks for the reply that another process is getting.
 LOOK_AGAIN = 0.02
 
@@ -80,12 +79,12 @@ class Cache:
         connection, _ = self._here()
         with self._lock:
             row = connection.execute("SELECT reply FROM replies WHERE key = ?", (key_of(request),)).fetchone()
-        return None if row is None else _from_json(row[0])
+        return None if row is None else from_json(row[0])
 
     def put(self, request: str, reply: Completion) -> None:
         """Keep a reply under a canonical request."""
         connection, _ = self._here()
-        row = (key_of(request), request, _to_json(reply))
+        row = (key_of(request), request, to_json(reply))
         with self._lock:
             connection.execute("INSERT OR REPLACE INTO replies (key, request, reply) VALUES (?, ?, ?)", row)
 
@@ -152,7 +151,7 @@ class Cache:
             with self._lock:
                 opened = self._open.get(os.getpid())
                 if opened is None:
-                    opened = self._open[os.getpid()] = (_connect(self.path, self.mode == "replay"), _shared(self.path))
+                    opened = self._open[os.getpid()] = (connect(self.path, self.mode == "replay"), _shared(self.path))
         return opened
 
 
@@ -165,54 +164,3 @@ def _shared(path: str) -> Flights:
         if flights is None:
             flights = _flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
         return flights
-
-
-def _connect(path: str, read_only: bool) -> sqlite3.Connection:
-    if read_only:
-        connection = _connect_read_only(path)
-    else:
-        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
-    try:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, FORMAT):
-            raise ValueError(f"{path} is a cache of format {version}; this version reads format {FORMAT}")
-        if not read_only:
-            _prepare(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect_read_only(path: str) -> sqlite3.Connection:
-    for query in ("mode=ro", "immutable=1"):  # the second where the folder cannot be written either
-        connection = sqlite3.connect(
-            f"{Path(path).as_uri()}?{query}", uri=True, timeout=60.0, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("SELECT 1 FROM replies LIMIT 1")
-        except sqlite3.OperationalError as error:
-            connection.close()
-            problem = error
-        else:
-            return connection
-    raise ValueError(f"{path} cannot be read as a cache: {problem}")
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for a writer
-    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed outlives the process, at no fsync a reply
-    connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, request TEXT, reply TEXT) STRICT")
-    connection.execute("CREATE TABLE IF NOT EXISTS spent (name TEXT PRIMARY KEY, calls INTEGER, tokens INTEGER) STRICT")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _to_json(reply: Completion) -> str:
-    usage = None if reply.usage is None else [reply.usage.prompt_tokens, reply.usage.completion_tokens]
-    return json.dumps({"text": reply.text, "usage": usage, "finish_reason": reply.finish_reason})
-
-
-def _from_json(text: str) -> Completion:
-    data = json.loads(text)
-    usage = data["usage"] and Usage(prompt_tokens=data["usage"][0], completion_tokens=data["usage"][1])
-    return Completion(text=data["text"], usage=usage, finish_reason=data["finish_reason"], cached=True)

@@ -10,9 +10,10 @@ from gradspec.text._events import CacheHit, Retried, emit, watched
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
+from gradspec.text.lm._correction import correction
 from gradspec.text.lm._deadline import deadline
 from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
-from gradspec.text.lm._model import Completion, Message, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._model import Completion, Messages, Model, Usage, acomplete, as_messages, complete
 from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
@@ -104,7 +105,7 @@ class Client:
 
         def ask(request: Request) -> Completion:
             with deadline(until), _meter.paused(_meter.name_of(self)):
-                return complete(self._model, request.messages, **_arguments(request))
+                return complete(self._model, request.messages, **request.arguments)
 
         return drive(self._checked(request, until), ask)
 
@@ -116,7 +117,7 @@ class Client:
 
         async def ask(request: Request) -> Completion:
             with deadline(until), _meter.paused(_meter.name_of(self)):
-                return await acomplete(self._model, request.messages, **_arguments(request))
+                return await acomplete(self._model, request.messages, **request.arguments)
 
         return await adrive(self._checked(request, until), ask)
 
@@ -149,7 +150,7 @@ class Client:
             if not problems:
                 return Completion(**{**vars(completion), "value": value})
             if attempt < self._schema_attempts:
-                request = request.continued(*_correction(completion.text, problems))
+                request = request.continued(*correction(completion.text, problems))
         cut = " It was cut at max_tokens." if completion.finish_reason == "length" else ""
         raise SchemaError(
             f"the reply does not satisfy the schema, in {attempt} of {attempt} attempts: {'; '.join(problems[:5])}."
@@ -195,15 +196,3 @@ class Client:
             if until is not None and time.monotonic() + delay >= until:
                 raise ModelTimeoutError(f"{self._rate} has no place for the call before its deadline")
             yield Sleep(seconds=delay)
-
-
-def _arguments(request: Request) -> dict[str, Any]:
-    return {**request.options, **({} if request.schema is None else {"schema": request.schema})}
-
-
-def _correction(text: str, problems: list[str]) -> tuple[Message, Message]:
-    wrong = "\n".join(f"- {problem}" for problem in problems[:20])
-    return (
-        Message(role="assistant", content=text),
-        Message(role="user", content=f"This reply cannot be used:\n{wrong}\nAnswer again, with the JSON alone."),
-    )

@@ -38,6 +38,11 @@ class Request:
             }
         )
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What a model is called with beside the messages."""
+        return {**self.options, **({} if self.schema is None else {"schema": self.schema})}
+
     def continued(self, *messages: Message) -> Request:
         """Return the request with further messages."""
         return replace(self, messages=self.messages + messages)

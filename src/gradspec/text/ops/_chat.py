@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gradspec.text._graph._deferred import computed, given, length_of, now, variable_of
+from gradspec.text._engine._later import Deferred, later
+from gradspec.text._graph._deferred import computed, given, variable_of
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._later import Deferred, later
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._pending import Pending
 from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
+from gradspec.text.ops._conversation import batch_length, conversations_of, each_of, message_of, pieces_of, text_at
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import filled
 
@@ -36,13 +37,13 @@ class ChatCompletion(Function):
         prompts: Prompts,
     ) -> Variable:
         """Return the answer, or the list of answers."""
-        length = _batch_length(messages)
+        length = batch_length(messages)
         roles = [message["role"] for message in messages]
-        texts = [[given(piece) for piece in _pieces(message["content"])] for message in messages]
+        texts = [[given(piece) for piece in pieces_of(message["content"])] for message in messages]
         ctx.single, ctx.model, ctx.prompts = length is None, backward_model, prompts
 
         def calls() -> list[Any]:
-            ctx.conversations = _conversations(roles, texts, length)
+            ctx.conversations = conversations_of(roles, texts, length)
             return [partial(complete, model, said, **options) for said in ctx.conversations]
 
         # Filled when the answer is there; the answer holds it, and not the node.
@@ -56,8 +57,8 @@ class ChatCompletion(Function):
 
         contents = [message["content"] for message in messages]
         # Where the Variables are is kept beside them: a pass looks at what was saved once more before it begins.
-        ctx.places = [_each(content, lambda _: True) for content in contents]
-        pieces = [piece for content in contents for piece in _pieces(content)]
+        ctx.places = [each_of(content, lambda _: True) for content in contents]
+        pieces = [piece for content in contents for piece in pieces_of(content)]
         ctx.save_for_backward(*[piece for piece in pieces if isinstance(piece, Variable)])
         answer = computed([text for line in texts for text in line], calls, answered, (str, length))
         ctx._pending = answer if isinstance(answer, Pending) else None
@@ -74,7 +75,7 @@ class ChatCompletion(Function):
         if len(feedback) != len(ctx.answers):
             raise ValueError(f"{len(feedback)} pieces of feedback for {len(ctx.answers)} answers")
         asks = iter([_asked(ctx, variable, feedback) for variable in ctx.saved_variables])
-        gradients = [{"content": _each(places, lambda _: next(asks))} for places in ctx.places]
+        gradients = [{"content": each_of(places, lambda _: next(asks))} for places in ctx.places]
         return None, gradients, None, None, None, None
 
 
@@ -124,7 +125,7 @@ def chat(
     if schema is not None:
         check_schema(schema)
         options["schema"] = schema
-    said = [_message(message) for message in messages]
+    said = [message_of(message) for message in messages]
     result: Variable = ChatCompletion.apply(model, said, options, role, backward_model or model, prompts)
     return result
 
@@ -141,48 +142,6 @@ def _value(completion: Completion, schema: Any) -> Any:
             problems=tuple(problems),
         )
     return value
-
-
-def _message(message: Any) -> dict[str, Any]:
-    if isinstance(message, Message):
-        return {"role": message.role, "content": message.content}
-    if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
-        raise TypeError(f"a message is a mapping with the keys role and content, not {message!r}")
-    return {"role": message["role"], "content": message["content"]}
-
-
-def _pieces(content: Any) -> list[Any]:
-    return list(content) if isinstance(content, list | tuple) else [content]
-
-
-def _batch_length(messages: list[Any]) -> int | None:
-    """Return how many conversations there are; None for a single one, of which no Variable holds a list."""
-    pieces = [piece for message in messages for piece in _pieces(message["content"])]
-    lengths = {length for length in map(length_of, pieces) if length is not None}
-    if len(lengths) > 1:
-        raise ValueError(f"the lists in one batch have different lengths: {sorted(lengths)}")
-    return lengths.pop() if lengths else None
-
-
-def _conversations(roles: list[str], texts: list[list[Any]], length: int | None) -> list[list[dict[str, str]]]:
-    there = [[now(text) for text in line] for line in texts]
-    return [
-        [
-            {"role": role, "content": "".join(_at(text, place) for text in line)}
-            for role, line in zip(roles, there, strict=True)
-        ]
-        for place in range(1 if length is None else length)
-    ]
-
-
-def _at(data: Any, place: int) -> str:
-    return str(data[place] if isinstance(data, list) else data)
-
-
-def _each(content: Any, ask: Any) -> Any:
-    if isinstance(content, list | tuple):
-        return type(content)(_each(piece, ask) for piece in content)
-    return ask(content) if content is True or isinstance(content, Variable) else None
 
 
 def _asked(ctx: Any, variable: Variable, feedback: Sequence[Any]) -> Deferred | None:
@@ -206,7 +165,7 @@ def _ask(ctx: Any, variable: Variable, place: int, feedback: str) -> str:
     conversation = "\n".join(f"{message['role']}: {message['content']}" for message in ctx.conversations[place])
     values = {
         "role": variable.role or "piece",
-        "value": _at(variable.data, place),
+        "value": text_at(variable.data, place),
         "conversation": conversation,
         "output": ctx.answers[place],
         "feedback": feedback,

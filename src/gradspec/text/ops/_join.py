@@ -6,10 +6,11 @@ import builtins
 from collections.abc import Iterable
 from typing import Any
 
+from gradspec.text._data import Kind, kind
 from gradspec.text._graph._deferred import derived, given, now, variable_of
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._merge import Kind, kind
-from gradspec.text._graph._variable import Variable, kind_of
+from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._variable import Variable
 
 TEXT: Kind = (str, None)
 NUMBER: Kind = (float, None)

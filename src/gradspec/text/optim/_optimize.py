@@ -6,21 +6,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any
 
-from gradspec.text._engine._backward import backward
-from gradspec.text._graph._grad_mode import no_grad
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency as overlapping
 from gradspec.text.lm._meter import Meter, metered
-from gradspec.text.ops._evaluate import evaluate
 from gradspec.text.optim._checkpoint import fingerprint, load, save
 from gradspec.text.optim._examples import Example, minibatch, split
 from gradspec.text.optim._report import Optimized, Score, step_of
+from gradspec.text.optim._scores import Metric, Run
 from gradspec.text.optim._tgd import TextualGradientDescent
-
-#: From a prediction and a target to a score, or to a score and what is to be said of the prediction.
-Metric: TypeAlias = Callable[[Any, Any], Any]
 
 
 def optimize(
@@ -87,7 +82,7 @@ def optimize(
     made_for = fingerprint(settings, [examples.training, examples.validation, examples.test])
     state = (None if file is None else load(file, made_for)) or {}
     meter = Meter(state.get("models"))
-    run = _Run(program, metric, success, concurrency)
+    run = Run(program, metric, success, concurrency)
 
     def put(texts: Sequence[str]) -> None:
         for param, text in zip(params, texts, strict=True):
@@ -145,52 +140,6 @@ def optimize(
             state["test"] = [before, after]
             keep()
     return _report(state, params, ended, meter, prices or {})
-
-
-class _Run:
-    """The program and the metric, run on examples."""
-
-    def __init__(
-        self, program: Callable[[Any], Variable], metric: Metric, success: Callable[[float], bool], concurrency: int
-    ) -> None:
-        self.program, self.metric, self.success, self.concurrency = program, metric, success, concurrency
-
-    def scores(self, examples: Sequence[Example]) -> list[float]:
-        """Return the score of each example; nothing is tracked."""
-        with no_grad(), overlapping(self.concurrency):
-            return [float(score.data) for score in [self._score(example) for example in examples]]  # type: ignore[arg-type]
-
-    def learn(self, examples: Sequence[Example]) -> list[float]:
-        """Return the score of each example, and leave the feedback in the parameters."""
-        with overlapping(self.concurrency):
-            scores = [self._score(example) for example in examples]
-            for score in scores:
-                if not score.requires_grad:
-                    raise TypeError("the program's prediction does not depend on a parameter of the optimizer")
-            backward(scores)
-        return [float(score.data) for score in scores]  # type: ignore[arg-type]
-
-    def _score(self, example: Example) -> Variable:
-        given, target = example
-        prediction = self.program(given)
-        if not isinstance(prediction, Variable):
-            raise TypeError(f"the program returned {prediction!r}; it must return a Variable")
-        return evaluate(self._judged, prediction, _Whole(target), success=self.success)[0]
-
-    def _judged(self, prediction: Any, target: _Whole) -> tuple[float, str]:
-        found = self.metric(prediction, target.value)
-        if not isinstance(found, tuple):
-            return found, f"The score is {found}. Wanted was {target.value!r}."
-        if len(found) != 2:
-            raise TypeError(f"a metric returns a score, or a score and side information, not {found!r}")
-        return found[0], str(found[1])
-
-
-class _Whole:
-    """A target that is handed on as it is, a list too."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 def _check(*, steps: int, batch: int, patience: int | None) -> None:

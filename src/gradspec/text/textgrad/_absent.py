@@ -1,4 +1,4 @@
-"""Names of TextGrad's that are not here, and what does their work instead."""
+"""Names and arguments of TextGrad's that are not here, and what does their work instead."""
 
 from __future__ import annotations
 
@@ -40,3 +40,18 @@ def absent(module: str, name: str) -> AttributeError:
     instead = ABSENT.get(name)
     hint = f"; {instead}" if instead else ""
     return AttributeError(f"{module} has no {name}{hint}", name=name)
+
+
+def refuse(value: object, image_path: str, predecessors: object) -> None:
+    """Refuse what a Variable of TextGrad's may be made of, and ours may not.
+
+    Raises:
+        TypeError: it is an image, or says what it was made of.
+    """
+    if image_path or isinstance(value, bytes):
+        raise TypeError("an image is not supported; a Variable holds a text or a number")
+    if predecessors:
+        raise TypeError(
+            "predecessors cannot be given: only calls put Variables into a graph. Write your operation as a "
+            "gradspec.text.Function, and show its result by Variable.of"
+        )

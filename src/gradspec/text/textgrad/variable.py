@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableSet, Sequence
 
+from gradspec.text import Data, mermaid
 from gradspec.text import Variable as Plain
-from gradspec.text import mermaid
-from gradspec.text._graph._merge import Data, distinct
-from gradspec.text._graph._variable import merge
-from gradspec.text.textgrad.config import backward_engine, validate_engine_or_get_default
+from gradspec.text._graph._gradients import merge
+from gradspec.text._graph._merge import distinct
+from gradspec.text.textgrad._absent import refuse
+from gradspec.text.textgrad._backward import backward
+from gradspec.text.textgrad._shown import ends_of
 from gradspec.text.textgrad.engine.base import Engine
-
-#: What an answer is told on the way back that nobody commented on: in most programs it is a judgement.
-SEED = "The answer is a judgement. There should be nothing left in what it judges that it finds fault with."
 
 
 class Variable:
@@ -47,13 +46,7 @@ class Variable:
         *,
         role_description: str,
     ) -> None:
-        if image_path or isinstance(value, bytes):
-            raise TypeError("an image is not supported; a Variable holds a text or a number")
-        if predecessors:
-            raise TypeError(
-                "predecessors cannot be given: only calls put Variables into a graph. Write your operation as a "
-                "gradspec.text.Function, and show its result by Variable.of"
-            )
+        refuse(value, image_path, predecessors)
         #: The Variable of `gradspec.text` that this one shows.
         self.plain = Plain(value, role=role_description, requires_grad=requires_grad)
         #: The Variables that the call which made it was given.
@@ -151,10 +144,7 @@ class Variable:
         Args:
             n_words_offset: How many words of each.
         """
-        words = str(self).split(" ")
-        if len(words) <= 2 * n_words_offset:
-            return str(self)
-        return " ".join([*words[:n_words_offset], "(...)", *words[-n_words_offset:]])
+        return ends_of(str(self), n_words_offset)
 
     def backward(self, engine: Engine | str | None = None) -> None:
         """Ask, call by call, what should change in all that it was made of.
@@ -168,11 +158,7 @@ class Variable:
             ValueError: there is no engine.
             RuntimeError: no feedback is wanted of anything in it, or a Variable was changed since the call.
         """
-        seed = Plain(SEED, role="what to ask for") if isinstance(self.value, str) else None
-        with backward_engine(validate_engine_or_get_default(engine)):
-            self.plain.backward(seed, retain_graph=True)
-        if self.plain.grad_fn is not None:
-            self.reset_gradients()  # the seed was not said by anybody
+        backward(self.plain, engine)
 
     def generate_graph(self, print_gradients: bool = False) -> str:
         """Return the graph that it stands on as a Mermaid flowchart, a text.

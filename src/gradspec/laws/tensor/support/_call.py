@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -189,25 +188,3 @@ def pushforward(
     """Return the value of a function at x and its derivative along u, by `torch.func.jvp`."""
     y, y_dot = torch.func.jvp(function, x, u)[:2]
     return outputs(y), outputs(y_dot)
-
-
-@contextmanager
-def spying(cls: type, method: str) -> Iterator[list[tuple[tuple[Any, ...], tuple[Any, ...]]]]:
-    """Record the arguments and the returned values of a static method of a Function, as torch sees them."""
-    calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
-    own = vars(cls).get(method)
-    original = getattr(cls, method)
-
-    def spy(*args: Any) -> Any:
-        returned = original(*args)
-        calls.append((args, outputs(returned)))
-        return returned
-
-    setattr(cls, method, staticmethod(spy))
-    try:
-        yield calls
-    finally:
-        if own is None:
-            delattr(cls, method)
-        else:
-            setattr(cls, method, own)

@@ -10,8 +10,9 @@ from gradspec.text import Function, later
 from gradspec.text import Variable as Plain
 from gradspec.text.lm import complete
 from gradspec.text.ops._template import filled
+from gradspec.text.textgrad._backward import SEED
 from gradspec.text.textgrad.config import Backward
-from gradspec.text.textgrad.variable import SEED, Variable
+from gradspec.text.textgrad.variable import Variable
 
 #: What the engine is asked: {purpose} {inputs} {output} {feedback} {role} {value}.
 ASKED = (

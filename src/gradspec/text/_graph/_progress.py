@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
+from gradspec.text._engine._node import Node
 from gradspec.text._graph._context import FunctionNode
-from gradspec.text._graph._node import Node
 from gradspec.text._graph._variable import Variable
 
 #: report(done, total, name of the Function that has just run)

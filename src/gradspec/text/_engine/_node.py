@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from gradspec.text._graph._hooks import HookHandle, Hooks
+from gradspec.text._engine._hooks import HookHandle, Hooks
 
 if TYPE_CHECKING:
     from gradspec.text._graph._variable import Variable
 
 #: An edge as the engine walks it: the node that the gradient goes to, or None, and which of its outputs it is for.
 Edge: TypeAlias = "tuple[Node | None, int]"
+#: A gradient that a pass begins with, and where it goes.
+Seed: TypeAlias = "tuple[tuple[Node, int], Variable]"
 
 _RANKS = count(0, -1)
 #: The nodes that one of several programs makes that run side by side; None where there is one.
@@ -75,6 +77,49 @@ class Node:
 
     def _output_changed(self, output_nr: int) -> None:
         """Hear that the data of an output was assigned."""
+
+
+class Backward(Protocol):
+    """What the engine asks of a Function."""
+
+    #: Whether `backward` waits for something, so that it is worth a thread of its own.
+    io_bound: ClassVar[bool]
+    _is_async: ClassVar[bool]
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Return what is said of the arguments, from what is said of the outputs."""
+
+
+class CallNode(Node):
+    """The node of a call: what a pass asks of it, whose `backward` it runs."""
+
+    _function: ClassVar[type[Backward]]
+    #: Less than that of every node before it.
+    _rank: int
+    _outputs = 1
+    #: Its name, and the roles of its outputs.
+    _origin: tuple[str, tuple[str, ...]] = ("", ())
+
+    def _check(self) -> None:
+        """Raise now what backward would meet when it reads what was saved: before any call is paid for."""
+        raise NotImplementedError
+
+    def _before(self, gradients: list[Variable | None]) -> tuple[Variable | None, ...]:
+        """Return the gradients of the outputs as the hooks left them."""
+        raise NotImplementedError
+
+    def _filled(self, given: tuple[Variable | None, ...]) -> tuple[Variable | None, ...]:
+        """Return them as `backward` gets them."""
+        raise NotImplementedError
+
+    def _after(self, returned: Any, given: Sequence[Variable | None]) -> Sequence[Variable | None]:
+        """Return what `backward` returned as one gradient, or None, for each edge."""
+        raise NotImplementedError
+
+    def _free(self) -> None:
+        """Let go of what forward saved."""
+        raise NotImplementedError
 
 
 class AccumulateGrad(Node):

@@ -1,29 +1,11 @@
-"""The specs of GradFactor and GradMultiply."""
+"""The spec of GradMultiply."""
 
 from __future__ import annotations
 
+from gradspec.functions._grad_multiply._function import GradMultiply, grad_multiply
 from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
-from gradspec.functions._gradient_scaling._grad_factor import GradFactor, grad_factor
-from gradspec.functions._gradient_scaling._grad_multiply import GradMultiply, grad_multiply
 from gradspec.spec import Difference, Formula, FunctionSpec
-
-GRAD_FACTOR = FunctionSpec(
-    name="grad_factor",
-    function=GradFactor.apply,
-    primal=lambda x, f: x,
-    surrogate=lambda x, f: f * x,
-    wrt=("x",),
-    cases=_cases.cases,
-    raises=_cases.misuses,
-    summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a factor.",
-    arguments=_cases.arguments("f"),
-    documented=(GradFactor, grad_factor),
-    effects=_cases.EFFECTS,
-    formula=Formula(primal="x", surrogate="f * x"),
-    references=(_cases.DIFFLOGIC, _cases.REVERSAL),
-    differences=differences("torchlogix.functional.GradFactor", "f"),
-)
 
 GRAD_MULTIPLY = FunctionSpec(
     name="grad_multiply",

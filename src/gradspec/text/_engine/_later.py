@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradspec.text._graph._variable import Variable
+from gradspec.text._scheduling._run_sync import run_sync
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,8 +54,6 @@ def resolve(value: Any) -> Any:
     if not isinstance(value, Deferred):
         return value
     result = value.call(*map(resolve, value.args), **value.kwargs)
-    if not isinstance(result, Variable) and inspect.isawaitable(result):
-        from gradspec.text._engine._concurrent import run_sync
-
+    if inspect.isawaitable(result):
         result = run_sync(result)
     return resolve(result)

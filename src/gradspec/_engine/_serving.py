@@ -1,0 +1,110 @@
+"""The side of the child: it answers questions until its parent is gone."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import io
+import math
+import os
+import pickle
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from typing import IO, Any
+
+from gradspec._engine._fork import after_fork
+from gradspec._engine._wire import send
+from gradspec._one_line import visible
+from gradspec.law import Finding, Status, shown
+
+#: How many seconds longer than its parent a child waits for an answer.
+GRACE = 10
+#: With what a child ends that cannot send its answer.
+UNSENT = 117
+#: This process's ends of the pipes of all its children: a child that had them could write to another one, and would
+#: keep its own pipe open, and never see that the parent is gone.
+_ends: set[Connection] = set()
+
+
+def _serve(
+    pipe: Connection,
+    stack: IO[bytes],
+    silent: bool,
+    seconds: float,
+    run: Callable[[Any], Any],
+) -> None:
+    import torch
+
+    after_fork()
+    gc.freeze()  # a search for cycles would copy whatever it touches of what the parent has made
+    child = os.getpid()
+    with suppress(OSError):
+        os.setpgid(0, 0)  # what the function starts ends with it, and Ctrl-C is the parent's affair
+    while _ends:
+        _ends.pop().close()
+    torch.set_num_threads(1)
+    faulthandler.enable(stack)
+    if silent or not _is_open(2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(2, 1)  # what a kernel prints must not end up in the report, which the parent writes to its stdout
+    # A thread of the parent may have held the locks of its streams while it was forked, and would hold them for ever.
+    sys.stdout = sys.stderr = _Visible(
+        io.BufferedWriter(io.FileIO(os.dup(2), "w")), encoding="utf-8", errors="replace", line_buffering=True
+    )
+    try:
+        while True:
+            number, question = pipe.recv()
+            signal.alarm(math.ceil(seconds) + GRACE)  # a parent that was killed can end nobody any more
+            try:
+                answer = run(question)
+            finally:
+                if os.getpid() != child:  # the function has forked, and this one has come back too
+                    os._exit(0)
+            _send(pipe.fileno(), number, answer)
+            signal.alarm(0)
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        os._exit(0)  # without the handlers of the parent, which would run twice
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _send(descriptor: int, number: int, answer: Any) -> None:
+    """Send an answer; where it cannot be pickled, the finding that it cannot."""
+    try:
+        content = bytes(ForkingPickler.dumps(answer))
+    except Exception as error:
+        content = pickle.dumps(_not_plain(error))
+    try:
+        send(descriptor, number, content)
+    except OSError:
+        os._exit(UNSENT)
+
+
+def _not_plain(error: Exception) -> Finding:
+    return Finding(
+        status=Status.ERROR,
+        message=f"the answer cannot leave the child process: {shown(error)}",
+        likely="a law's finding holds something else than plain data",
+    )
+
+
+class _Visible(io.TextIOWrapper):
+    """A stream on which nothing steers the terminal behind it."""
+
+    def write(self, text: str, /) -> int:
+        super().write(visible(text))
+        return len(text)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

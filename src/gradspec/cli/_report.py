@@ -1,0 +1,110 @@
+"""A report on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from gradspec.cli._screen import NO_LIMIT, console, put
+from gradspec.cli._tables import table_of
+from gradspec.findings import findings, use_of
+from gradspec.law import Status
+from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, words
+from gradspec.report import kind_of_sheet
+
+if TYPE_CHECKING:
+    from gradspec.report import Report
+
+_STYLES = {
+    Status.ERROR: "bold red",
+    Status.BROKEN: "bold red",
+    Status.INCONCLUSIVE: "bold yellow",
+    Status.VACUOUS: "bold yellow",
+    Status.NOT_MEASURED: "yellow",
+    Status.WAIVED: "yellow",
+    Status.REFUSED_AS_DECLARED: "cyan",
+    Status.NOT_PROMISED: "dim",
+    Status.HOLDS: "green",
+    Status.NOT_APPLICABLE: "dim",
+}
+
+
+def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
+    """Print the table of specs and laws, every failure, and a line for each spec."""
+    screen = console()
+    for specs in _by_kind(report):
+        # A row a line where that fits, as it always does in a pipe.
+        between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
+        for columns in _columns_that_fit(screen, report, specs, between):
+            put(screen, _verdicts(screen, report, columns, between))
+    if verbose:
+        for verdict in report.verdicts:
+            if verdict.finding.message and not verdict.status.is_failure:
+                click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
+        click.echo()
+    last = ""
+    for found in findings(report):
+        use = use_of(found.verdict.law, report.laws)
+        if use != last:
+            click.echo(click.style(f"{use[:1].upper()}{use[1:]}\n", underline=True))
+        last = use
+        headline, _, rest = finding_text(found, details=verbose).partition("\n")
+        click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
+    for line in summary_lines(report):
+        click.echo(line)
+    if provenance:
+        click.echo(f"recorded: {_flat(report.provenance)}")
+
+
+def _by_kind(report: Report) -> list[list[str]]:
+    """Return the specs, those of a kind together: each kind has laws of its own."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
+        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
+    return list(groups.values())
+
+
+def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:
+    """Yield the specs in groups whose table is no wider than the screen."""
+    group: list[str] = []
+    for name in names:
+        if group and _width(screen, _verdicts(screen, report, [*group, name], between)) > screen.width:
+            yield group
+            group = []
+        group.append(name)
+    if group:
+        yield group
+
+
+def _width(screen: Console, table: Table) -> int:
+    return Measurement.get(screen, screen.options.update_width(NO_LIMIT), table).maximum
+
+
+def _verdicts(screen: Console, report: Report, names: list[str], between: str) -> Table:
+    table = table_of("law", *names)
+    mine = [verdict for verdict in report.verdicts if verdict.spec in names]
+    for law in dict.fromkeys(verdict.law for verdict in mine):
+        numbers = [counts(v for v in mine if v.law == law and v.spec == name) for name in names]
+        table.add_row(Text(law), *(_cell(screen, number, between) for number in numbers))
+    return table
+
+
+def _cell(screen: Console, number: Mapping[Status, int], between: str) -> Text:
+    signs = not screen.options.ascii_only
+    parts = [
+        Text(" ".join([SIGNS[status]] * signs + [words(status), str(count)]), _STYLES[status])
+        for status, count in number.items()
+    ]
+    return Text(between).join(parts)
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items() if item not in (None, "", {}))
+    return str(value)

@@ -1,0 +1,25 @@
+"""The spec of GradFactor."""
+
+from __future__ import annotations
+
+from gradspec.functions._grad_factor._function import GradFactor, grad_factor
+from gradspec.functions._gradient_scaling import _cases
+from gradspec.functions._gradient_scaling._differences import differences
+from gradspec.spec import Formula, FunctionSpec
+
+GRAD_FACTOR = FunctionSpec(
+    name="grad_factor",
+    function=GradFactor.apply,
+    primal=lambda x, f: x,
+    surrogate=lambda x, f: f * x,
+    wrt=("x",),
+    cases=_cases.cases,
+    raises=_cases.misuses,
+    summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a factor.",
+    arguments=_cases.arguments("f"),
+    documented=(GradFactor, grad_factor),
+    effects=_cases.EFFECTS,
+    formula=Formula(primal="x", surrogate="f * x"),
+    references=(_cases.DIFFLOGIC, _cases.REVERSAL),
+    differences=differences("torchlogix.functional.GradFactor", "f"),
+)

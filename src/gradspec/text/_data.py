@@ -1,0 +1,53 @@
+"""What a Variable holds: a text, a number, or a flat list of either."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+#: What a Variable holds: a text, a number, or a flat list of texts or of numbers.
+Data: TypeAlias = "str | int | float | list[str] | list[int] | list[float]"
+#: Text or numbers, and how many of them; None for a single one.
+Kind: TypeAlias = "tuple[type, int | None]"
+
+
+def kind(data: Data) -> Kind:
+    """Return what can be merged with what: texts with texts, lists with lists of the same length."""
+    if isinstance(data, list):
+        return (str if data and isinstance(data[0], str) else float, len(data))
+    return (str if isinstance(data, str) else float, None)
+
+
+def zero(data: Data) -> Data:
+    """Return the gradient that says nothing about such data: the empty text, or 0."""
+    element, length = kind(data)
+    nothing = "" if element is str else 0
+    return nothing if length is None else [nothing] * length  # type: ignore[return-value]
+
+
+def checked(data: object) -> Data:
+    """Return data as a Variable keeps it: a list of its own, of one type.
+
+    Raises:
+        TypeError: a Variable cannot hold it.
+    """
+    if isinstance(data, str | int | float):
+        return data
+    if isinstance(data, list | tuple):
+        if all(isinstance(item, str) for item in data):
+            return list(data)
+        if all(isinstance(item, int | float) for item in data):
+            return [float(item) for item in data] if any(isinstance(item, float) for item in data) else list(data)
+        types = sorted({type(item).__name__ for item in data})
+        raise TypeError(f"a Variable's list holds only strings or only numbers; this one has {', '.join(types)}")
+    raise TypeError(
+        f"a Variable holds a string, a number, or a flat list of either, not {type(data).__name__}; "
+        "write it out as a string first"
+    )
+
+
+def holds_itself(what: str) -> ValueError:
+    """Return the error for a container in which nobody would come to an end.
+
+    It is what a RecursionError becomes: to look for it beforehand would cost every call.
+    """
+    return ValueError(f"{what} holds itself, or is nested too deeply: a list must end somewhere")

@@ -1,0 +1,58 @@
+"""What the plugin does in a run: it adds items, and sends their verdicts to what keeps them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gradspec_pytest._items import LAST, LawItem, collectors
+from gradspec_pytest._keepers import KEPT, OF, VERDICT, RecordKeeper, VacuousKeeper
+from gradspec_pytest._run import targets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark behind `parametrize_with_laws`, and what keeps the record."""
+    config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(VacuousKeeper(), "gradspec-vacuous")
+    if config.option.gradspec_record:
+        config.pluginmanager.register(RecordKeeper(config), "gradspec-record")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is held to the laws."""
+    targets = targets_of(config)
+    return f"gradspec: {', '.join(targets)} (profile {config.option.gradspec_profile})" if targets else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k, -m and --deselect choose
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    """Add an item for each spec, law and case."""
+    targets = targets_of(session.config)
+    if not targets:
+        return
+    for collector in collectors(session, targets):
+        items.extend(session.genitems(collector))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send the verdict of an item with its report: the process that writes the record may be another one."""
+    report = yield
+    if call.when == "call" and LAST:
+        from gradspec.report import verdict_to_dict
+
+        verdict, of = LAST[-1]
+        LAST.clear()  # a test may have called `check` twice
+        setattr(report, VERDICT, json.dumps(verdict_to_dict(verdict)))  # plain: xdist sends it
+        setattr(report, OF, of)
+        setattr(report, KEPT, isinstance(item, LawItem))
+    return report

@@ -1,0 +1,65 @@
+"""A test function of the user's that becomes a test for each spec, law and case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gradspec_pytest._items import hold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradspec.law import Law
+    from gradspec.spec import Spec
+
+
+def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law] | None = None) -> pytest.MarkDecorator:
+    """Make of a test function one test for each spec, law and case; its argument `check` is called to run it.
+
+    The options `--gradspec-profile` and `--gradspec-law` say which laws, and how hard.
+
+    Args:
+        specs: what is verified; their names are unique.
+        laws: the laws to choose from; ours, and those of installed packages, unless given.
+
+    Example:
+        >>> from gradspec_pytest import parametrize_with_laws
+        >>> from gradspec.functions import FUNCTIONS
+        >>> @parametrize_with_laws(FUNCTIONS)
+        ... def test_laws(check):
+        ...     check()
+    """
+    return pytest.mark.gradspec_laws(tuple(specs), laws)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize the test functions that `parametrize_with_laws` decorates."""
+    marker = metafunc.definition.get_closest_marker("gradspec_laws")
+    if marker is None:
+        return
+    from gradspec._engine._plan import plan
+    from gradspec._engine._session import Session
+    from gradspec._registry._laws import LawError, laws
+    from gradspec.profile import ProfileError, load_profile
+
+    option = metafunc.config.option
+    specs, given = marker.args
+    try:
+        profile = load_profile(option.gradspec_profile)
+        profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+        checks = plan(specs, given or laws(), profile)
+    except (LawError, ProfileError, ValueError) as error:
+        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+    session = Session(checks, profile)
+    metafunc.config.add_cleanup(session.close)
+    number = Counter((check.spec.name, check.law.name) for check in checks)
+    metafunc.parametrize(
+        "check",
+        [partial(hold, session.run, check, number[check.spec.name, check.law.name]) for check in checks],
+        ids=[f"{check.spec.name}::{check.law.name}[{check.case}]" for check in checks],
+    )

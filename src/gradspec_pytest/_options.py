@@ -1,0 +1,50 @@
+"""The options of the plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    pass
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("gradspec", "laws of custom autograd functions")
+    group.addoption(
+        "--gradspec",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        dest="gradspec_targets",
+        help="hold the specs of TARGET to the laws: package.module, package.module:NAME or file.py; may be repeated",
+    )
+    group.addoption(
+        "--gradspec-law",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="gradspec_laws",
+        help="only this law; may be repeated",
+    )
+    group.addoption(
+        "--gradspec-profile",
+        default="quick",
+        metavar="NAME|FILE.toml",
+        dest="gradspec_profile",
+        help="which laws, how hard (default: quick)",
+    )
+    group.addoption(
+        "--gradspec-record",
+        metavar="PATH",
+        dest="gradspec_record",
+        help="save the verdicts of --gradspec to a record; what it holds already is not measured again",
+    )
+    parser.addini(
+        "gradspec_targets",
+        type="linelist",
+        default=[],
+        help="targets of gradspec in a run that does not name single test files",
+    )

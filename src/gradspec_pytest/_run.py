@@ -1,0 +1,75 @@
+"""What the targets of a run are held to, and what a record says of them already."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from gradspec._engine._plan import Check
+    from gradspec.profile import Profile
+    from gradspec.report import Report
+    from gradspec.spec import Spec
+
+
+def targets_of(config: pytest.Config) -> list[str]:
+    """Return the targets that are asked for, or else those of the configuration where no single file is run."""
+    given: list[str] = config.option.gradspec_targets
+    if given:
+        return given
+    # Who runs one test file does not wait for all laws.
+    single = any(arg.partition("::")[0].endswith(".py") for arg in config.args)
+    return [] if single else config.getini("gradspec_targets")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the targets of a run are held to."""
+
+    pairs: list[tuple[str, Spec]]
+    checks: list[Check]
+    profile: Profile
+    #: The report of the run before it has a verdict; only where there is a record.
+    blank: Any
+    known: Any
+
+    @classmethod
+    def of(cls, config: pytest.Config, targets: list[str]) -> Run:
+        """Find the specs of targets and what they are held to.
+
+        Raises:
+            UsageError: a target, a law or the profile cannot be found or loaded.
+        """
+        from gradspec._engine._verify import blank
+        from gradspec._registry._laws import LawError, select_laws
+        from gradspec._registry._registry import resolve_all, select_checks
+        from gradspec._registry._targets import TargetError
+        from gradspec.profile import ProfileError, load_profile
+
+        option = config.option
+        try:
+            profile = load_profile(option.gradspec_profile)
+            profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+            pairs, laws = resolve_all(targets), select_laws(profile.laws)
+            checks = select_checks(pairs, laws, profile)
+        except (LawError, ProfileError, TargetError) as error:
+            raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+        report = known = None
+        if option.gradspec_record:
+            paths = {spec.name: path for path, spec in pairs}
+            report = blank([spec for _, spec in pairs], laws, profile, paths=paths)
+            known = kept(Path(option.gradspec_record))
+        return cls(pairs, checks, profile, report, known)
+
+
+def kept(path: Path) -> Report | None:
+    """Return the record of a file, if there is one that can be read."""
+    from gradspec.report import RecordError, read_record
+
+    with contextlib.suppress(RecordError):  # one that cannot be read is written anew
+        return read_record(path)
+    return None
