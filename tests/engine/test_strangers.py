@@ -17,9 +17,28 @@ def found(file):
     return findings(verify([spec_of(STRANGERS / f"{file}.py", supports=Supports.eager())], QUICK))
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["crf_log_partition", "edge_softmax", "fft_conv", "ppo_clip", "quat_rotate", "reversible_block", "sinkhorn_plan"],
+)
+def test_a_sound_function_of_the_second_stranger_has_none_either(name):
+    laws = [law for law in LAWS if law.judges("function") and law.cost != "compile"]
+    report = verify([spec_of(STRANGERS / "second" / f"{name}.py", supports=Supports.eager())], laws)
+    assert [f.verdict for f in findings(report) if f.rank in (Rank.WRONG, Rank.REFUSED)] == []
+
+
 @pytest.mark.parametrize("name", ["gradient_reversal", "layer_norm", "lsq_quantize", "log_mix", "vector_quantize"])
 def test_a_sound_function_has_no_finding_of_the_first_two_ranks(name):
     assert [f.verdict for f in found(f"functions/{name}") if f.rank in (Rank.WRONG, Rank.REFUSED)] == []
+
+
+def test_a_call_with_one_setting_is_not_right_because_no_other_was_called_before():
+    spec = spec_of(STRANGERS / "second" / "gaussian_blur.py", supports=Supports.eager())
+    report = verify([spec], [law for law in LAWS if law.name == "earlier_calls"])
+
+    # Alone, each case is right; behind the other ones it has the kernel of another width.
+    assert [v.finding.details["called before"] for v in report.failures] == ["call 1, call 2", "call 2, call 0"]
+    assert {v.finding.message.split(" differs")[0] for v in report.failures} == {"value after other calls"}
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,9 @@ def _embed_backward(weight, index, y, v):
 
 
 DISEASES = {
+    "wrong at 2 of dimension 1 (of 3), right elsewhere": of(
+        lambda x: x.sin(), lambda x, y, v: x.cos() * v * torch.tensor([1.0, 1.0, 0.5]), (X,)
+    ),
     "backward ignores its cotangent": of(lambda x: x.sin(), lambda x, y, v: x.cos(), (X,)),
     "in each other's place": of(lambda a, b: a * b, lambda a, b, y, v: (v * a, v * b), (X, W), wrt=("a", "b")),
     "the derivative of forward": of(lambda x: x**3, lambda x, y, v: 3 * x**2 * v, (X,), surrogate=lambda x: x * 1),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
-from gradspec.laws.tensor.support._rounding import is_rounding
+from gradspec.laws.tensor.support._rounding import rounding_where_it_vanishes
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
 
@@ -61,9 +61,9 @@ def compare(
     finding = _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
-    elif (off := _rounding(trial, what, got.detach(), expected.detach(), times)) is not None:
+    elif largest(got - expected) <= (limit := _rounding(trial, what, got.detach(), expected.detach(), times)):
         # Where no more than the rounding is left, zeros would have been as right.
-        note(what, expected.detach() if largest(expected) > off else None, zero)
+        note(what, expected.detach() if largest(expected) > limit else None, zero)
         return HOLDS
     return finding
 
@@ -85,19 +85,18 @@ def compare_all(
     return HOLDS
 
 
-def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float | None:
-    """Return how far two derivatives in float64 lie apart, where that is rounding alone; None where it is not."""
+def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float:
+    """Return how far two derivatives in float64 may lie apart by rounding alone; -1.0 where nothing excuses them."""
     if got.dtype not in (torch.float64, torch.complex128) or not isinstance(trial.spec, FunctionSpec):
-        return None
-    off = largest(got - expected)
+        return -1.0
+    is_derivative = "gradient" in what or "derivative" in what
     # Beyond it no reference need run again: it is no rounding of anything that a case holds.
-    if ("gradient" not in what and "derivative" not in what) or not bool(got.isfinite().all()) or off > 1e-6:
-        return None
+    if not is_derivative or not bool((got - expected).isfinite().all()) or largest(got - expected) > 1e-6:
+        return -1.0
     try:
-        is_it = is_rounding(trial, off, largest(expected), times)  # type: ignore[arg-type]  # asked above
-        return off if is_it else None
+        return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
     except Exception:  # it was to excuse a difference, and excuses nothing then
-        return None
+        return -1.0
 
 
 def largest(tensor: Tensor) -> float:

@@ -20,8 +20,8 @@ VANISHED = 1e-3
 UNITS = 32
 
 
-def is_rounding(trial: Trial, off: float, gradient: float, times: float = 1.0) -> bool:
-    """Return whether two gradients in float64 lie apart by no more than rounding, where what they are of vanishes.
+def rounding_where_it_vanishes(trial: Trial, gradient: float, times: float = 1.0) -> float:
+    """Return how far apart rounding takes two right gradients in float64, where the gradient vanishes; 0.0 elsewhere.
 
     Behind a softmax that is saturated, or for a cotangent that the function does not see, a sound backward adds terms
     of the size of `v y` that cancel; what is left is a few units of their rounding, in the reference as in the
@@ -35,23 +35,21 @@ def is_rounding(trial: Trial, off: float, gradient: float, times: float = 1.0) -
 
     Args:
         trial: the law's view of the case.
-        off: how far they lie apart.
         gradient: the largest element of the right one.
         times: how many times larger the cotangents of the law are than numbers from -9 to 9.
     """
     inputs = Inputs.of(trial)
     given = inputs.tensors()
     if not given or any(t.dtype not in (torch.float64, torch.complex128) for t in given):
-        return False
+        return 0.0
     right = reference(trial.spec)
     y = outputs(right(*inputs.args()))
-    terms = _largest(y) * _largest(like(y, trial.seed))
-    if off > UNITS * torch.finfo(torch.float64).eps * times * terms:
-        return False
     nearer = ({name: inputs.values[name] * 0.5**k for name in inputs.wrt} for k in range(POINTS))
     there = [Inputs({**inputs.values, **x}, inputs.wrt) for x in nearer]
     found = [g for at in there for g in vjp(right, at, like(y, trial.seed)).values() if g is not None]
-    return gradient <= VANISHED * times * _largest(found)
+    if gradient > VANISHED * times * _largest(found):
+        return 0.0
+    return UNITS * torch.finfo(torch.float64).eps * times * _largest(y) * _largest(like(y, trial.seed))
 
 
 def _largest(tensors: Iterable[Any]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from gradspec.law import HOLDS, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, describe
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._where_wrong import in_places, masked
 
 #: How far aside a point is moved, in parts of its largest element, to leave a kink behind.
 ASIDE = 1e-3
@@ -99,13 +100,16 @@ def _beside_a_kink(wrong: Wrong) -> str:
 
 
 def _with_a_negative_number(wrong: Wrong) -> str:
-    ndim = max(value.ndim for value in wrong.inputs.values.values() if isinstance(value, Tensor))
-    for name, value in wrong.inputs.values.items():
+    return next((said for said, counted in counted_from_the_front(wrong.inputs) if wrong.is_right(counted)), "")
+
+
+def counted_from_the_front(inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+    """Yield the arguments with a negative number, as of a dimension, counted from the front, and what it shows."""
+    ndim = max((value.ndim for value in inputs.values.values() if isinstance(value, Tensor)), default=0)
+    for name, value in inputs.values.items():
         if type(value) is int and -ndim <= value < 0:
-            counted = Inputs({**wrong.inputs.values, name: value + ndim}, wrong.inputs.wrt)
-            if wrong.is_right(counted):
-                return f"right with {name}={value + ndim} in place of {name}={value}: a negative number is miscounted"
-    return ""
+            said = f"right with {name}={value + ndim} in place of {name}={value}: a negative number is miscounted"
+            yield said, Inputs({**inputs.values, name: value + ndim}, inputs.wrt)
 
 
 def _with_an_index_that_repeats(wrong: Wrong) -> str:
@@ -140,18 +144,8 @@ def _of_a_part(wrong: Wrong) -> str:
     return ""
 
 
-def _masked(wrong: Wrong) -> str:
-    got, expected = wrong.got, wrong.expected
-    # A rounding beside zero is no mask: what is off is off by a share of the largest gradient.
-    close = torch.isclose(got, expected, rtol=1e-5, atol=1e-6 * float(expected.nan_to_num().abs().max()))
-    off = ~close
-    if not bool(off.any()):
-        return ""
-    if bool((expected[off] == 0).all()) and bool((close & (expected != 0)).any()):
-        return "right but where the surrogate's gradient is 0: a mask is missing in backward (a clip, a threshold)"
-    if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
-        return "0 in places where the surrogate's gradient is not, right elsewhere: a mask in backward shuts too much"
-    return ""
+def _in_some_places(wrong: Wrong) -> str:
+    return in_places(wrong.got, wrong.expected) or masked(wrong.got, wrong.expected)
 
 
 #: In this order: what needs the fewest words to be mended comes first.
@@ -163,7 +157,7 @@ TESTS: tuple[Callable[[Wrong], str], ...] = (
     _with_a_negative_number,
     _with_an_index_that_repeats,
     _beside_a_kink,
-    _masked,
+    _in_some_places,
     _at_the_output,
     _of_a_part,
 )

@@ -1,0 +1,81 @@
+"""A gradient that vanishes may be off by rounding; one that is small by nature may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from gradspec import Case, FunctionSpec, Status, Supports, verify
+from gradspec.laws import LAWS
+
+LAW = {law.name: law for law in LAWS}
+SATURATED = 50 * torch.tensor([0.9, -0.3, 0.2], dtype=torch.float64)
+
+
+class Softmax(torch.autograd.Function):
+    """The softmax with the backward of every textbook, times a mistake."""
+
+    mistake = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        p = (x - x.max()).exp()
+        ctx.save_for_backward(p / p.sum())
+        return p / p.sum()
+
+    @classmethod
+    def backward(cls, ctx: Any, v: Tensor) -> Tensor:
+        (p,) = ctx.saved_tensors
+        return cls.mistake * (v * p - p * (v * p).sum())
+
+
+class TwiceSoftmax(Softmax):
+    """Off by a factor everywhere."""
+
+    mistake = 2.0
+
+
+class Thermal(torch.autograd.Function):
+    """The energy of a temperature: small by nature."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return 1.380649e-23 * x
+
+    @staticmethod
+    def backward(ctx: Any, v: Tensor) -> Tensor:
+        return 2 * 1.380649e-23 * v
+
+
+def said(function: Any, primal: Any, *args: Tensor) -> dict[str, Status]:
+    spec = FunctionSpec(
+        name="s",
+        function=function,
+        primal=primal,
+        surrogate=primal,
+        wrt=("x",),
+        cases=lambda make: iter([Case(name=str(k), args=(x,)) for k, x in enumerate(args)]),
+        supports=Supports.eager(),
+    )
+    return {v.case: v.status for v in verify([spec], [LAW["primal"], LAW["vjp"]]).of(law="vjp")}
+
+
+def by_log_sum_exp(x: Tensor) -> Tensor:
+    return (x - x.logsumexp(0)).exp()
+
+
+def test_what_rounding_leaves_of_a_gradient_that_vanishes_is_right() -> None:
+    assert said(Softmax.apply, by_log_sum_exp, SATURATED, SATURATED / 50) == {"0": Status.HOLDS, "1": Status.HOLDS}
+
+
+def test_a_factor_is_seen_where_the_gradient_does_not_vanish() -> None:
+    assert said(TwiceSoftmax.apply, by_log_sum_exp, SATURATED, SATURATED / 50)["1"] is Status.BROKEN
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_a_gradient_that_is_small_by_nature_is_compared_digit_by_digit(scale: float) -> None:
+    found = said(Thermal.apply, lambda x: 1.380649e-23 * x, scale * torch.ones(3, dtype=torch.float64))
+    assert found == {"0": Status.BROKEN}
