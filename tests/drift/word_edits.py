@@ -84,7 +84,7 @@ WORD_EDITS = (
         old='    yield Case(name="factor 0", args=(make(2, 2), 0.0))\n',
         new="",
         check=FLOORS,
-        says=r"cases of function grad_factor: 15, and the floor in tests/floors\.toml is 16",
+        says=r"cases of function grad_factor: 16, and the floor in tests/floors\.toml is 17",
     ),
     Edit(
         kind="fewer directions than there were",

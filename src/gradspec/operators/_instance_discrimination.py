@@ -114,6 +114,7 @@ _CASES = (
     "small bank",
     "large bank",
     "temperature 0.07",
+    "repeated instances",
     "transposed embeddings and bank",
     "float32",
     "empty batch",
@@ -136,7 +137,9 @@ INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
     cases=_cases,
     summary="Classifies each embedding among all the rows of a memory bank, also in an exported program.",
     arguments=tuple(
-        Argument(name=a.name, type="float", text="Above 0.") if a.name == "temperature" else a
+        Argument(name=a.name, type="float", range=a.range, text="What the logits are divided by.")
+        if a.name == "temperature"
+        else a
         for a in INSTANCE_DISCRIMINATION_LOSS.arguments
     ),
     documented=(instance_discrimination_loss,),

@@ -92,13 +92,24 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
 
 
 #: Those of the function that say something else of an operator.
-_CASES = ("rows", "channels-last images", "transposed branch", "0-d weights", "float32 branches", "empty batch")
+_CASES = (
+    "rows",
+    "channels-last images",
+    "transposed branch",
+    "0-d weights",
+    "all from the first branch, gradient to the second",
+    "all from the second branch, gradient to the first",
+    "float32 branches",
+    "empty batch",
+)
 
 
 def _cases(make: Make) -> Iterator[Case]:
     for case in SHAKE_SHAKE.cases(make):
         if case.name in _CASES:
-            yield case
+            x1, *others = case.args
+            tensors = (x1.new_tensor(value) if isinstance(value, float) else value for value in others)
+            yield replace(case, args=(x1, *tensors))
 
 
 SHAKE_SHAKE_OPERATOR = OperatorSpec(
@@ -111,7 +122,8 @@ SHAKE_SHAKE_OPERATOR = OperatorSpec(
     supports=replace(OperatorSpec.supports, vmap=True),
     summary="Mixes two branches by given weights, and their gradients by others, also in an exported program.",
     arguments=tuple(
-        argument if argument.gradient else replace(argument, type="Tensor") for argument in SHAKE_SHAKE.arguments
+        argument if argument.gradient else replace(argument, type="Tensor", dtype="same as x1")
+        for argument in SHAKE_SHAKE.arguments
     ),
     documented=(shake_shake,),
     references=SHAKE_SHAKE.references,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from gradspec.spec._words import check_words
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype
@@ -53,20 +56,31 @@ class Misuse:
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """What a page says of one argument."""
+    """What a page says of one argument, and what `gradspec check` holds the cases and wrong calls of the spec to.
+
+    Raises:
+        ValueError: a shape, dtype or range is not written in the words that are known.
+    """
 
     #: As in the call.
     name: str
     #: The type, as a reader writes it.
     type: str
-    #: Shape in words or symbols; empty where there is none.
+    #: "any", sizes such as "(B, D)", "(2,)" or "(B, ...)", "same as x", "broadcasts to x"; empty: nothing is said.
     shape: str = ""
-    #: The dtypes that are accepted.
+    #: "floating", "complex", "integer", "bool", "real", "any", a dtype of torch such as "int64", "same as x", "same as
+    #: the module", or several with " or " between them; empty: nothing is said.
     dtype: str = ""
+    #: "x > 0", "0 <= x <= 1", "0 <= x < N" for a size N of a shape, "0 <= x[1] <= 1" for an element; ", not checked" at
+    #: the end where a call beyond is not refused; empty: nothing is said.
+    range: str = ""
     #: Whether a gradient flows to it.
     gradient: bool = False
     #: One or two sentences, the unit among them where there is one.
     text: str
+
+    def __post_init__(self) -> None:
+        check_words(self.name, self.shape, self.dtype, self.range)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +170,23 @@ class Spec:
     def invocation(self, case: Case) -> Invocation:
         """Return the call of a case, ready to be made as a user makes it."""
         raise NotImplementedError
+
+    @property
+    def described_arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments of which something is said, of all calls that a case stands for."""
+        return self.arguments
+
+    def named(self, case: Case) -> Mapping[str, Any]:
+        """Return the values of a case by the names of its arguments; none where they cannot be told."""
+        return {}
+
+
+def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a call by the names of its arguments; none if it does not fit, as a wrong one may not."""
+    try:
+        return signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return {}
 
 
 def check_callable(spec: Spec, *roles: str) -> None:

@@ -18,6 +18,7 @@ from gradspec.spec._base import (
     Reference,
     Spec,
     Waiver,
+    bound,
     check_callable,
 )
 
@@ -215,6 +216,10 @@ class FunctionSpec(Spec):
             call=lambda: self.function(*case.args, **case.kwargs),
             values={f"argument {place}": value for place, value in given.items()},
         )
+
+    def named(self, case: Case) -> Mapping[str, Any]:
+        """Return the values of a case by the names of the parameters of `primal`."""
+        return bound(inspect.signature(self.primal), case.args, case.kwargs)
 
     def for_(
         self,

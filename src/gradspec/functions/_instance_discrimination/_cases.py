@@ -26,11 +26,12 @@ def cases(make: Make) -> Iterator[Case]:
     yield case("temperature 0.07", 3, 5, 4, 0.07)
     yield case("0-d tensor temperature", 3, 5, 4, make(low=0.5, high=1.5))
     yield case("0-d tensor temperature, large bank", 2, 530, 3, make(low=0.5, high=1.5))
+    yield case("float32 tensor temperature", 3, 5, 4, make(low=0.5, high=1.5, dtype=torch.float32))
     yield case("one embedding", 1, 7, 4)
     yield case("one row", 3, 1, 4)
     yield case("one feature", 3, 5, 1)
     x, memory = near(4, 3), near(5, 3)
-    yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 2], device=x.device), memory, 0.5))
+    yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 4], device=x.device), memory, 0.5))
     yield Case(name="large logits", args=_large_logits(make))
     yield Case(
         name="transposed embeddings and bank",
@@ -79,6 +80,9 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("negative temperature", x, y, memory, -0.07, match="temperature is -0.07")
     yield wrong("temperature is not a number", x, y, memory, float("nan"), match="temperature is nan")
     yield wrong("temperature is text", x, y, memory, "0.07", error=TypeError, match="temperature is a str")
+    yield wrong(
+        "integer temperature", x, y, memory, torch.ones_like(y[0]), error=TypeError, match="expected a floating"
+    )
     yield wrong("a temperature for each row", x, y, memory, make(2), match=r"expected one number, shape \(\)")
     yield wrong("temperature requires grad", x, y, memory, make().requires_grad_(), match="temperature is diff")
 
@@ -87,7 +91,7 @@ ARGUMENTS = (
     Argument(
         name="x",
         type="Tensor",
-        shape="`(B, D)`",
+        shape="(B, D)",
         dtype="floating",
         gradient=True,
         text="The embeddings, used as they are given, not normalised.",
@@ -95,17 +99,19 @@ ARGUMENTS = (
     Argument(
         name="y",
         type="Tensor",
-        shape="`(B,)`",
+        shape="(B,)",
         dtype="int64",
-        text="The row of the bank that each embedding is an instance of, from 0 to N - 1.",
+        range="0 <= y < N",
+        text="The row of the bank that each embedding is an instance of.",
     ),
-    Argument(name="memory", type="Tensor", shape="`(N, D)`", dtype="that of `x`", text="The bank, of one row or more."),
+    Argument(name="memory", type="Tensor", shape="(N, D)", dtype="same as x", text="The bank, of one row or more."),
     Argument(
         name="temperature",
         type="float | Tensor",
-        shape="`()`",
-        dtype="real",
-        text="What the logits are divided by: above 0. That of a tensor is not checked.",
+        shape="()",
+        dtype="floating",
+        range="temperature > 0",
+        text="What the logits are divided by. The value of a tensor is not checked.",
     ),
 )
 WU_2018 = Reference(

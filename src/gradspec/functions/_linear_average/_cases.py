@@ -47,6 +47,8 @@ def cases(make: Make) -> Iterator[Case]:
     yield call("expanded embeddings", make(1, 4).expand(2, 4), [3, 1], make(5, 4))
     single = torch.float32
     yield call("float32", make(3, 4, dtype=single), [4, 0, 4], make(5, 4, dtype=single), T=0.07)
+    in_double = call("params in float64", make(3, 4), [4, 0, 2], make(5, 4)).args
+    yield Case(name="params in float64", args=(*in_double[:-1], in_double[-1].double()))
     yield call("empty batch", make(0, 3), [], make(4, 3))
     yield call("empty batch and bank", make(0, 3), [], make(0, 3))
 
@@ -77,6 +79,7 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("bank of another rank", memory=make(4, 3, 1), match="memory has shape \\(4, 3, 1\\), expected")
     yield wrong("bank that requires grad", memory=make(4, 3).requires_grad_(), match="memory is differentiated")
     yield wrong("params of another shape", params=make(3), match="params has shape \\(3,\\), expected \\(2,\\)")
+    yield wrong("integer params", params=params.long(), error=TypeError, match="params has dtype torch.int64, expected")
     yield wrong("params in a tuple", params=(0.07, 0.5), error=TypeError, match="params is a tuple")
 
 
@@ -94,13 +97,14 @@ ARGUMENTS = (
         type="Tensor",
         shape="(B,)",
         dtype="int64",
-        text="The row of each embedding, 0 to N - 1: the number of the instance, not its class.",
+        range="0 <= y < N",
+        text="The row of each embedding: the number of the instance, not its class.",
     ),
     Argument(
         name="memory",
         type="Tensor",
         shape="(N, D)",
-        dtype="that of `x`",
+        dtype="same as x",
         text="The bank. Its rows `y` move at the end of the backward pass.",
     ),
     Argument(
@@ -108,7 +112,8 @@ ARGUMENTS = (
         type="Tensor",
         shape="(2,)",
         dtype="floating",
-        text="The temperature T, above 0, and the momentum, between 0 and 1: the share of the old row.",
+        range="params[0] > 0, 0 <= params[1] <= 1, not checked",
+        text="The temperature T, and the momentum: the share of the old row.",
     ),
 )
 WU_2018 = Reference(

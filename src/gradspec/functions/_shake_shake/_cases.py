@@ -36,6 +36,9 @@ def cases(make: Make) -> Iterator[Case]:
     yield Case(name="even forward", args=(*branches(3, 4), 0.5, weight(3, 1)))
     yield Case(name="even backward", args=(*branches(3, 4), weight(3, 1), 0.5))
     yield Case(name="all from the first branch, gradient to the second", args=(*branches(3, 4), 1.0, 0.0))
+    one = weight() * 0 + 1
+    yield Case(name="all from the second branch, gradient to the first", args=(*branches(3, 4), 1 - one, one))
+    yield Case(name="integer weights", args=(*branches(3, 4), one.long(), 1 - one.long()))
     single = torch.float32
     yield Case(
         name="float32 branches",
@@ -59,6 +62,8 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("alpha requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha requires grad")
     yield wrong("beta does not broadcast", x1, x2, one, make(2, 1), match="does not broadcast")
     yield wrong("alpha is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
+    yield wrong("complex alpha", x1, x2, 1j, one, error=TypeError, match="alpha is the complex 1j, expected a real")
+    yield wrong("complex tensor alpha", x1, x2, make(dtype=torch.complex128), one, error=TypeError, match="a real one")
     yield wrong("complex beta", x1, x2, one, make(dtype=torch.complex128), error=TypeError, match="expected a real one")
 
 
@@ -73,20 +78,19 @@ def recover(y: Tensor, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {"alpha": y.reshape(len(y), -1), "beta": gradients["x1"].reshape(len(y), -1)}
 
 
-def _branch(name: str, which: str) -> Argument:
-    text = f"The {which} branch."
-    return Argument(name=name, type="Tensor", shape="any, `S`", dtype="floating", gradient=True, text=text)
-
-
 def _weight(name: str, text: str) -> Argument:
-    return Argument(name=name, type="float | Tensor", shape="broadcasts to `S`", dtype="real; cast", text=text)
+    text += " A tensor is cast to the dtype of `x1`."
+    within = f"0 <= {name} <= 1, not checked"
+    return Argument(name=name, type="float | Tensor", shape="broadcasts to x1", dtype="real", range=within, text=text)
 
 
 ARGUMENTS = (
-    _branch("x1", "first"),
-    _branch("x2", "second"),
-    _weight("alpha", "How much of the first branch the output takes, between 0 and 1."),
-    _weight("beta", "How much of the cotangent the first branch gets, between 0 and 1."),
+    Argument(name="x1", type="Tensor", shape="any", dtype="floating", gradient=True, text="The first branch."),
+    Argument(
+        name="x2", type="Tensor", shape="same as x1", dtype="same as x1", gradient=True, text="The second branch."
+    ),
+    _weight("alpha", "How much of the first branch the output takes."),
+    _weight("beta", "How much of the cotangent the first branch gets."),
 )
 SHAKE_SHAKE_2017 = Reference(
     text="Gastaldi: Shake-Shake regularization, 2017, equation 2 and section 2 (the modes: Even, Shake, Keep; Batch, "

@@ -28,9 +28,9 @@ def size(name: str, text: str) -> Argument:
 
 def images(channels: str) -> tuple[Argument, ...]:
     """Return the one argument of the call."""
-    text = "The batch; the dtype is that of the parameters."
+    shape = f"(B, {channels}, H, W)"
     return (
-        Argument(name="x", type="Tensor", shape=f"(B, {channels}, H, W)", dtype="floating", gradient=True, text=text),
+        Argument(name="x", type="Tensor", shape=shape, dtype="same as the module", gradient=True, text="The batch."),
     )
 
 
