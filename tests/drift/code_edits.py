@@ -11,6 +11,7 @@ SCALING_CASES = f"{SCALING}/_cases.py"
 SCALING_SPEC = f"{SCALING}/_spec.py"
 BANK_ROOM = f"{FUNCTIONS}/_linear_average"
 LINEAR_AVERAGE = f"{BANK_ROOM}/_function.py"
+RAISES = Tests(names=("tests/test_raises.py",))
 DECLARED = Tests(names=("tests/functions/test_declared.py",))
 
 CODE_EDITS = (
@@ -133,6 +134,38 @@ CODE_EDITS = (
         new='dtype="int32"',
         check=Site(specs=(BANK,), laws=("primal",)),
         says=r"spec 'linear_average_op', case 'three of five rows': y has the dtype int64, and is said to have int32",
+    ),
+    Edit(
+        kind="what an error is raised for",
+        file=GRAD_FACTOR,
+        old="carries a tangent, or does not broadcast to x's shape.",
+        new="carries a tangent, or has more elements than x.",
+        check=RAISES,
+        says=r"GradFactor\.apply, Raises: ValueError: no wrong call of grad_factor shows 'has more elements than x'",
+    ),
+    Edit(
+        kind="an error that a docstring leaves out",
+        file=GRAD_FACTOR,
+        old="or `f` is missing, is complex, or",
+        new="or `f` is missing, or",
+        check=RAISES,
+        says=r"no line of Raises: in GradFactor, .* says what the wrong call 'complex factor' is refused for",
+    ),
+    Edit(
+        kind="an error of a class that it is not",
+        file=f"{BANK_ROOM}/_function.py",
+        old="IndexError: `y` holds what is no row of the bank. On",
+        new="KeyError: `y` holds what is no row of the bank. On",
+        check=RAISES,
+        says=r"LinearAverageOp\.apply, Raises: KeyError: no wrong call of linear_average_op shows '`y` holds what",
+    ),
+    Edit(
+        kind="a wrong call that is not tried any more",
+        file=f"{FUNCTIONS}/_instance_discrimination/_cases.py",
+        old='    yield wrong("empty bank", ',
+        new='    wrong("empty bank", ',
+        check=RAISES,
+        says=r"InstanceDiscriminationLoss\.apply, Raises: ValueError: no wrong call .* shows 'the bank has no row'",
     ),
     Edit(
         kind="a dtype in words that nobody knows",

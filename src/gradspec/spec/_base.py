@@ -52,6 +52,8 @@ class Misuse:
     error: type[Exception]
     #: A regular expression that the message matches.
     match: str
+    #: What is called, of the documented objects; None: what the spec is about.
+    call: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +181,16 @@ class Spec:
     def named(self, case: Case) -> Mapping[str, Any]:
         """Return the values of a case by the names of its arguments; none where they cannot be told."""
         return {}
+
+
+def direct(function: Callable[..., Any], case: Case, name: str = "") -> Invocation:
+    """Return the call of a function on the arguments of a case; its name is written in front."""
+    given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
+    return Invocation(
+        written=((getattr(function, "__qualname__", name), case.args, case.kwargs),),
+        call=lambda: function(*case.args, **case.kwargs),
+        values={f"argument {place}": value for place, value in given.items()},
+    )
 
 
 def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

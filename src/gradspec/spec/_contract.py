@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradspec.spec._base import Argument, Case, Misuse, Spec
+from gradspec.spec._base import Argument, Case, Misuse, Spec, bound
 from gradspec.spec._words import (
     OF_THE_MODULE,
     Limit,
@@ -31,8 +32,8 @@ class _Call:
     misshapen: tuple[Argument, ...]
 
     @classmethod
-    def of(cls, spec: Spec, case: Case, said: Sequence[Argument]) -> _Call:
-        values = dict(spec.named(case))
+    def of(cls, spec: Spec, case: Case, said: Sequence[Argument], call: Callable[..., Any] | None = None) -> _Call:
+        values = dict(bound(inspect.signature(call), case.args, case.kwargs) if call else spec.named(case))
         # The arguments of a constructor are sizes too.
         sizes = {name: v for name, v in values.items() if isinstance(v, int) and not isinstance(v, bool)}
         tensors = [argument for argument in said if argument.shape and is_tensor(values.get(argument.name))]
@@ -54,7 +55,7 @@ def contract_faults(spec: Spec, cases: Sequence[Case], misuses: Sequence[Misuse]
             if other not in known:
                 yield f"{argument.name} is said to be as {other}, which is not an argument"
     shown = [_Call.of(spec, case, said) for case in cases]
-    wrong = [_Call.of(spec, misuse.case, said) for misuse in misuses] if spec.raises else None
+    wrong = [_Call.of(spec, misuse.case, said, misuse.call) for misuse in misuses] if spec.raises else None
     for call in shown:
         yield from (f"case {call.name!r}: {fault}" for fault in _contradicted(call, said))
     for argument in said:

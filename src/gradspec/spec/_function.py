@@ -20,6 +20,7 @@ from gradspec.spec._base import (
     Waiver,
     bound,
     check_callable,
+    direct,
 )
 
 if TYPE_CHECKING:
@@ -209,13 +210,7 @@ class FunctionSpec(Spec):
 
     def invocation(self, case: Case) -> Invocation:
         """Return the call of a case."""
-        name = getattr(self.function, "__qualname__", self.name)
-        given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
-        return Invocation(
-            written=((name, case.args, case.kwargs),),
-            call=lambda: self.function(*case.args, **case.kwargs),
-            values={f"argument {place}": value for place, value in given.items()},
-        )
+        return direct(self.function, case, self.name)
 
     def named(self, case: Case) -> Mapping[str, Any]:
         """Return the values of a case by the names of the parameters of `primal`."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from gradspec.functions._instance_discrimination._function import instance_discrimination_loss
+from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
 from gradspec.spec import Argument, Case, Make, Misuse, Reference
 
 
@@ -60,8 +62,8 @@ def _large_logits(make: Make) -> tuple[Any, ...]:
 def misuses(make: Make) -> Iterator[Misuse]:
     """Yield the wrong calls, and the error that each gets."""
 
-    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str) -> Misuse:
-        return Misuse(case=Case(name=name, args=args), error=error, match=match)
+    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str, **how: Any) -> Misuse:
+        return Misuse(case=Case(name=name, args=args), error=error, match=match, **how)
 
     x, memory = make(2, 3), make(4, 3)
     y = torch.tensor([1, 3], device=x.device)
@@ -71,6 +73,7 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("one instance too few", x, y[:1], memory, 0.5, match=r"\(2, 3\) and y \(1,\)")
     yield wrong("other number of features", x, y, make(4, 2), 0.5, match="3 features and the bank 2")
     yield wrong("one embedding without a batch", x[0], y[:1], memory, 0.5, match=r"expected \(B, D\) and \(N, D\)")
+    yield wrong("devices that do not fit", x, y.to("meta"), memory, 0.5, match="x is on .* and y on meta")
     yield wrong("bank of another dtype", x, y, memory.float(), 0.5, error=TypeError, match="expected one dtype")
     yield wrong("integer embeddings", x.long(), y, memory, 0.5, error=TypeError, match="expected a floating one")
     yield wrong("bank is no tensor", x, y, [[1.0]], 0.5, error=TypeError, match="memory is a list, expected a tensor")
@@ -85,6 +88,13 @@ def misuses(make: Make) -> Iterator[Misuse]:
     )
     yield wrong("a temperature for each row", x, y, memory, make(2), match=r"expected one number, shape \(\)")
     yield wrong("temperature requires grad", x, y, memory, make().requires_grad_(), match="temperature is diff")
+    option = Case(name="reduction that is not a choice", args=(x, y, memory, 0.5), kwargs={"reduction": "max"})
+    yield Misuse(case=option, error=ValueError, match="reduction is 'max'", call=instance_discrimination_loss)
+    merge = merge_by_log_sum_exp
+    yield wrong(
+        "slices that do not fit", make(2, 3, 4), make(2, 4), match=r"outputs have shape \(2, 3, 4\)", call=merge
+    )
+    yield wrong("nothing to merge", make(0, 3, 4), make(0, 3), match="there is no slice to merge", call=merge)
 
 
 ARGUMENTS = (

@@ -66,11 +66,12 @@ def misuses(make: Make) -> Iterator[Misuse]:
         past = torch.tensor([0, 4])
         yield wrong("row past the bank", y=past, error=IndexError, match="y holds 4, and the bank has 4 rows")
         yield wrong("negative row", y=torch.tensor([0, -1]), error=IndexError, match="y holds -1, .* 4 rows")
+    yield wrong("devices that do not fit", y=y.to("meta"), match="y is on meta and memory on")
     yield wrong("rows in int32", y=y.int(), error=TypeError, match="y has dtype torch.int32, .*Give y.long()")
     yield wrong("rows in floats", y=y.double(), error=TypeError, match="y has dtype torch.float64")
     yield wrong("rows of another batch", y=y[:1], match="y has shape \\(1,\\); give one row for each of the 2")
     yield wrong("rows in a column", y=y[:, None], match="y has shape \\(2, 1\\)")
-    yield wrong("rows in a list", y=[3, 1], error=TypeError, match="y is a list, expected a tensor")
+    yield wrong("argument in a list", y=[3, 1], error=TypeError, match="y is a list, expected a tensor")
     yield wrong("other feature size", x=make(2, 4), match="x has shape \\(2, 4\\) .* give x as \\(B, 3\\)")
     yield wrong("embedding without a batch", x=make(3), match="x has shape \\(3,\\)")
     yield wrong("integer embeddings", x=make(2, 3, dtype=torch.int64), error=TypeError, match="expected a floating")
@@ -78,9 +79,12 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("embeddings of another dtype", x=x.float(), match="x is torch.float32 and memory torch.float64")
     yield wrong("bank of another rank", memory=make(4, 3, 1), match="memory has shape \\(4, 3, 1\\), expected")
     yield wrong("bank that requires grad", memory=make(4, 3).requires_grad_(), match="memory is differentiated")
+    yield wrong(
+        "params that require grad", params=make(2, low=0, high=1).requires_grad_(), match="params is differentiated"
+    )
     yield wrong("params of another shape", params=make(3), match="params has shape \\(3,\\), expected \\(2,\\)")
     yield wrong("integer params", params=params.long(), error=TypeError, match="params has dtype torch.int64, expected")
-    yield wrong("params in a tuple", params=(0.07, 0.5), error=TypeError, match="params is a tuple")
+    yield wrong("argument in a tuple", params=(0.07, 0.5), error=TypeError, match="params is a tuple")
 
 
 ARGUMENTS = (

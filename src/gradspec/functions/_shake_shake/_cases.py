@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec.functions._shake_shake._function import ShakeShake, shake_shake
 from gradspec.spec import Argument, Case, Make, Misuse, Reference
 
 
@@ -50,21 +51,35 @@ def cases(make: Make) -> Iterator[Case]:
 def misuses(make: Make) -> Iterator[Misuse]:
     """Yield the wrong calls, and the error that each gets."""
 
-    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str) -> Misuse:
-        return Misuse(case=Case(name=name, args=args), error=error, match=match)
+    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str, **how: Any) -> Misuse:
+        return Misuse(case=Case(name=name, args=args), error=error, match=match, **how)
 
     x1, x2, one = make(3, 4), make(3, 4), make(3, 1)
     yield wrong("branches that would broadcast", x1, make(3, 1), one, one, match=r"\(3, 4\) and \(3, 1\)")
     yield wrong("branches of two ranks", x1, make(4), one, one, match=r"\(3, 4\) and \(4,\)")
     yield wrong("branches of two dtypes", x1, make(3, 4, dtype=torch.float32), one, one, match="float64 and .*float32")
+    yield wrong("branches whose devices differ", x1, x2.to("meta"), one, one, match="are on .* and meta")
     yield wrong("integer branches", *[make(3, dtype=torch.int64)] * 2, 0.5, 0.5, error=TypeError, match="floating")
     yield wrong("branch is no tensor", x1, [1.0], one, one, error=TypeError, match="x2 is a list, expected a tensor")
-    yield wrong("alpha requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha requires grad")
+    yield wrong("weight requires grad", x1, x2, make(3, 1).requires_grad_(), one, match="alpha requires grad")
     yield wrong("beta does not broadcast", x1, x2, one, make(2, 1), match="does not broadcast")
-    yield wrong("alpha is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
-    yield wrong("complex alpha", x1, x2, 1j, one, error=TypeError, match="alpha is the complex 1j, expected a real")
-    yield wrong("complex tensor alpha", x1, x2, make(dtype=torch.complex128), one, error=TypeError, match="a real one")
-    yield wrong("complex beta", x1, x2, one, make(dtype=torch.complex128), error=TypeError, match="expected a real one")
+    yield wrong("weight is text", x1, x2, "0.5", one, error=TypeError, match="alpha is a str")
+    yield wrong("complex weight", x1, x2, 1j, one, error=TypeError, match="alpha is the complex 1j, expected a real")
+    yield wrong(
+        "complex tensor as a weight", x1, x2, make(dtype=torch.complex128), one, error=TypeError, match="a real one"
+    )
+    yield wrong(
+        "complex weight in backward",
+        x1,
+        x2,
+        one,
+        make(dtype=torch.complex128),
+        error=TypeError,
+        match="expected a real one",
+    )
+    yield wrong("no batch to draw along", make(), make(), match="expected a batch first", call=ShakeShake.apply)
+    option = Case(name="option that is not a choice", args=(x1, x2), kwargs={"forward": "keep"})
+    yield Misuse(case=option, error=ValueError, match="forward is 'keep', expected one of", call=shake_shake)
 
 
 def probe(n: int, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:

@@ -47,15 +47,16 @@ def _misuses(make: Make) -> Iterator[Misuse]:
     yield made("temperature 0", 4, 5, 0.0, match=r"T is 0\.0; write a temperature above 0")
     yield made("momentum above 1", 4, 5, 0.07, 1.5, match=r"momentum is 1\.5; write .* between 0 and 1")
     yield made("negative momentum", 4, 5, 0.07, -0.5, match=r"momentum is -0\.5; write .* between 0 and 1")
-    yield made("no rows", 4, 0, match="outputSize is 0; write 1 or more")
+    yield made("size below 1", 4, 0, match="outputSize is 0; write 1 or more")
     yield made("size is a float", 4.0, 5, error=TypeError, match=r"inputSize is 4\.0; write an integer")
+    yield made("momentum is text", 4, 5, 0.07, "0.5", error=TypeError, match="momentum is a str; write a number")
     yield made("temperature is text", 4, 5, "0.07", error=TypeError, match="T is a str; write a number")
     if x.device.type == "cpu":  # on a GPU the device asserts it, and that ends the process
         yield called("row past the bank", x, _rows(x, 0, 5), error=IndexError, match="y holds 5, and the bank has 5")
         yield called("negative row", x, _rows(x, 0, -1), error=IndexError, match="y holds -1, and the bank has 5 rows")
     yield called("rows in int32", x, y.int(), error=TypeError, match=r"y has dtype torch\.int32")
     yield called("other feature size", make(2, 3, dtype=torch.float32), y, match=r"give x as \(B, 4\)")
-    yield called("embeddings in float64", x.double(), y, match=r"x is torch\.float64 and memory torch\.float32")
+    yield called("embeddings of another dtype", x.double(), y, match=r"x is torch\.float64 and memory torch\.float32")
 
 
 LINEAR_AVERAGE = ModuleSpec(

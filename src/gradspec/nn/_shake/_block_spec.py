@@ -47,8 +47,8 @@ def _shortcut_cases(make: Make) -> Iterator[ModuleCase]:
 
 def _shortcut_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("odd out_ch", 4, 5, 1, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no channels", 0, 4, 1, match="in_ch is 0; write 1 or more")
-    yield wrong("stride is a float", 4, 4, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
+    yield wrong("size below 1", 0, 4, 1, match="in_ch is 0; write 1 or more")
+    yield wrong("size is a float", 4, 4, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
 
 
 def _block_cases(make: Make) -> Iterator[ModuleCase]:
@@ -60,8 +60,8 @@ def _block_cases(make: Make) -> Iterator[ModuleCase]:
 def _block_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("stride on equal widths", 4, 4, 2, match="a block of equal widths adds its input unchanged")
     yield wrong("odd out_ch with a shortcut", 4, 5, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no channels", 4, 0, match="out_ch is 0; write 1 or more")
-    yield wrong("stride is a float", 4, 6, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
+    yield wrong("size below 1", 4, 0, match="out_ch is 0; write 1 or more")
+    yield wrong("size is a float", 4, 6, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
 
 
 def _bottle_neck_cases(make: Make) -> Iterator[ModuleCase]:
@@ -71,11 +71,13 @@ def _bottle_neck_cases(make: Make) -> Iterator[ModuleCase]:
 
 
 def _bottle_neck_misuses(make: Make) -> Iterator[Misuse]:
-    yield wrong("groups that do not fit", 4, 5, 4, 3, match=r"mid_ch is 5, which 3 groups \(cardinary\) cannot share")
+    yield wrong(
+        "mid_ch that is not a multiple", 4, 5, 4, 3, match=r"mid_ch is 5, which 3 groups \(cardinary\) cannot share"
+    )
     yield wrong("stride on equal widths", 4, 6, 4, 3, 2, match="a block of equal widths adds its input unchanged")
     yield wrong("odd out_ch with a shortcut", 4, 6, 5, 3, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no groups", 4, 6, 4, 0, match="cardinary is 0; write 1 or more")
-    yield wrong("width is text", 4, "6", 4, 3, error=TypeError, match="mid_ch is '6'; write an integer")
+    yield wrong("size below 1", 4, 6, 4, 0, match="cardinary is 0; write 1 or more")
+    yield wrong("size is text", 4, "6", 4, 3, error=TypeError, match="mid_ch is '6'; write an integer")
 
 
 SHORTCUT = ModuleSpec(

@@ -105,7 +105,7 @@ def chat(
         **options: Handed to the model in forward.
 
     Raises:
-        ValueError: Variables hold lists of different lengths, or the schema cannot be checked.
+        ValueError: the lists in one batch have different lengths, or the schema cannot be checked.
         SchemaError: The reply does not satisfy the schema.
 
     Example:

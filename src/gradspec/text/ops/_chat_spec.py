@@ -53,6 +53,9 @@ def _chat_misuses(make: TextMaker) -> Iterator[Misuse]:
     uneven = [{"role": "user", "content": make(["a"])}, {"role": "user", "content": make(["b", "c"])}]
     case = TextCase(name="lists of different lengths", args=(MODEL, uneven))
     yield Misuse(case=case, error=ValueError, match="the lists in one batch have different lengths")
+    unknown = {"type": "string", "contentEncoding": "base64"}
+    plain = TextCase(name="schema that cannot be checked", args=(MODEL, make("Hello")), kwargs={"schema": unknown})
+    yield Misuse(case=plain, error=ValueError, match="contentEncoding")
 
 
 CHAT = TextSpec(

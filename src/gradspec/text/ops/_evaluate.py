@@ -101,9 +101,9 @@ def evaluate(
         reduction: From the scores of a list to one.
 
     Raises:
-        TypeError: the scorer does not return a finite number and a text.
-        ValueError: the list of targets is not as long as that of predictions, there are no predictions, or the
-            reduction does not return a finite number.
+        TypeError: the scorer does not return a number and a text.
+        ValueError: the number of targets is not that of predictions, there is no prediction, or the reduction does not
+            return a finite number.
 
     Example:
         >>> from gradspec.text import Variable
@@ -124,6 +124,9 @@ def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Vari
         prediction: A text, or a list of them.
         target: What is right.
         **options: `success` and `reduction`, as for `evaluate`.
+
+    Raises:
+        ValueError: the number of targets is not that of predictions.
 
     Example:
         >>> from gradspec.text import Variable

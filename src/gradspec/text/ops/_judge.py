@@ -50,7 +50,7 @@ def judge(
         **options: `success` and `reduction`, as for `evaluate`.
 
     Raises:
-        ValueError: the model's answer has twice no score, or one that is not on the scale.
+        ValueError: the judge's answer has twice no score, or one that is not on the scale.
 
     Example:
         >>> from gradspec.text import Variable

@@ -36,7 +36,7 @@ def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tupl
         maxsplit: At most so many times; -1 is everywhere.
 
     Raises:
-        TypeError: `x` holds no text.
+        TypeError: what is split is not a text.
 
     Example:
         >>> from gradspec.text import Variable

@@ -62,7 +62,7 @@ def fill(template: Variable | str, **values: Any) -> Variable:
         **values: Variables, texts or numbers.
 
     Raises:
-        ValueError: the template has no place for a name.
+        ValueError: the template has no such place.
 
     Example:
         >>> from gradspec.text import Variable
