@@ -11,6 +11,7 @@ SCALING_CASES = f"{SCALING}/_cases.py"
 SCALING_SPEC = f"{SCALING}/_spec.py"
 BANK_ROOM = f"{FUNCTIONS}/_linear_average"
 LINEAR_AVERAGE = f"{BANK_ROOM}/_function.py"
+PAPERS = Tests(names=("tests/functions/test_papers.py",))
 RAISES = Tests(names=("tests/test_raises.py",))
 DECLARED = Tests(names=("tests/functions/test_declared.py",))
 
@@ -66,8 +67,8 @@ CODE_EDITS = (
     Edit(
         kind="a default in the arguments of a spec",
         file=SCALING_CASES,
-        old='text="The tensor that passes through."',
-        new='text="The tensor that passes through (default: None)."',
+        old='text="The tensor that passes through. ',
+        new='text="The tensor that passes through (default: None). ',
         check=Site(specs=(FACTOR,), laws=("primal",)),
         says=r"GradFactor\.apply: the words on x say that its default is None, and the signature has none",
     ),
@@ -134,6 +135,70 @@ CODE_EDITS = (
         new='dtype="int32"',
         check=Site(specs=(BANK,), laws=("primal",)),
         says=r"spec 'linear_average_op', case 'three of five rows': y has the dtype int64, and is said to have int32",
+    ),
+    Edit(
+        kind="the forward of a docstring",
+        file=GRAD_FACTOR,
+        old=r"y = x, \qquad \bar{x} = f\,\bar{y}",
+        new=r"y = f x, \qquad \bar{x} = f\,\bar{y}",
+        check=DECLARED,
+        says=r"the docstring of GradFactor says y = f\*x, and y is x",
+    ),
+    Edit(
+        kind="a view that is said to be a copy",
+        file=GRAD_FACTOR,
+        old="A tracked view of `x`: same shape",
+        new="A new tensor: same shape",
+        check=DECLARED,
+        says=r"GradFactor\.apply says .*new tensor.*, and the effects of grad_factor say view_of='x'",
+    ),
+    Edit(
+        kind="a new tensor that is said to be a view",
+        file=f"{FUNCTIONS}/_shake_shake/_function.py",
+        old="A new tensor: same shape, dtype and device as `x1`.",
+        new="A view of `x1`: same shape, dtype and device.",
+        check=DECLARED,
+        says=r"mix_branches says .*view of `x1`.*, and the effects of shake_shake say view_of=None",
+    ),
+    Edit(
+        kind="what changes in place",
+        file=LINEAR_AVERAGE,
+        old="It changes in place at the end of the backward pass; no",
+        new="It is not changed by the backward pass; no",
+        check=DECLARED,
+        says=r"LinearAverageOp\.apply says that set\(\) change in place",
+    ),
+    Edit(
+        kind="the number of a paper",
+        file="docs/tutorial/shake_digits.md",
+        old="arxiv.org/abs/1705.07485",
+        new="arxiv.org/abs/1705.07458",
+        check=PAPERS,
+        says=r"docs/tutorial/shake_digits\.md: 1705\.07458 is not in the table",
+    ),
+    Edit(
+        kind="the title of a paper",
+        file=GRAD_FACTOR,
+        old="`Deep Differentiable Logic Gate Networks <",
+        new="`Deep Differentiable Logic Networks <",
+        check=PAPERS,
+        says=r"_grad_factor\.py: 2210\.08277 is 'Deep Differentiable Logic Gate Networks'.* is not there",
+    ),
+    Edit(
+        kind="the year of a paper",
+        file="docs/tutorial/instance_discrimination.md",
+        old="(Wu et al., 2018)",
+        new="(Wu et al., 2020)",
+        check=PAPERS,
+        says=r"instance_discrimination\.md: 1805\.01978 is .*, Wu, 2018: .* is not there",
+    ),
+    Edit(
+        kind="a summary that is typed a second time",
+        file=SCALING_SPEC,
+        old='    arguments=_cases.arguments("f"),\n',
+        new='    summary="Returns f times its input.",\n    arguments=_cases.arguments("f"),\n',
+        check=DECLARED,
+        says=r"grad_factor: leave the summary out: the first words of its docstring are shown",
     ),
     Edit(
         kind="what an error is raised for",

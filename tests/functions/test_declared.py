@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import sympy
+from sympy.parsing.sympy_parser import implicit_multiplication, parse_expr, standard_transformations
 
 from gradspec.functions import FUNCTIONS
 from gradspec.nn import MODULES
+from gradspec.operators import OPERATORS
 from gradspec.spec import FunctionSpec
-from gradspec.spec._sheet import formula_tex
+from gradspec.spec._sheet import formula_tex, stated_tex, sympy_formula
 
 specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 
@@ -31,7 +36,8 @@ def test_every_argument_is_on_the_page(spec: FunctionSpec) -> None:
 @pytest.mark.parametrize("spec", [*FUNCTIONS, *MODULES], ids=lambda spec: spec.name)
 def test_every_spec_says_where_it_comes_from(spec: Any) -> None:
     assert spec.references, f"{spec.name} names no reference"
-    assert spec.summary.endswith("."), f"{spec.name} has no summary"
+    assert spec.headline.endswith("."), f"{spec.name} has no summary"
+    assert not spec.summary, f"{spec.name}: leave the summary out: the first words of its docstring are shown"
 
 
 @pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.formula], ids=lambda spec: spec.name)
@@ -40,6 +46,59 @@ def test_the_mathematics_of_a_docstring_is_that_of_the_formula(spec: FunctionSpe
     said = plain(owner.__doc__)
     for equation in formula_tex(spec)["backward"].split(r",\qquad "):
         assert plain(equation) in said, f"the docstring of {owner.__name__} does not hold the backward of its formula"
+
+
+@pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.formula], ids=lambda spec: spec.name)
+def test_the_forward_of_a_docstring_is_that_of_the_formula(spec: FunctionSpec) -> None:
+    owner, (primal, _, symbols) = spec.documented[0], sympy_formula(spec)
+    left, _, right = stated_tex(owner)[0].partition(" = ")
+    assert left == "y", f"the docstring of {owner.__name__} does not begin with the equation of y"
+    said = read(right, symbols)
+    assert sympy.simplify(said - primal) == 0, f"the docstring of {owner.__name__} says y = {said}, and y is {primal}"
+
+
+@pytest.mark.parametrize("spec", [*FUNCTIONS, *OPERATORS], ids=lambda spec: spec.name)
+def test_what_a_docstring_says_of_memory_is_the_declared_effect(spec: FunctionSpec) -> None:
+    for name, said in sentences(spec):
+        views = set(re.findall(r"\bview of `(\w+)`", said))
+        own = re.search(r"\bnew tensor\b|\b[Rr]eturn a copy of\b|\bmemory of its own\b|\bshares no memory\b", said)
+        view = spec.effects.view_of
+        assert views <= {view}, f"{name} says {said!r}, and the effects of {spec.name} say view_of={view!r}"
+        assert not (own and view), f"{name} says {said!r}, and the effects of {spec.name} say view_of={view!r}"
+
+
+@pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.effects.view_of], ids=lambda spec: spec.name)
+def test_a_view_is_said_to_be_one(spec: FunctionSpec) -> None:
+    for document in spec.documented:
+        returns = (getattr(document, "apply", document).__doc__ or "").partition("Returns:")[2].partition("\n\n")[0]
+        name = document.__name__
+        assert f"view of `{spec.effects.view_of}`" in returns, f"{name} does not say that it returns a view"
+
+
+@specs
+def test_what_a_docstring_says_to_change_in_place_is_what_is_written(spec: FunctionSpec) -> None:
+    call = getattr(spec.documented[0], "apply", spec.documented[0])
+    entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", inspect.getdoc(call) or "", re.MULTILINE)
+    changed = {name for name, text in entries if name in spec.parameters and re.search(r"\bin\s+place\b", text)}
+    assert changed == set(spec.effects.writes), f"{call.__qualname__} says that {changed} change in place"
+
+
+def sentences(spec: FunctionSpec) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each sentence of the docstrings of a spec, without what it says of another place."""
+    for document in spec.documented:
+        for owner in (document, *([document.apply] if hasattr(document, "apply") else [])):
+            for sentence in re.split(r"(?<=[.:])\s+", inspect.getdoc(owner) or ""):
+                text = " ".join(sentence.split()).partition(", where ")[0]
+                if not text.startswith("Where "):
+                    yield owner.__qualname__, text
+
+
+def read(tex: str, symbols: dict[str, Any]) -> Any:
+    r"""Return the sympy expression of a simple TeX term, as `\alpha x_1 + (1 - \alpha) x_2`."""
+    text = re.sub(r"\\left|\\right|\\[,;!]", " ", tex)
+    text = re.sub(r"_\{?(\w)\}?", r"\1", re.sub(r"\\(\w+)", r"\1 ", text))
+    how = (*standard_transformations, implicit_multiplication)
+    return parse_expr(text, local_dict=symbols, transformations=how)
 
 
 def plain(tex: str) -> str:

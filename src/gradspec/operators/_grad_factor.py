@@ -87,7 +87,6 @@ GRAD_FACTOR_OPERATOR = OperatorSpec(
     cases=_cases,
     raises=_misuses,
     supports=replace(OperatorSpec.supports, vmap=True),
-    summary="Returns a copy of its input, and multiplies the gradient by a factor, also in an exported program.",
     arguments=(
         Argument(name="x", type="Tensor", shape="any", dtype="floating", gradient=True, text="What is returned."),
         Argument(name="factor", type="float", text="What the gradient is multiplied by."),

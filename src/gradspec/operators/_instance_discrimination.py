@@ -145,7 +145,6 @@ INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
     wrt=("x",),
     cases=_cases,
     raises=_misuses,
-    summary="Classifies each embedding among all the rows of a memory bank, also in an exported program.",
     arguments=tuple(
         Argument(name=a.name, type="float", range=a.range, text="What the logits are divided by.")
         if a.name == "temperature"

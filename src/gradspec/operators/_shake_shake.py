@@ -128,7 +128,6 @@ SHAKE_SHAKE_OPERATOR = OperatorSpec(
     cases=_cases,
     raises=_misuses,
     supports=replace(OperatorSpec.supports, vmap=True),
-    summary="Mixes two branches by given weights, and their gradients by others, also in an exported program.",
     arguments=tuple(
         argument if argument.gradient else replace(argument, type="Tensor", dtype="same as x1")
         for argument in SHAKE_SHAKE.arguments

@@ -150,7 +150,7 @@ class Spec:
     cases: Callable[[Any], Iterator[Case]]
     #: A generator of wrong calls and the error that each gets.
     raises: Callable[[Any], Iterator[Misuse]] | None = None
-    #: One sentence that a user could search for.
+    #: One sentence that a user could search for; left out, the first of the docstring of what is documented.
     summary: str = ""
     #: The arguments of the call, for the page.
     arguments: tuple[Argument, ...] = ()
@@ -174,6 +174,12 @@ class Spec:
         raise NotImplementedError
 
     @property
+    def headline(self) -> str:
+        """Return the summary, or the first words of the docstring of what is documented."""
+        doc = inspect.getdoc(self.documented[0]) if self.documented and not self.summary else ""
+        return self.summary or first_words(doc or "")
+
+    @property
     def described_arguments(self) -> tuple[Argument, ...]:
         """Return the arguments of which something is said, of all calls that a case stands for."""
         return self.arguments
@@ -191,6 +197,11 @@ def direct(function: Callable[..., Any], case: Case, name: str = "") -> Invocati
         call=lambda: function(*case.args, **case.kwargs),
         values={f"argument {place}": value for place, value in given.items()},
     )
+
+
+def first_words(doc: str) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join(doc.strip().split("\n\n")[0].split())
 
 
 def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from gradspec.spec import Argument, Case, Effects, Make, Misuse, Reference
+from gradspec.functions import _papers as papers
+from gradspec.spec import Argument, Case, Effects, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -73,18 +74,6 @@ def arguments(factor: str) -> tuple[Argument, ...]:
 
 
 EFFECTS = Effects(view_of="x")
-GRADIENT_MULTIPLIER = Reference(
-    text="Gehring, Auli, Grangier, Yarats, Dauphin: Convolutional Sequence to Sequence Learning, 2017, section 3.5 "
-    "(gradients of the encoder are scaled)",
-    url="https://arxiv.org/abs/1705.03122",
-)
-REVERSAL = Reference(
-    text="Ganin, Lempitsky: Unsupervised Domain Adaptation by Backpropagation, 2015, equations 7 and 8 "
-    "(a negative factor)",
-    url="https://arxiv.org/abs/1409.7495",
-)
-DIFFLOGIC = Reference(
-    text="Petersen, Borgelt, Kuehne, Deussen: Deep Differentiable Logic Gate Networks, 2022 (the `grad_factor` of "
-    "its logic layers)",
-    url="https://arxiv.org/abs/2210.08277",
-)
+GRADIENT_MULTIPLIER = papers.CONVOLUTIONAL_SEQUENCES.reference(", section 3.5 (gradients of the encoder are scaled)")
+REVERSAL = papers.GRADIENT_REVERSAL.reference(", equations 7 and 8 (a negative factor)")
+DIFFLOGIC = papers.LOGIC_GATES.reference(" (the `grad_factor` of its logic layers)")

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from gradspec.functions import _papers as papers
 from gradspec.functions._instance_discrimination._function import instance_discrimination_loss
 from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
-from gradspec.spec import Argument, Case, Make, Misuse, Reference
+from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -124,12 +125,5 @@ ARGUMENTS = (
         text="What the logits are divided by. The value of a tensor is not checked.",
     ),
 )
-WU_2018 = Reference(
-    text="Wu, Xiong, Yu, Lin: Unsupervised Feature Learning via Non-Parametric Instance Discrimination, 2018, "
-    "equations 2 and 3",
-    url="https://arxiv.org/abs/1805.01978",
-)
-FLASH_2022 = Reference(
-    text="Dao, Fu, Ermon, Rudra, Ré: FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness, 2022",
-    url="https://arxiv.org/abs/2205.14135",
-)
+WU_2018 = papers.INSTANCE_DISCRIMINATION.reference(", equations 2 and 3")
+FLASH_2022 = papers.FLASH_ATTENTION.reference()

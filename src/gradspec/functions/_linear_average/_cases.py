@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.spec import Argument, Case, Make, Misuse, Reference
+from gradspec.functions import _papers as papers
+from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def state_after(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> dict[str, Tensor]:
@@ -120,8 +121,4 @@ ARGUMENTS = (
         text="The temperature T, and the momentum: the share of the old row.",
     ),
 )
-WU_2018 = Reference(
-    text="Wu, Xiong, Yu, Lin: Unsupervised Feature Learning via Non-Parametric Instance Discrimination, CVPR 2018, "
-    "equation 2 and section 3.1",
-    url="https://arxiv.org/abs/1805.01978",
-)
+WU_2018 = papers.INSTANCE_DISCRIMINATION.reference(", equation 2 and section 3.1")

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec.functions import _papers as papers
 from gradspec.functions._shake_shake._function import ShakeShake, shake_shake
-from gradspec.spec import Argument, Case, Make, Misuse, Reference
+from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -107,8 +108,6 @@ ARGUMENTS = (
     _weight("alpha", "How much of the first branch the output takes."),
     _weight("beta", "How much of the cotangent the first branch gets."),
 )
-SHAKE_SHAKE_2017 = Reference(
-    text="Gastaldi: Shake-Shake regularization, 2017, equation 2 and section 2 (the modes: Even, Shake, Keep; Batch, "
-    "Image)",
-    url="https://arxiv.org/abs/1705.07485",
+SHAKE_SHAKE_2017 = papers.SHAKE_SHAKE.reference(
+    ", equation 2 and section 2 (the modes: Even, Shake, Keep; Batch, Image)"
 )

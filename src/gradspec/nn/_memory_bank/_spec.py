@@ -66,7 +66,6 @@ LINEAR_AVERAGE = ModuleSpec(
     raises=_misuses,
     state=_state,
     wrt=("x",),
-    summary="Compares embeddings with a memory bank that holds a row for each instance of a data set.",
     arguments=(
         Argument(name="inputSize", type="int", text="D, the features of an embedding."),
         Argument(name="outputSize", type="int", text="N, the instances of the data set."),

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradspec.functions import _papers as papers
 from gradspec.functions._shake_shake._cases import SHAKE_SHAKE_2017
 from gradspec.nn._shake import _differences as differences
 from gradspec.nn._shake import _state as state
 from gradspec.nn._shake._block import ShakeBlock
 from gradspec.nn._shake._bottle_neck import ShakeBottleNeck
 from gradspec.nn._shake._shortcut import Shortcut
-from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec, Reference
+from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec
 
-RESNEXT_2017 = Reference(
-    text="Xie, Girshick, Dollár, Tu and He: Aggregated residual transformations for deep neural networks, 2017",
-    url="https://arxiv.org/abs/1611.05431",
-)
+RESNEXT_2017 = papers.RESNEXT.reference()
 
 BLOCK_OUTPUT = "The output has the shape (B, out_ch, ceil(H / stride), ceil(W / stride))."
 
@@ -87,7 +85,6 @@ SHORTCUT = ModuleSpec(
     raises=_shortcut_misuses,
     state=state.shortcut,
     wrt=("x",),
-    summary="Brings the input of a residual block to the width and resolution of its output.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output, an even number: each of two paths makes half."),
@@ -106,7 +103,6 @@ SHAKE_BLOCK = ModuleSpec(
     raises=_block_misuses,
     state=state.block,
     wrt=("x",),
-    summary="Adds to its input a random mix of two branches of two 3 x 3 convolutions each.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output."),
@@ -125,7 +121,6 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     raises=_bottle_neck_misuses,
     state=state.bottle_neck,
     wrt=("x",),
-    summary="Adds to its input a random mix of two bottleneck branches with grouped convolutions.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("mid_ch", "Channels inside the branches, a multiple of `cardinary`."),

@@ -53,7 +53,6 @@ SHAKE_RESNET = ModuleSpec(
     raises=_resnet_misuses,
     state=state.resnet,
     wrt=("x",),
-    summary="Classifies images with a residual network whose blocks mix two branches at random.",
     arguments=(
         size("depth", "`6n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of the first layer, an even number."),
@@ -72,7 +71,6 @@ SHAKE_RESNEXT = ModuleSpec(
     raises=_resnext_misuses,
     state=state.resnext,
     wrt=("x",),
-    summary="Classifies images with a ResNeXt whose blocks mix two branches at random.",
     arguments=(
         size("depth", "`9n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of a group in the first layer, a multiple of 64."),

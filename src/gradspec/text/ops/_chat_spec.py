@@ -66,7 +66,6 @@ CHAT = TextSpec(
     raises=_chat_misuses,
     wrt=("messages",),
     io_bound=True,
-    summary="Ask a language model; on the way back it says what should change in each Variable of the messages.",
     arguments=(
         MODEL_ARGUMENT,
         Argument(

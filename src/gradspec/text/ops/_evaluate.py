@@ -90,7 +90,7 @@ def evaluate(
     success: Callable[[float], bool] = lambda score: score >= 1,
     reduction: Callable[[Sequence[float]], float] = fmean,
 ) -> tuple[Variable, Variable]:
-    """Return the score of a prediction and its explanation, as a function of yours gives them.
+    """Score a prediction by a function of yours; its explanation is the feedback, where there is a fault.
 
     Args:
         scorer: `scorer(prediction, target)` returns a number and a text.
@@ -118,7 +118,7 @@ def evaluate(
 
 
 def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Variable, Variable]:
-    """Return 1 where a prediction is its target, white space at both ends aside, else 0; and an explanation.
+    """Score 1 where a prediction is its target, white space at both ends aside, and 0 elsewhere.
 
     Args:
         prediction: A text, or a list of them.

@@ -31,7 +31,7 @@ def judge(
     prompts: Prompts = PROMPTS,
     **options: Any,
 ) -> tuple[Variable, Variable]:
-    """Return the score that a model gives a prediction, from 0 to 1, and its explanation.
+    """Have a language model score a prediction from 0 to 1; its explanation is the feedback.
 
     The last score of the answer counts, outside of the model's reasoning and of what it quotes of the prediction: no
     prediction scores itself. An answer without one score is asked for once more.

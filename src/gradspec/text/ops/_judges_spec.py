@@ -115,7 +115,6 @@ EVALUATE = TextSpec(
     cases=_evaluate_cases,
     raises=_evaluate_misuses,
     wrt=("prediction",),
-    summary="Score a prediction by a function of yours; its explanation is the feedback, where there is a fault.",
     arguments=(
         Argument(
             name="scorer",
@@ -137,7 +136,6 @@ EXACT_MATCH = TextSpec(
     cases=_exact_cases,
     raises=_exact_misuses,
     wrt=("prediction",),
-    summary="Score 1 where a prediction is its target, white space at both ends aside, and 0 elsewhere.",
     arguments=(PREDICTION, TARGET),
     returns=JUDGED,
     documented=(exact_match,),
@@ -149,7 +147,6 @@ JUDGE = TextSpec(
     cases=_judge_cases,
     raises=_judge_misuses,
     wrt=("prediction",),
-    summary="Have a language model score a prediction from 0 to 1; its explanation is the feedback.",
     arguments=(
         MODEL_ARGUMENT,
         Argument(name="task", type="str", text="What a prediction is for and what makes a good one, in words."),

@@ -55,7 +55,7 @@ def _pieces(template: str, names: tuple[str, ...]) -> tuple[list[str], list[str]
 
 
 def fill(template: Variable | str, **values: Any) -> Variable:
-    """Return a template with `{name}` replaced by the value of that name; other braces stay as they are.
+    """Put values into the places of a template; braces anywhere else are only braces.
 
     Args:
         template: A text, as a Variable if it is to be learned.
