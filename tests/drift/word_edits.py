@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drift.edits import Edit, Site, Tests
 
+NUMBERS = Tests(names=("tests/pages/test_numbers.py",))
 INLINE = Tests(names=("tests/pages/test_inline_code.py",))
 FLOORS = Tests(names=("tests/test_floors.py",))
 SETTINGS = Tests(names=("tests/test_settings.py",))
@@ -21,6 +22,30 @@ WORD_EDITS = (
         new="`gradspec inspect`",
         check=INLINE,
         says=r"docs/gallery\.md:\d+: `gradspec inspect`: gradspec has no command 'inspect'",
+    ),
+    Edit(
+        kind="a number that is typed by hand",
+        file="docs/functions/instance_discrimination_loss.md",
+        old="in shares of 4,096 rows",
+        new="in shares of 2,048 rows",
+        check=NUMBERS,
+        says=r"instance_discrimination_loss\.md:\d+: 2,048 is typed by hand: take it from a record",
+    ),
+    Edit(
+        kind="a number in code that a page repeats",
+        file="src/gradspec/functions/_instance_discrimination/_values.py",
+        old="SMALL_BANK = 512",
+        new="SMALL_BANK = 1024",
+        check=NUMBERS,
+        says=r"instance_discrimination_loss\.md: 512: .*_values\.py does not say 'SMALL_BANK = 512'",
+    ),
+    Edit(
+        kind="a size that a page says of a record",
+        file="docs/benchmarks.md",
+        old="A chain of 10,000 nodes",
+        new="A chain of 12,000 nodes",
+        check=NUMBERS,
+        says=r"docs/benchmarks\.md:\d+: 12,000 is typed by hand",
     ),
     Edit(
         kind="an option in a line",
