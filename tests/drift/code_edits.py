@@ -145,6 +145,22 @@ CODE_EDITS = (
         says=r"the docstring of GradFactor says y = f\*x, and y is x",
     ),
     Edit(
+        kind="the shape of an argument in a docstring",
+        file=LINEAR_AVERAGE,
+        old="x: shape (B, D), floating; used as given",
+        new="x: shape (D, B), floating; used as given",
+        check=DECLARED,
+        says=r"LinearAverageOp, Args: x is 'shape \(D, B\), .* and the spec linear_average_op says \(B, D\)",
+    ),
+    Edit(
+        kind="the dtype of an argument in a docstring",
+        file=LINEAR_AVERAGE,
+        old="y: shape (B,), int64: the row",
+        new="y: shape (B,), int32: the row",
+        check=DECLARED,
+        says=r"LinearAverageOp, Args: y is 'shape \(B,\), int32', and the spec linear_average_op says int64",
+    ),
+    Edit(
         kind="a view that is said to be a copy",
         file=GRAD_FACTOR,
         old="A tracked view of `x`: same shape",

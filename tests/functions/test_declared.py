@@ -75,11 +75,36 @@ def test_a_view_is_said_to_be_one(spec: FunctionSpec) -> None:
         assert f"view of `{spec.effects.view_of}`" in returns, f"{name} does not say that it returns a view"
 
 
+@pytest.mark.parametrize("spec", [*FUNCTIONS, *OPERATORS], ids=lambda spec: spec.name)
+def test_the_arguments_of_a_docstring_have_the_shapes_and_dtypes_of_the_spec(spec: FunctionSpec) -> None:
+    described = {argument.name: argument for argument in spec.arguments}
+    for document in spec.documented:
+        for name, text in entries(getattr(document, "apply", document)):
+            argument, first = described.get(name), " ".join(text.split()).partition(": ")[0].partition(". ")[0]
+            if argument is None:
+                continue
+            shape, dtype = (
+                re.match(r"shape (\([^)]*\))", first),
+                re.search(r"\b(floating|int\d+|bool|complex)\b", first),
+            )
+            other = re.search(r"\bdtype (?:and device )?of `(\w+)`", first)
+            said = f"{document.__name__}, Args: {name} is {first!r}, and the spec {spec.name} says"
+            assert not shape or not argument.shape.startswith("(") or shape[1] == argument.shape, (
+                f"{said} {argument.shape}"
+            )
+            assert not dtype or argument.dtype == "any" or dtype[1] == argument.dtype, f"{said} {argument.dtype}"
+            assert not other or argument.dtype in (f"same as {other[1]}", "real"), f"{said} {argument.dtype}"
+
+
+def entries(document: Any) -> list[tuple[str, str]]:
+    """Return name and text of each entry of the sections of a docstring."""
+    return re.findall(r"^    (\w+): (.*(?:\n        .*)*)", inspect.getdoc(document) or "", re.MULTILINE)
+
+
 @specs
 def test_what_a_docstring_says_to_change_in_place_is_what_is_written(spec: FunctionSpec) -> None:
     call = getattr(spec.documented[0], "apply", spec.documented[0])
-    entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", inspect.getdoc(call) or "", re.MULTILINE)
-    changed = {name for name, text in entries if name in spec.parameters and re.search(r"\bin\s+place\b", text)}
+    changed = {name for name, text in entries(call) if name in spec.parameters and re.search(r"\bin\s+place\b", text)}
     assert changed == set(spec.effects.writes), f"{call.__qualname__} says that {changed} change in place"
 
 
