@@ -72,6 +72,14 @@ WORD_EDITS = (
         says=r"changelog\.md:\d+: `pytest --gradspec-report`: the plugin has no option --gradspec-report",
     ),
     Edit(
+        kind="a command of pip in a line",
+        file="README.md",
+        old="`python -m pip install .`",
+        new="`python -m pip instal .`",
+        check=INLINE,
+        says=r"README\.md:\d+: `python -m pip instal \.`: pip has no command 'instal'",
+    ),
+    Edit(
         kind="an extra in a line",
         file="docs/how-to/add-the-extension.md",
         old='`python -m pip install ".[katex]"`',
