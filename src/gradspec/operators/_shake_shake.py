@@ -71,7 +71,7 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
         A new tensor in contiguous memory: same shape, dtype and device as `x1`.
 
     Raises:
-        TypeError: a branch is not a tensor, or is not floating; a weight is not real, or is neither a float nor a
+        TypeError: a branch is not floating, or is not a tensor; a weight is not real, or is neither a float nor a
             tensor.
         ValueError: shapes, dtypes or devices differ; a weight requires grad, or does not broadcast.
 
