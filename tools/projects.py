@@ -114,7 +114,7 @@ def measured(sources: Path, setup: Setup) -> tuple[dict[str, Any], Counter[str]]
                 found[extension] = counted(pages)
     new = Counter(warnings[True]) - Counter(warnings[False])
     row: dict[str, Any] = {"project": f"{source.name.replace('-', ' ')}, {setup.way}", "new warnings": new.total()}
-    for extension, name in ((False, "without it"), (True, "with it")):
+    for extension, name in ((False, "without"), (True, "with")):
         numbers = {"warnings": len(warnings[extension]), **found[extension]}
         row[name] = {**numbers, "seconds": round(median(seconds[extension]), 1)}
     return row, new

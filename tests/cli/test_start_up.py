@@ -27,7 +27,7 @@ def test_the_declared_laws_are_the_imported_ones():
 
 def test_the_declared_specs_are_the_imported_ones():
     listed, installed = (
-        [(path, spec.name, spec.kind, spec.summary) for path, spec in pairs]
+        [(path, spec.name, spec.kind, spec.headline) for path, spec in pairs]
         for pairs in (listed_specs(), installed_specs())
     )
     assert listed == installed

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from drift.record_edits import RECORD_EDITS
 from drift.word_edits import WORD_EDITS
 from drift.working_copy import ROOT, WorkingCopy
 
+UNCAUGHT = tomllib.loads((Path(__file__).parent / "uncaught.toml").read_text(encoding="utf-8"))["edit"]
 EDITS = (*CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS, *WORD_EDITS)
 every = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
 
@@ -52,3 +55,12 @@ def test_an_edit_changes_what_stands_once_in_the_tree(edit: Edit) -> None:
 
 def test_a_message_is_not_matched_by_anything() -> None:
     assert [edit.kind for edit in EDITS if re.search(edit.says, "") or re.search(edit.says, "WARNING: build")] == []
+
+
+@pytest.mark.parametrize("edit", UNCAUGHT, ids=lambda edit: edit["kind"].replace(" ", "-"))
+def test_an_edit_that_nothing_catches_can_still_be_made_and_has_a_reason(edit: dict[str, str]) -> None:
+    text = (ROOT / edit["file"]).read_text(encoding="utf-8")
+    assert text.count(edit["old"]) == 1, f"tests/drift/uncaught.toml: {edit['file']} does not hold {edit['old']!r} once"
+    assert edit["new"] not in text
+    assert edit["reason"].endswith(".")
+    assert edit["kind"] not in {caught.kind for caught in EDITS}, "it is among those that are caught"

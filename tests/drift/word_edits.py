@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drift.edits import Edit, Site, Tests
 
+NUMBERS = Tests(names=("tests/pages/test_numbers.py",))
 INLINE = Tests(names=("tests/pages/test_inline_code.py",))
 FLOORS = Tests(names=("tests/test_floors.py",))
 SETTINGS = Tests(names=("tests/test_settings.py",))
@@ -21,6 +22,30 @@ WORD_EDITS = (
         new="`gradspec inspect`",
         check=INLINE,
         says=r"docs/gallery\.md:\d+: `gradspec inspect`: gradspec has no command 'inspect'",
+    ),
+    Edit(
+        kind="a number that is typed by hand",
+        file="docs/functions/instance_discrimination_loss.md",
+        old="in shares of 4,096 rows",
+        new="in shares of 2,048 rows",
+        check=NUMBERS,
+        says=r"instance_discrimination_loss\.md:\d+: 2,048 is typed by hand: take it from a record",
+    ),
+    Edit(
+        kind="a number in code that a page repeats",
+        file="src/gradspec/functions/_instance_discrimination/_values.py",
+        old="SMALL_BANK = 512",
+        new="SMALL_BANK = 1024",
+        check=NUMBERS,
+        says=r"instance_discrimination_loss\.md: 512: .*_values\.py does not say 'SMALL_BANK = 512'",
+    ),
+    Edit(
+        kind="a size that a page says of a record",
+        file="docs/benchmarks.md",
+        old="A chain of 10,000 nodes",
+        new="A chain of 12,000 nodes",
+        check=NUMBERS,
+        says=r"docs/benchmarks\.md:\d+: 12,000 is typed by hand",
     ),
     Edit(
         kind="an option in a line",
@@ -45,6 +70,14 @@ WORD_EDITS = (
         new="`pytest --gradspec-report`",
         check=INLINE,
         says=r"changelog\.md:\d+: `pytest --gradspec-report`: the plugin has no option --gradspec-report",
+    ),
+    Edit(
+        kind="a command of pip in a line",
+        file="README.md",
+        old="`python -m pip install .`",
+        new="`python -m pip instal .`",
+        check=INLINE,
+        says=r"README\.md:\d+: `python -m pip instal \.`: pip has no command 'instal'",
     ),
     Edit(
         kind="an extra in a line",
@@ -84,7 +117,7 @@ WORD_EDITS = (
         old='    yield Case(name="factor 0", args=(make(2, 2), 0.0))\n',
         new="",
         check=FLOORS,
-        says=r"cases of function grad_factor: 15, and the floor in tests/floors\.toml is 16",
+        says=r"cases of function grad_factor: 16, and the floor in tests/floors\.toml is 17",
     ),
     Edit(
         kind="fewer directions than there were",

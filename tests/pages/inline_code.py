@@ -109,6 +109,8 @@ def _pytest(words: list[str]) -> str:
 
 
 def _python(words: list[str]) -> str:
+    if words[1:3] == ["-m", "pip"] and len(words) > 3 and words[3] not in ("install", "download"):
+        return f"pip has no command {words[3]!r} that a page may name"
     if words[1:4] == ["-m", "pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         extra = re.search(r"\[(\w+)\]", words[-1])

@@ -13,6 +13,7 @@ from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, ProfileError, load_profile
 from gradspec.spec import Misuse, Spec
+from gradspec.spec._contract import contract_faults
 from gradspec.spec._kinds import maker_of
 from gradspec.spec._sheet import qualified_name
 
@@ -66,6 +67,7 @@ def plan(
         if spec.waivers:
             known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
             _check_waivers(spec, laws, known)
+        _check_contract(spec)
     return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths, known=LAWS)
 
 
@@ -148,6 +150,23 @@ def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
             raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
         if waiver.case not in subjects:
             raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
+
+
+def _check_contract(spec: Spec) -> None:
+    """Refuse a spec whose words on its arguments are not what its calls are: here, since no law's cell is about them.
+
+    They are judged on the calls of one seed on the CPU, so that what is said does not hang on a draw or a device.
+    """
+    if not any(a.shape or a.dtype or a.range for a in spec.described_arguments):
+        return
+    make = maker_of(spec.kind)(0, "cpu")
+    try:
+        with preserved_process_state("cpu", 0):
+            calls, wrong = list(spec.cases(make)), list(misuses(spec, make))
+    except (Exception, SystemExit):
+        return  # running it raises again, and that is a verdict
+    for fault in contract_faults(spec, calls, wrong):
+        raise ValueError(f"spec {spec.name!r}, {fault}")
 
 
 def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) -> list[str]:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gradspec.law import ALL_KINDS, Law
+from gradspec.spec._base import first_words
 from gradspec.spec._kind import Kind
 
 #: The packages whose imports are the laws, in the order in which these run.
 _LAWS = ("gradspec.laws.tensor", "gradspec.laws.operator", "gradspec.laws.module", "gradspec.laws.text")
 _PACKAGE = Path(__file__).parents[1]
+_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,7 @@ class Declared:
 
     name: str
     kind: str
-    summary: str
+    headline: str
 
 
 def declared_laws() -> tuple[Law, ...]:
@@ -45,7 +47,10 @@ def declared_specs(kind: Kind) -> Iterator[tuple[str, Declared]]:
         assert isinstance(item, ast.Name)
         told = _told(module, item.id, "name", "summary")
         own = item.id if item.id in _names(kind.home) else told["name"]
-        yield f"{kind.home}:{own}", Declared(name=told["name"], kind=kind.name, summary=told.get("summary", ""))
+        yield (
+            f"{kind.home}:{own}",
+            Declared(name=told["name"], kind=kind.name, headline=told.get("summary") or _documented(module, item.id)),
+        )
 
 
 def _told(module: str, name: str, *wanted: str) -> dict[str, Any]:
@@ -60,9 +65,23 @@ def _told(module: str, name: str, *wanted: str) -> dict[str, Any]:
     }
 
 
-def _bound(module: str, name: str) -> tuple[str, ast.expr]:
-    """Return the expression that a name is bound to, and the module in which it is; imports are followed."""
+def _documented(module: str, name: str) -> str:
+    """Return the first words of the docstring of the first object that a spec documents."""
+    home, call = _bound(module, name)
+    assert isinstance(call, ast.Call)
+    (listed,) = (keyword.value for keyword in call.keywords if keyword.arg == "documented")
+    assert isinstance(listed, ast.Tuple)
+    assert isinstance(listed.elts[0], ast.Name)
+    _, node = _bound(home, listed.elts[0].id)
+    assert isinstance(node, _DEFINED)
+    return first_words(ast.get_docstring(node) or "")
+
+
+def _bound(module: str, name: str) -> tuple[str, ast.AST]:
+    """Return the expression or definition that a name is bound to, and its module; imports are followed."""
     for node in _tree(module).body:
+        if isinstance(node, _DEFINED) and node.name == name:
+            return module, node
         if isinstance(node, ast.Assign) and [name] == [getattr(target, "id", "") for target in node.targets]:
             return module, node.value
         if isinstance(node, ast.ImportFrom) and name in (alias.asname or alias.name for alias in node.names):

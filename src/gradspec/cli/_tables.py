@@ -24,7 +24,7 @@ def specs(pairs: Sequence[tuple[str, Spec | Declared]]) -> Table:
     table = table_of("spec", "kind", "target", title="Specs")
     table.add_column("what it is")
     for path, spec in pairs:
-        table.add_row(Text(spec.name, "bold"), Text(spec.kind), Text(path), Text(spec.summary))
+        table.add_row(Text(spec.name, "bold"), Text(spec.kind), Text(path), Text(spec.headline))
     return table
 
 

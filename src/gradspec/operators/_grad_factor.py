@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradspec.functions import GRAD_FACTOR
 from gradspec.operators._registered import register
-from gradspec.spec import Argument, Case, Make, OperatorSpec
+from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec
 
 
 def _keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
@@ -47,7 +47,7 @@ def grad_factor(x: Tensor, factor: float) -> Tensor:
         A new tensor: same shape, strides, dtype and device.
 
     Raises:
-        TypeError: `x` is no floating tensor.
+        TypeError: `x` is not a floating tensor.
 
     Example:
         >>> import torch
@@ -72,6 +72,12 @@ def _cases(make: Make) -> Iterator[Case]:
     yield Case(name="float32", args=(make(3, 4, dtype=torch.float32), 0.5))
 
 
+def _misuses(make: Make) -> Iterator[Misuse]:
+    for name, x in {"list for a tensor": [1.0], "integer tensor": make(3, dtype=torch.int64)}.items():
+        wrong = Case(name=name, args=(x, 0.5))
+        yield Misuse(case=wrong, error=TypeError, match="expected a floating tensor", call=grad_factor)
+
+
 GRAD_FACTOR_OPERATOR = OperatorSpec(
     name="gradspec::grad_factor",
     operator="gradspec::grad_factor",
@@ -79,8 +85,8 @@ GRAD_FACTOR_OPERATOR = OperatorSpec(
     surrogate=lambda x, factor: factor * x,
     wrt=("x",),
     cases=_cases,
+    raises=_misuses,
     supports=replace(OperatorSpec.supports, vmap=True),
-    summary="Returns a copy of its input, and multiplies the gradient by a factor, also in an exported program.",
     arguments=(
         Argument(name="x", type="Tensor", shape="any", dtype="floating", gradient=True, text="What is returned."),
         Argument(name="factor", type="float", text="What the gradient is multiplied by."),

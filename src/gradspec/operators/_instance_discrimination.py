@@ -14,7 +14,7 @@ from gradspec.functions._instance_discrimination._checks import checked_embeddin
 from gradspec.functions._instance_discrimination._gradient import hessian_product
 from gradspec.functions._instance_discrimination._values import LossAndGradient, plain_loss
 from gradspec.operators._registered import register
-from gradspec.spec import Argument, Case, Make, OperatorSpec
+from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec
 
 
 def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -81,9 +81,11 @@ def instance_discrimination_loss(x: Tensor, y: Tensor, memory: Tensor, temperatu
         Shape (B,), dtype and device of `x`.
 
     Raises:
-        TypeError: an argument is of a wrong type or dtype.
-        ValueError: shapes or devices do not belong together, the bank has no row, or the temperature is not above 0.
-        IndexError: an element of `y` is no row of the bank.
+        TypeError: one is not a tensor, the embeddings are not floating, the bank is of another dtype, `y` is not int64,
+            or the temperature is not floating, or neither a float nor a 0-d tensor.
+        ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
+            above 0, or the bank or the temperature is differentiated.
+        IndexError: `y` holds what is no row of the bank.
 
     Example:
         >>> import torch
@@ -114,6 +116,7 @@ _CASES = (
     "small bank",
     "large bank",
     "temperature 0.07",
+    "repeated instances",
     "transposed embeddings and bank",
     "float32",
     "empty batch",
@@ -128,15 +131,24 @@ def _cases(make: Make) -> Iterator[Case]:
             yield replace(case, name="temperature 0.2", args=(*given, 0.2)) if temperature == 0.07 else case
 
 
+def _misuses(make: Make) -> Iterator[Misuse]:
+    assert INSTANCE_DISCRIMINATION_LOSS.raises is not None
+    for misuse in INSTANCE_DISCRIMINATION_LOSS.raises(make):
+        if misuse.call is None:
+            yield replace(misuse, call=instance_discrimination_loss)
+
+
 INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
     name="gradspec::instance_discrimination_loss",
     operator="gradspec::instance_discrimination_loss",
     primal=_plain,
     wrt=("x",),
     cases=_cases,
-    summary="Classifies each embedding among all the rows of a memory bank, also in an exported program.",
+    raises=_misuses,
     arguments=tuple(
-        Argument(name=a.name, type="float", text="Above 0.") if a.name == "temperature" else a
+        Argument(name=a.name, type="float", range=a.range, text="What the logits are divided by.")
+        if a.name == "temperature"
+        else a
         for a in INSTANCE_DISCRIMINATION_LOSS.arguments
     ),
     documented=(instance_discrimination_loss,),

@@ -13,7 +13,7 @@ from gradspec.functions import SHAKE_SHAKE
 from gradspec.functions._shake_shake._mix import mix
 from gradspec.functions._shake_shake._noise import check_branches, checked_weights
 from gradspec.operators._registered import register
-from gradspec.spec import Case, Make, OperatorSpec
+from gradspec.spec import Case, Make, Misuse, OperatorSpec
 
 
 def _kernel(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
@@ -71,9 +71,9 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
         A new tensor in contiguous memory: same shape, dtype and device as `x1`.
 
     Raises:
-        TypeError: a branch is not a floating tensor, or a weight is not a real one.
-        ValueError: the branches have two shapes, dtypes or devices; a weight requires grad, or does not broadcast to
-            them.
+        TypeError: a branch is not floating, or is not a tensor; a weight is not real, or is neither a float nor a
+            tensor.
+        ValueError: shapes, dtypes or devices differ; a weight requires grad, or does not broadcast.
 
     Example:
         >>> import torch
@@ -92,13 +92,31 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
 
 
 #: Those of the function that say something else of an operator.
-_CASES = ("rows", "channels-last images", "transposed branch", "0-d weights", "float32 branches", "empty batch")
+_CASES = (
+    "rows",
+    "channels-last images",
+    "transposed branch",
+    "0-d weights",
+    "all from the first branch, gradient to the second",
+    "all from the second branch, gradient to the first",
+    "float32 branches",
+    "empty batch",
+)
 
 
 def _cases(make: Make) -> Iterator[Case]:
     for case in SHAKE_SHAKE.cases(make):
         if case.name in _CASES:
-            yield case
+            x1, *others = case.args
+            tensors = (x1.new_tensor(value) if isinstance(value, float) else value for value in others)
+            yield replace(case, args=(x1, *tensors))
+
+
+def _misuses(make: Make) -> Iterator[Misuse]:
+    assert SHAKE_SHAKE.raises is not None
+    for misuse in SHAKE_SHAKE.raises(make):
+        if misuse.call is None:
+            yield replace(misuse, call=shake_shake)
 
 
 SHAKE_SHAKE_OPERATOR = OperatorSpec(
@@ -108,10 +126,11 @@ SHAKE_SHAKE_OPERATOR = OperatorSpec(
     surrogate=SHAKE_SHAKE.surrogate,
     wrt=("x1", "x2"),
     cases=_cases,
+    raises=_misuses,
     supports=replace(OperatorSpec.supports, vmap=True),
-    summary="Mixes two branches by given weights, and their gradients by others, also in an exported program.",
     arguments=tuple(
-        argument if argument.gradient else replace(argument, type="Tensor") for argument in SHAKE_SHAKE.arguments
+        argument if argument.gradient else replace(argument, type="Tensor", dtype="same as x1")
+        for argument in SHAKE_SHAKE.arguments
     ),
     documented=(shake_shake,),
     references=SHAKE_SHAKE.references,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from gradspec.spec._words import check_words
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype
@@ -49,24 +52,37 @@ class Misuse:
     error: type[Exception]
     #: A regular expression that the message matches.
     match: str
+    #: What is called, of the documented objects; None: what the spec is about.
+    call: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """What a page says of one argument."""
+    """What a page says of one argument, and what `gradspec check` holds the cases and wrong calls of the spec to.
+
+    Raises:
+        ValueError: a shape, dtype or range is not written in the words that are known.
+    """
 
     #: As in the call.
     name: str
     #: The type, as a reader writes it.
     type: str
-    #: Shape in words or symbols; empty where there is none.
+    #: "any", sizes such as "(B, D)", "(2,)" or "(B, ...)", "same as x", "broadcasts to x"; empty: nothing is said.
     shape: str = ""
-    #: The dtypes that are accepted.
+    #: "floating", "complex", "integer", "bool", "real", "any", a dtype of torch such as "int64", "same as x", "same as
+    #: the module", or several with " or " between them; empty: nothing is said.
     dtype: str = ""
+    #: "x > 0", "0 <= x <= 1", "0 <= x < N" for a size N of a shape, "0 <= x[1] <= 1" for an element; ", not checked" at
+    #: the end where a call beyond is not refused; empty: nothing is said.
+    range: str = ""
     #: Whether a gradient flows to it.
     gradient: bool = False
     #: One or two sentences, the unit among them where there is one.
     text: str
+
+    def __post_init__(self) -> None:
+        check_words(self.name, self.shape, self.dtype, self.range)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +150,7 @@ class Spec:
     cases: Callable[[Any], Iterator[Case]]
     #: A generator of wrong calls and the error that each gets.
     raises: Callable[[Any], Iterator[Misuse]] | None = None
-    #: One sentence that a user could search for.
+    #: One sentence that a user could search for; left out, the first of the docstring of what is documented.
     summary: str = ""
     #: The arguments of the call, for the page.
     arguments: tuple[Argument, ...] = ()
@@ -156,6 +172,44 @@ class Spec:
     def invocation(self, case: Case) -> Invocation:
         """Return the call of a case, ready to be made as a user makes it."""
         raise NotImplementedError
+
+    @property
+    def headline(self) -> str:
+        """Return the summary, or the first words of the docstring of what is documented."""
+        doc = inspect.getdoc(self.documented[0]) if self.documented and not self.summary else ""
+        return self.summary or first_words(doc or "")
+
+    @property
+    def described_arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments of which something is said, of all calls that a case stands for."""
+        return self.arguments
+
+    def named(self, case: Case) -> Mapping[str, Any]:
+        """Return the values of a case by the names of its arguments; none where they cannot be told."""
+        return {}
+
+
+def direct(function: Callable[..., Any], case: Case, name: str = "") -> Invocation:
+    """Return the call of a function on the arguments of a case; its name is written in front."""
+    given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
+    return Invocation(
+        written=((getattr(function, "__qualname__", name), case.args, case.kwargs),),
+        call=lambda: function(*case.args, **case.kwargs),
+        values={f"argument {place}": value for place, value in given.items()},
+    )
+
+
+def first_words(doc: str) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a call by the names of its arguments; none if it does not fit, as a wrong one may not."""
+    try:
+        return signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return {}
 
 
 def check_callable(spec: Spec, *roles: str) -> None:

@@ -18,7 +18,9 @@ from gradspec.spec._base import (
     Reference,
     Spec,
     Waiver,
+    bound,
     check_callable,
+    direct,
 )
 from gradspec.spec._function_parts import Effects, Formula, Noise, Supports
 
@@ -123,13 +125,11 @@ class FunctionSpec(Spec):
 
     def invocation(self, case: Case) -> Invocation:
         """Return the call of a case."""
-        name = getattr(self.function, "__qualname__", self.name)
-        given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
-        return Invocation(
-            written=((name, case.args, case.kwargs),),
-            call=lambda: self.function(*case.args, **case.kwargs),
-            values={f"argument {place}": value for place, value in given.items()},
-        )
+        return direct(self.function, case, self.name)
+
+    def named(self, case: Case) -> Mapping[str, Any]:
+        """Return the values of a case by the names of the parameters of `primal`."""
+        return bound(inspect.signature(self.primal), case.args, case.kwargs)
 
     def for_(
         self,

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import Argument, Case, Difference, Invocation, Make, Misuse, Reference, Spec, check_callable
+from gradspec.spec._base import (
+    Argument,
+    Case,
+    Difference,
+    Invocation,
+    Make,
+    Misuse,
+    Reference,
+    Spec,
+    bound,
+    check_callable,
+)
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 
 if TYPE_CHECKING:
@@ -122,6 +133,17 @@ class ModuleSpec(Spec):
             call=lambda: module(*inputs),
             values={**given, **{f"`{key}`": value for key, value in module.state_dict().items()}},
         )
+
+    @property
+    def described_arguments(self) -> tuple[Argument, ...]:
+        """Return the arguments of the constructor, then those of the call."""
+        return (*self.arguments, *self.inputs)
+
+    def named(self, case: Case) -> Mapping[str, Any]:
+        """Return the values that the module of a case is made of and called with, by name."""
+        made = bound(inspect.signature(self.module), case.args, case.kwargs)
+        inputs = case.inputs if isinstance(case, ModuleCase) else None
+        return {**made, **dict(zip(self.call_parameters(), inputs or (), strict=False))}
 
     def call_parameters(self) -> tuple[str, ...]:
         """Return the names of the arguments of the call, in order, read off the `forward` of the class."""

@@ -24,7 +24,7 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "kind": spec.kind,
         "path": path,
         "version": spec.version,
-        "summary": spec.summary,
+        "summary": spec.headline,
         "documented": [qualified_name(document) for document in spec.documented],
         "is_class": bool(spec.documented) and isinstance(spec.documented[0], type),
         "arguments": [asdict(argument) for argument in spec.arguments],

@@ -57,8 +57,8 @@ class GradFactor(Function):
             A tracked view of `x`: same shape, dtype, device and memory. Where `x` carries a tangent, a copy.
 
         Raises:
-            TypeError: `x` is no tensor (or both arguments stand in one tuple), or `f` is missing, complex or no
-                number.
+            TypeError: `x` is not a tensor, the arguments are in a tuple, or `f` is missing, is complex, or is neither a
+                float nor a tensor.
             ValueError: `f` requires grad, carries a tangent, or does not broadcast to x's shape.
         """
         return scaling.apply_scaling(super().apply, x, f, call="GradFactor.apply", name="f")

@@ -15,7 +15,6 @@ GRAD_FACTOR = FunctionSpec(
     wrt=("x",),
     cases=_cases.cases,
     raises=_cases.misuses,
-    summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a factor.",
     arguments=_cases.arguments("f"),
     documented=(GradFactor, grad_factor),
     effects=_cases.EFFECTS,

@@ -57,8 +57,8 @@ class GradMultiply(Function):
             A tracked view of `x`: same shape, dtype, device and memory. Where `x` carries a tangent, a copy.
 
         Raises:
-            TypeError: `x` is no tensor (or both arguments stand in one tuple), or `scale` is missing, complex or no
-                number.
+            TypeError: `x` is not a tensor, the arguments are in a tuple, or `scale` is missing, is complex, or is
+                neither a float nor a tensor.
             ValueError: `scale` requires grad, carries a tangent, or does not broadcast to x's shape.
         """
         return scaling.apply_scaling(super().apply, x, scale, call="GradMultiply.apply", name="scale")

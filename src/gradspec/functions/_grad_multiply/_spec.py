@@ -15,7 +15,6 @@ GRAD_MULTIPLY = FunctionSpec(
     wrt=("x",),
     cases=_cases.cases,
     raises=_cases.misuses,
-    summary="Returns its input unchanged, and multiplies the gradient that flows back through it by a scale.",
     arguments=_cases.arguments("scale"),
     documented=(GradMultiply, grad_multiply),
     effects=_cases.EFFECTS,

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from gradspec.spec import Argument, Case, Effects, Make, Misuse, Reference
+from gradspec.functions import _papers as papers
+from gradspec.spec import Argument, Case, Effects, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -19,6 +20,7 @@ def cases(make: Make) -> Iterator[Case]:
     yield Case(name="0-d tensor factor", args=(make(2, 3), make().abs()))
     yield Case(name="tensor factor a row", args=(make(2, 3), make(2, 1)))
     yield Case(name="float32 factor of a float64 input", args=(make(2, 3), make(3, dtype=torch.float32)))
+    yield Case(name="integer tensor factor", args=(make(2, 3), make(3, dtype=torch.int64)))
     yield Case(name="transposed input", args=(make(4, 3).T, 0.5))
     yield Case(name="expanded input", args=(make(3, 1).expand(3, 4), 0.5))
     yield Case(name="channels-last input", args=(make(2, 3, 4, 5).to(memory_format=torch.channels_last), 0.5))
@@ -55,34 +57,23 @@ def arguments(factor: str) -> tuple[Argument, ...]:
         Argument(
             name="x",
             type="Tensor",
-            shape="any, `S`",
-            dtype="floating and complex; integer and boolean pass through",
+            shape="any",
+            dtype="any",
             gradient=True,
-            text="The tensor that passes through.",
+            text="The tensor that passes through. Integer and boolean ones have no gradient.",
         ),
         Argument(
             name=factor,
             type="float | Tensor",
-            shape="broadcasts to `S`",
-            dtype="real; cast to the dtype of `x`",
-            text="What the gradient is multiplied by; any real number, 0 and negative ones among them.",
+            shape="broadcasts to x",
+            dtype="real",
+            text="What the gradient is multiplied by; any real number, 0 and negative ones among them. A tensor is "
+            "cast to the dtype of a floating `x`.",
         ),
     )
 
 
 EFFECTS = Effects(view_of="x")
-GRADIENT_MULTIPLIER = Reference(
-    text="Gehring, Auli, Grangier, Yarats, Dauphin: Convolutional Sequence to Sequence Learning, 2017, section 3.5 "
-    "(gradients of the encoder are scaled)",
-    url="https://arxiv.org/abs/1705.03122",
-)
-REVERSAL = Reference(
-    text="Ganin, Lempitsky: Unsupervised Domain Adaptation by Backpropagation, 2015, equations 7 and 8 "
-    "(a negative factor)",
-    url="https://arxiv.org/abs/1409.7495",
-)
-DIFFLOGIC = Reference(
-    text="Petersen, Borgelt, Kuehne, Deussen: Deep Differentiable Logic Gate Networks, 2022 (the `grad_factor` of "
-    "its logic layers)",
-    url="https://arxiv.org/abs/2210.08277",
-)
+GRADIENT_MULTIPLIER = papers.CONVOLUTIONAL_SEQUENCES.reference(", section 3.5 (gradients of the encoder are scaled)")
+REVERSAL = papers.GRADIENT_REVERSAL.reference(", equations 7 and 8 (a negative factor)")
+DIFFLOGIC = papers.LOGIC_GATES.reference(" (the `grad_factor` of its logic layers)")

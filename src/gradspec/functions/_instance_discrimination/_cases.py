@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
-from gradspec.spec import Argument, Case, Make, Misuse, Reference
+from gradspec.functions import _papers as papers
+from gradspec.functions._instance_discrimination._function import instance_discrimination_loss
+from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
+from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -26,11 +29,12 @@ def cases(make: Make) -> Iterator[Case]:
     yield case("temperature 0.07", 3, 5, 4, 0.07)
     yield case("0-d tensor temperature", 3, 5, 4, make(low=0.5, high=1.5))
     yield case("0-d tensor temperature, large bank", 2, 530, 3, make(low=0.5, high=1.5))
+    yield case("float32 tensor temperature", 3, 5, 4, make(low=0.5, high=1.5, dtype=torch.float32))
     yield case("one embedding", 1, 7, 4)
     yield case("one row", 3, 1, 4)
     yield case("one feature", 3, 5, 1)
     x, memory = near(4, 3), near(5, 3)
-    yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 2], device=x.device), memory, 0.5))
+    yield Case(name="repeated instances", args=(x, torch.tensor([2, 0, 2, 4], device=x.device), memory, 0.5))
     yield Case(name="large logits", args=_large_logits(make))
     yield Case(
         name="transposed embeddings and bank",
@@ -59,8 +63,8 @@ def _large_logits(make: Make) -> tuple[Any, ...]:
 def misuses(make: Make) -> Iterator[Misuse]:
     """Yield the wrong calls, and the error that each gets."""
 
-    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str) -> Misuse:
-        return Misuse(case=Case(name=name, args=args), error=error, match=match)
+    def wrong(name: str, *args: Any, error: type[Exception] = ValueError, match: str, **how: Any) -> Misuse:
+        return Misuse(case=Case(name=name, args=args), error=error, match=match, **how)
 
     x, memory = make(2, 3), make(4, 3)
     y = torch.tensor([1, 3], device=x.device)
@@ -70,6 +74,7 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("one instance too few", x, y[:1], memory, 0.5, match=r"\(2, 3\) and y \(1,\)")
     yield wrong("other number of features", x, y, make(4, 2), 0.5, match="3 features and the bank 2")
     yield wrong("one embedding without a batch", x[0], y[:1], memory, 0.5, match=r"expected \(B, D\) and \(N, D\)")
+    yield wrong("devices that do not fit", x, y.to("meta"), memory, 0.5, match="x is on .* and y on meta")
     yield wrong("bank of another dtype", x, y, memory.float(), 0.5, error=TypeError, match="expected one dtype")
     yield wrong("integer embeddings", x.long(), y, memory, 0.5, error=TypeError, match="expected a floating one")
     yield wrong("bank is no tensor", x, y, [[1.0]], 0.5, error=TypeError, match="memory is a list, expected a tensor")
@@ -79,15 +84,25 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("negative temperature", x, y, memory, -0.07, match="temperature is -0.07")
     yield wrong("temperature is not a number", x, y, memory, float("nan"), match="temperature is nan")
     yield wrong("temperature is text", x, y, memory, "0.07", error=TypeError, match="temperature is a str")
+    yield wrong(
+        "integer temperature", x, y, memory, torch.ones_like(y[0]), error=TypeError, match="expected a floating"
+    )
     yield wrong("a temperature for each row", x, y, memory, make(2), match=r"expected one number, shape \(\)")
     yield wrong("temperature requires grad", x, y, memory, make().requires_grad_(), match="temperature is diff")
+    option = Case(name="reduction that is not a choice", args=(x, y, memory, 0.5), kwargs={"reduction": "max"})
+    yield Misuse(case=option, error=ValueError, match="reduction is 'max'", call=instance_discrimination_loss)
+    merge = merge_by_log_sum_exp
+    yield wrong(
+        "slices that do not fit", make(2, 3, 4), make(2, 4), match=r"outputs have shape \(2, 3, 4\)", call=merge
+    )
+    yield wrong("nothing to merge", make(0, 3, 4), make(0, 3), match="there is no slice to merge", call=merge)
 
 
 ARGUMENTS = (
     Argument(
         name="x",
         type="Tensor",
-        shape="`(B, D)`",
+        shape="(B, D)",
         dtype="floating",
         gradient=True,
         text="The embeddings, used as they are given, not normalised.",
@@ -95,25 +110,20 @@ ARGUMENTS = (
     Argument(
         name="y",
         type="Tensor",
-        shape="`(B,)`",
+        shape="(B,)",
         dtype="int64",
-        text="The row of the bank that each embedding is an instance of, from 0 to N - 1.",
+        range="0 <= y < N",
+        text="The row of the bank that each embedding is an instance of.",
     ),
-    Argument(name="memory", type="Tensor", shape="`(N, D)`", dtype="that of `x`", text="The bank, of one row or more."),
+    Argument(name="memory", type="Tensor", shape="(N, D)", dtype="same as x", text="The bank, of one row or more."),
     Argument(
         name="temperature",
         type="float | Tensor",
-        shape="`()`",
-        dtype="real",
-        text="What the logits are divided by: above 0. That of a tensor is not checked.",
+        shape="()",
+        dtype="floating",
+        range="temperature > 0",
+        text="What the logits are divided by. The value of a tensor is not checked.",
     ),
 )
-WU_2018 = Reference(
-    text="Wu, Xiong, Yu, Lin: Unsupervised Feature Learning via Non-Parametric Instance Discrimination, 2018, "
-    "equations 2 and 3",
-    url="https://arxiv.org/abs/1805.01978",
-)
-FLASH_2022 = Reference(
-    text="Dao, Fu, Ermon, Rudra, Ré: FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness, 2022",
-    url="https://arxiv.org/abs/2205.14135",
-)
+WU_2018 = papers.INSTANCE_DISCRIMINATION.reference(", equations 2 and 3")
+FLASH_2022 = papers.FLASH_ATTENTION.reference()

@@ -72,10 +72,11 @@ class InstanceDiscriminationLoss(Function):
             Shape (B,), dtype and device of `x`; under autocast, the dtype of the bank.
 
         Raises:
-            TypeError: an argument is of a wrong type or dtype.
-            ValueError: shapes or devices do not belong together, the bank has no row, the temperature is not above 0,
-                or the bank or the temperature is differentiated.
-            IndexError: an element of `y` is no row of the bank. On another device than a CPU, and in a compiled
+            TypeError: one is not a tensor, the embeddings are not floating, the bank is of another dtype, `y` is not
+                int64, or the temperature is not floating, or neither a float nor a 0-d tensor.
+            ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
+                above 0, or the bank or the temperature is differentiated.
+            IndexError: `y` holds what is no row of the bank. On another device than a CPU, and in a compiled
                 region, torch raises a RuntimeError when the kernel runs.
         """
         if not values:
@@ -130,10 +131,11 @@ def instance_discrimination_loss(
         Shape (), or (B,) with `reduction="none"`; dtype and device of `x`; under autocast, the dtype of the bank.
 
     Raises:
-        TypeError: an argument is of a wrong type or dtype.
-        ValueError: shapes or devices do not belong together, the bank has no row, the temperature is not above 0, the
-            bank or the temperature is differentiated, or the reduction is none of the three.
-        IndexError: an element of `y` is no row of the bank.
+        TypeError: one is not a tensor, the embeddings are not floating, the bank is of another dtype, `y` is not int64,
+            or the temperature is not floating, or neither a float nor a 0-d tensor.
+        ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
+            above 0, the bank or the temperature is differentiated, or the reduction is not one of its choices.
+        IndexError: `y` holds what is no row of the bank.
 
     Example:
         >>> import torch

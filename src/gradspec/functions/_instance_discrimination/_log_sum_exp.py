@@ -35,7 +35,7 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
         and `-inf`.
 
     Raises:
-        ValueError: the shapes do not belong together, or there is no slice.
+        ValueError: the shapes do not fit, or there is no slice.
 
     Example:
         >>> import torch

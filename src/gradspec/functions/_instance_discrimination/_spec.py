@@ -19,7 +19,6 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     wrt=("x",),
     cases=_cases.cases,
     raises=_cases.misuses,
-    summary="Classifies each embedding among all the rows of a memory bank, without a buffer of logits.",
     arguments=_cases.ARGUMENTS,
     documented=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
     references=(_cases.WU_2018, _cases.FLASH_2022),

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.spec import Argument, Case, Make, Misuse, Reference
+from gradspec.functions import _papers as papers
+from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def state_after(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> dict[str, Tensor]:
@@ -47,6 +48,8 @@ def cases(make: Make) -> Iterator[Case]:
     yield call("expanded embeddings", make(1, 4).expand(2, 4), [3, 1], make(5, 4))
     single = torch.float32
     yield call("float32", make(3, 4, dtype=single), [4, 0, 4], make(5, 4, dtype=single), T=0.07)
+    in_double = call("params in float64", make(3, 4), [4, 0, 2], make(5, 4)).args
+    yield Case(name="params in float64", args=(*in_double[:-1], in_double[-1].double()))
     yield call("empty batch", make(0, 3), [], make(4, 3))
     yield call("empty batch and bank", make(0, 3), [], make(0, 3))
 
@@ -64,11 +67,12 @@ def misuses(make: Make) -> Iterator[Misuse]:
         past = torch.tensor([0, 4])
         yield wrong("row past the bank", y=past, error=IndexError, match="y holds 4, and the bank has 4 rows")
         yield wrong("negative row", y=torch.tensor([0, -1]), error=IndexError, match="y holds -1, .* 4 rows")
+    yield wrong("devices that do not fit", y=y.to("meta"), match="y is on meta and memory on")
     yield wrong("rows in int32", y=y.int(), error=TypeError, match="y has dtype torch.int32, .*Give y.long()")
     yield wrong("rows in floats", y=y.double(), error=TypeError, match="y has dtype torch.float64")
     yield wrong("rows of another batch", y=y[:1], match="y has shape \\(1,\\); give one row for each of the 2")
     yield wrong("rows in a column", y=y[:, None], match="y has shape \\(2, 1\\)")
-    yield wrong("rows in a list", y=[3, 1], error=TypeError, match="y is a list, expected a tensor")
+    yield wrong("argument in a list", y=[3, 1], error=TypeError, match="y is a list, expected a tensor")
     yield wrong("other feature size", x=make(2, 4), match="x has shape \\(2, 4\\) .* give x as \\(B, 3\\)")
     yield wrong("embedding without a batch", x=make(3), match="x has shape \\(3,\\)")
     yield wrong("integer embeddings", x=make(2, 3, dtype=torch.int64), error=TypeError, match="expected a floating")
@@ -76,8 +80,12 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("embeddings of another dtype", x=x.float(), match="x is torch.float32 and memory torch.float64")
     yield wrong("bank of another rank", memory=make(4, 3, 1), match="memory has shape \\(4, 3, 1\\), expected")
     yield wrong("bank that requires grad", memory=make(4, 3).requires_grad_(), match="memory is differentiated")
+    yield wrong(
+        "params that require grad", params=make(2, low=0, high=1).requires_grad_(), match="params is differentiated"
+    )
     yield wrong("params of another shape", params=make(3), match="params has shape \\(3,\\), expected \\(2,\\)")
-    yield wrong("params in a tuple", params=(0.07, 0.5), error=TypeError, match="params is a tuple")
+    yield wrong("integer params", params=params.long(), error=TypeError, match="params has dtype torch.int64, expected")
+    yield wrong("argument in a tuple", params=(0.07, 0.5), error=TypeError, match="params is a tuple")
 
 
 ARGUMENTS = (
@@ -94,13 +102,14 @@ ARGUMENTS = (
         type="Tensor",
         shape="(B,)",
         dtype="int64",
-        text="The row of each embedding, 0 to N - 1: the number of the instance, not its class.",
+        range="0 <= y < N",
+        text="The row of each embedding: the number of the instance, not its class.",
     ),
     Argument(
         name="memory",
         type="Tensor",
         shape="(N, D)",
-        dtype="that of `x`",
+        dtype="same as x",
         text="The bank. Its rows `y` move at the end of the backward pass.",
     ),
     Argument(
@@ -108,11 +117,8 @@ ARGUMENTS = (
         type="Tensor",
         shape="(2,)",
         dtype="floating",
-        text="The temperature T, above 0, and the momentum, between 0 and 1: the share of the old row.",
+        range="params[0] > 0, 0 <= params[1] <= 1, not checked",
+        text="The temperature T, and the momentum: the share of the old row.",
     ),
 )
-WU_2018 = Reference(
-    text="Wu, Xiong, Yu, Lin: Unsupervised Feature Learning via Non-Parametric Instance Discrimination, CVPR 2018, "
-    "equation 2 and section 3.1",
-    url="https://arxiv.org/abs/1805.01978",
-)
+WU_2018 = papers.INSTANCE_DISCRIMINATION.reference(", equation 2 and section 3.1")

@@ -65,9 +65,9 @@ class LinearAverageOp(Function):
             The logits, shape (B, N), in the dtype of the bank.
 
         Raises:
-            TypeError: an argument is no tensor, `y` is not int64, or another one is not floating.
+            TypeError: an argument is not a tensor, `y` is not int64, or another one is not floating.
             ValueError: shapes, dtypes or devices do not fit, or the bank or `params` is differentiated.
-            IndexError: a number in `y` is no row of the bank. On a GPU the device asserts it.
+            IndexError: `y` holds what is no row of the bank. On a GPU the device asserts it.
             RuntimeError: the call is under `torch.func`, `torch.vmap`, `torch.export` or forward mode; or, in the
                 backward pass, something else has written to the bank.
         """

@@ -15,7 +15,6 @@ LINEAR_AVERAGE_OP = FunctionSpec(
     wrt=("x",),
     cases=_cases.cases,
     raises=_cases.misuses,
-    summary="Compares a batch with a memory bank, and moves a row of the bank for each embedding after backward.",
     arguments=_cases.ARGUMENTS,
     documented=(LinearAverageOp,),
     supports=Supports(

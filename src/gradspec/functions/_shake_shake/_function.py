@@ -72,7 +72,7 @@ class ShakeShake(Function):
             A new tensor: same shape, dtype and device.
 
         Raises:
-            TypeError: a branch is no tensor, or not floating.
+            TypeError: a branch is not floating, or is not a tensor.
             ValueError: shapes, dtypes or devices differ, or there is no batch dimension.
         """
         if weights:
@@ -124,9 +124,9 @@ def mix_branches(x1: Tensor, x2: Tensor, alpha: Weight, beta: Weight) -> Tensor:
         A new tensor: same shape, dtype and device as `x1`.
 
     Raises:
-        TypeError: a branch is no floating tensor, or a weight is no real number.
-        ValueError: shapes, dtypes or devices of the branches differ; a weight is differentiated, or does not
-            broadcast.
+        TypeError: a branch is not floating, or is not a tensor; a weight is not real, or is neither a float nor a
+            tensor.
+        ValueError: shapes, dtypes or devices differ; a weight requires grad, carries a tangent, or does not broadcast.
 
     Example:
         >>> import torch
@@ -169,8 +169,8 @@ def shake_shake(
         A new tensor: same shape, dtype and device.
 
     Raises:
-        TypeError: a branch is no tensor, or not floating.
-        ValueError: an option is none of its choices; shapes, dtypes or devices differ; there is no batch dimension.
+        TypeError: a branch is not floating, or is not a tensor.
+        ValueError: an option is not one of its choices; shapes, dtypes or devices differ; there is no batch dimension.
         RuntimeError: a generator is given under `torch.compile` or `torch.export`.
 
     Example:

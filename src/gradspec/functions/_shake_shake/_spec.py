@@ -15,7 +15,6 @@ SHAKE_SHAKE = FunctionSpec(
     wrt=("x1", "x2"),
     cases=_cases.cases,
     raises=_cases.misuses,
-    summary="Mixes two branches at random, and their gradients at random anew; the laws hold the noise fixed.",
     arguments=_cases.ARGUMENTS,
     implementation=ShakeShake,
     documented=(ShakeShake, shake_shake, mix_branches),

@@ -17,15 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import ALL_KINDS, AnyTrial, Finding, Law, Status, broken, shown
+from gradspec.law import ALL_KINDS, AnyTrial, Finding, Law, Status, broken, not_applicable, shown
 from gradspec.laws.tensor.support._memory import first_change, snapshots
+from gradspec.spec._base import direct
 
 
 def _check(trial: AnyTrial) -> Finding:
-    misuse, attempt = trial.misuse, trial.spec.invocation(trial.case)
+    misuse = trial.misuse
     assert misuse is not None, "verify gives a misuse to a law that runs over misuses"
+    if misuse.call and getattr(misuse.call, "__self__", misuse.call) not in trial.spec.documented:
+        return not_applicable("it is a call of a documented object, and this implementation documents none")
+    attempt = direct(misuse.call, trial.case) if misuse.call else trial.spec.invocation(trial.case)
     call = "".join(f"{name}({_written(args, kwargs)})" for name, args, kwargs in attempt.written)
-    tensors = {name: value for name, value in attempt.values.items() if isinstance(value, Tensor)}
+    # One on the device `meta`, which stands for another device, has no memory that could change.
+    values = attempt.values.items()
+    tensors = {name: value for name, value in values if isinstance(value, Tensor) and not value.is_meta}
     before, state = snapshots(tensors), attempt.state()
     expected = f"{misuse.error.__name__} that matches {misuse.match!r}"
     try:
@@ -59,6 +65,8 @@ def _source(value: Any) -> str:
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     if not isinstance(value, Tensor):
         return repr(value)
+    if value.is_meta:
+        return f"torch.ones({tuple(value.shape)}, device='meta')"
     numbers = str(value.detach().cpu().resolve_conj().tolist()) if value.numel() <= 6 else ""
     text = f"torch.tensor({numbers})" if numbers else f"torch.ones{tuple(value.shape)}"
     if value.dtype == torch.float64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,6 +29,9 @@ def _cases(make: Make) -> Iterator[ModuleCase]:
     yield ModuleCase(
         name="repeated row, in training", args=(2, 3), inputs=(x, _rows(x, 1, 0, 1)), output=(3,), training=True
     )
+    for momentum in (0.0, 1.0):
+        name, made = f"momentum {momentum:g}", (2, 3, 0.5, momentum)
+        yield ModuleCase(name=name, args=made, inputs=(x, _rows(x, 1, 0, 2)), output=(3,), training=True)
 
 
 def _misuses(make: Make) -> Iterator[Misuse]:
@@ -42,14 +46,17 @@ def _misuses(make: Make) -> Iterator[Misuse]:
 
     yield made("temperature 0", 4, 5, 0.0, match=r"T is 0\.0; write a temperature above 0")
     yield made("momentum above 1", 4, 5, 0.07, 1.5, match=r"momentum is 1\.5; write .* between 0 and 1")
-    yield made("no rows", 4, 0, match="outputSize is 0; write 1 or more")
+    yield made("negative momentum", 4, 5, 0.07, -0.5, match=r"momentum is -0\.5; write .* between 0 and 1")
+    yield made("size below 1", 4, 0, match="outputSize is 0; write 1 or more")
     yield made("size is a float", 4.0, 5, error=TypeError, match=r"inputSize is 4\.0; write an integer")
+    yield made("momentum is text", 4, 5, 0.07, "0.5", error=TypeError, match="momentum is a str; write a number")
     yield made("temperature is text", 4, 5, "0.07", error=TypeError, match="T is a str; write a number")
     if x.device.type == "cpu":  # on a GPU the device asserts it, and that ends the process
         yield called("row past the bank", x, _rows(x, 0, 5), error=IndexError, match="y holds 5, and the bank has 5")
+        yield called("negative row", x, _rows(x, 0, -1), error=IndexError, match="y holds -1, and the bank has 5 rows")
     yield called("rows in int32", x, y.int(), error=TypeError, match=r"y has dtype torch\.int32")
     yield called("other feature size", make(2, 3, dtype=torch.float32), y, match=r"give x as \(B, 4\)")
-    yield called("embeddings in float64", x.double(), y, match=r"x is torch\.float64 and memory torch\.float32")
+    yield called("embeddings of another dtype", x.double(), y, match=r"x is torch\.float64 and memory torch\.float32")
 
 
 LINEAR_AVERAGE = ModuleSpec(
@@ -59,14 +66,18 @@ LINEAR_AVERAGE = ModuleSpec(
     raises=_misuses,
     state=_state,
     wrt=("x",),
-    summary="Compares embeddings with a memory bank that holds a row for each instance of a data set.",
     arguments=(
         Argument(name="inputSize", type="int", text="D, the features of an embedding."),
         Argument(name="outputSize", type="int", text="N, the instances of the data set."),
-        Argument(name="T", type="float", text="The temperature, above 0."),
-        Argument(name="momentum", type="float", text="The share of the old row in the new one, between 0 and 1."),
+        Argument(name="T", type="float", range="T > 0", text="The temperature."),
+        Argument(
+            name="momentum", type="float", range="0 <= momentum <= 1", text="The share of the old row in the new."
+        ),
     ),
-    inputs=ARGUMENTS[:2],
+    inputs=(
+        replace(ARGUMENTS[0], shape="(B, inputSize)", dtype="same as the module"),
+        replace(ARGUMENTS[1], range="0 <= y < outputSize"),
+    ),
     documented=(LinearAverage,),
     references=(WU_2018,),
 )

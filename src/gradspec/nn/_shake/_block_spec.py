@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradspec.functions import _papers as papers
 from gradspec.functions._shake_shake._cases import SHAKE_SHAKE_2017
 from gradspec.nn._shake import _differences as differences
 from gradspec.nn._shake import _state as state
 from gradspec.nn._shake._block import ShakeBlock
 from gradspec.nn._shake._bottle_neck import ShakeBottleNeck
 from gradspec.nn._shake._shortcut import Shortcut
-from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec, Reference
+from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec
 
-RESNEXT_2017 = Reference(
-    text="Xie, Girshick, Dollár, Tu and He: Aggregated residual transformations for deep neural networks, 2017",
-    url="https://arxiv.org/abs/1611.05431",
-)
+RESNEXT_2017 = papers.RESNEXT.reference()
 
 BLOCK_OUTPUT = "The output has the shape (B, out_ch, ceil(H / stride), ceil(W / stride))."
 
@@ -28,9 +26,9 @@ def size(name: str, text: str) -> Argument:
 
 def images(channels: str) -> tuple[Argument, ...]:
     """Return the one argument of the call."""
-    text = "The batch; the dtype is that of the parameters."
+    shape = f"(B, {channels}, H, W)"
     return (
-        Argument(name="x", type="Tensor", shape=f"(B, {channels}, H, W)", dtype="floating", gradient=True, text=text),
+        Argument(name="x", type="Tensor", shape=shape, dtype="same as the module", gradient=True, text="The batch."),
     )
 
 
@@ -47,8 +45,8 @@ def _shortcut_cases(make: Make) -> Iterator[ModuleCase]:
 
 def _shortcut_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("odd out_ch", 4, 5, 1, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no channels", 0, 4, 1, match="in_ch is 0; write 1 or more")
-    yield wrong("stride is a float", 4, 4, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
+    yield wrong("size below 1", 0, 4, 1, match="in_ch is 0; write 1 or more")
+    yield wrong("size is a float", 4, 4, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
 
 
 def _block_cases(make: Make) -> Iterator[ModuleCase]:
@@ -60,8 +58,8 @@ def _block_cases(make: Make) -> Iterator[ModuleCase]:
 def _block_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("stride on equal widths", 4, 4, 2, match="a block of equal widths adds its input unchanged")
     yield wrong("odd out_ch with a shortcut", 4, 5, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no channels", 4, 0, match="out_ch is 0; write 1 or more")
-    yield wrong("stride is a float", 4, 6, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
+    yield wrong("size below 1", 4, 0, match="out_ch is 0; write 1 or more")
+    yield wrong("size is a float", 4, 6, 2.0, error=TypeError, match=r"stride is 2\.0; write an integer")
 
 
 def _bottle_neck_cases(make: Make) -> Iterator[ModuleCase]:
@@ -71,11 +69,13 @@ def _bottle_neck_cases(make: Make) -> Iterator[ModuleCase]:
 
 
 def _bottle_neck_misuses(make: Make) -> Iterator[Misuse]:
-    yield wrong("groups that do not fit", 4, 5, 4, 3, match=r"mid_ch is 5, which 3 groups \(cardinary\) cannot share")
+    yield wrong(
+        "mid_ch that is not a multiple", 4, 5, 4, 3, match=r"mid_ch is 5, which 3 groups \(cardinary\) cannot share"
+    )
     yield wrong("stride on equal widths", 4, 6, 4, 3, 2, match="a block of equal widths adds its input unchanged")
     yield wrong("odd out_ch with a shortcut", 4, 6, 5, 3, match="out_ch is 5, and two paths share it evenly; write 6")
-    yield wrong("no groups", 4, 6, 4, 0, match="cardinary is 0; write 1 or more")
-    yield wrong("width is text", 4, "6", 4, 3, error=TypeError, match="mid_ch is '6'; write an integer")
+    yield wrong("size below 1", 4, 6, 4, 0, match="cardinary is 0; write 1 or more")
+    yield wrong("size is text", 4, "6", 4, 3, error=TypeError, match="mid_ch is '6'; write an integer")
 
 
 SHORTCUT = ModuleSpec(
@@ -85,7 +85,6 @@ SHORTCUT = ModuleSpec(
     raises=_shortcut_misuses,
     state=state.shortcut,
     wrt=("x",),
-    summary="Brings the input of a residual block to the width and resolution of its output.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output, an even number: each of two paths makes half."),
@@ -104,7 +103,6 @@ SHAKE_BLOCK = ModuleSpec(
     raises=_block_misuses,
     state=state.block,
     wrt=("x",),
-    summary="Adds to its input a random mix of two branches of two 3 x 3 convolutions each.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output."),
@@ -123,7 +121,6 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     raises=_bottle_neck_misuses,
     state=state.bottle_neck,
     wrt=("x",),
-    summary="Adds to its input a random mix of two bottleneck branches with grouped convolutions.",
     arguments=(
         size("in_ch", "Channels of the input."),
         size("mid_ch", "Channels inside the branches, a multiple of `cardinary`."),

@@ -21,8 +21,8 @@ def _resnet_cases(make: Make) -> Iterator[ModuleCase]:
 def _resnet_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("depth that does not fit", 10, 4, 5, match=r"depth is 10, which is not 6n \+ 2 .* write 8 or 14")
     yield wrong("odd w_base", 8, 5, 5, match="w_base is 5, .* write 6")
-    yield wrong("no class", 8, 4, 0, match="label is 0; write 1 or more")
-    yield wrong("depth is a float", 8.0, 4, 5, error=TypeError, match=r"depth is 8\.0; write an integer")
+    yield wrong("size below 1", 8, 4, 0, match="label is 0; write 1 or more")
+    yield wrong("size is a float", 8.0, 4, 5, error=TypeError, match=r"depth is 8\.0; write an integer")
     yield wrong("grey images", 8, 4, 5, inputs=(make(2, 1, 8, 8),), match=r"shape \(2, 1, 8, 8\); give images of shape")
     yield wrong("one image without a batch", 8, 4, 5, inputs=(make(3, 8, 8),), match=r"shape \(3, 8, 8\); give images")
     yield wrong(
@@ -39,7 +39,9 @@ def _resnext_misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("depth that does not fit", 12, 64, 1, 5, match=r"depth is 12, which is not 9n \+ 2 .* write 11 or 20")
     yield wrong("width below a unit", 11, 48, 1, 5, match="w_base is 48, which is no multiple of 64; write 64 or 128")
     yield wrong("width between units", 11, 96, 1, 5, match="w_base is 96, which is no multiple of 64; write 64 or 128")
-    yield wrong("no groups", 11, 64, 0, 5, match="cardinary is 0; write 1 or more")
+    yield wrong("size below 1", 11, 64, 0, 5, match="cardinary is 0; write 1 or more")
+    yield wrong("size is a float", 11, 64, 1.0, 5, error=TypeError, match=r"cardinary is 1\.0; write an integer")
+    yield wrong("grey images", 11, 64, 1, 5, inputs=(make(2, 1, 8, 8),), match=r"shape \(2, 1, 8, 8\); give images")
     yield wrong("images too small", 11, 64, 1, 5, inputs=(make(2, 3, 4, 2),), match="the images are 4 x 2")
 
 
@@ -51,7 +53,6 @@ SHAKE_RESNET = ModuleSpec(
     raises=_resnet_misuses,
     state=state.resnet,
     wrt=("x",),
-    summary="Classifies images with a residual network whose blocks mix two branches at random.",
     arguments=(
         size("depth", "`6n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of the first layer, an even number."),
@@ -70,7 +71,6 @@ SHAKE_RESNEXT = ModuleSpec(
     raises=_resnext_misuses,
     state=state.resnext,
     wrt=("x",),
-    summary="Classifies images with a ResNeXt whose blocks mix two branches at random.",
     arguments=(
         size("depth", "`9n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of a group in the first layer, a multiple of 64."),

@@ -29,7 +29,7 @@ class ShakeResNet(nn.Module):
     Raises:
         TypeError: a size is not an integer.
         ValueError: `depth` is not `6n + 2` with n >= 1, `w_base` is odd, a size is below 1; when called, the input is
-            not a batch of colour images, or they are smaller than 4 x 4.
+            not of shape (B, 3, H, W), or the images are smaller than 4 x 4.
 
     Example:
         >>> import torch

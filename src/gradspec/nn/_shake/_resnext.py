@@ -34,7 +34,7 @@ class ShakeResNeXt(nn.Module):
     Raises:
         TypeError: a size is not an integer.
         ValueError: `depth` is not `9n + 2` with n >= 1, `w_base` is not a multiple of 64, a size is below 1; when
-            called, the input is not a batch of colour images, or they are smaller than 4 x 4.
+            called, the input is not of shape (B, 3, H, W), or the images are smaller than 4 x 4.
 
     Example:
         >>> import torch

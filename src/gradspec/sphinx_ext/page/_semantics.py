@@ -122,8 +122,8 @@ def comes_out(view: View) -> Iterator[nodes.Node]:
 
 
 def _argument_table(view: View, listed: Sequence[Mapping[str, Any]]) -> Iterator[nodes.Node]:
-    columns = {"Argument": "name", "Type": "type", "Shape": "shape", "Dtype": "dtype"}
-    shown = [title for title, key in columns.items() if any(argument[key] for argument in listed)]
+    columns = {"Argument": "name", "Type": "type", "Shape": "shape", "Dtype": "dtype", "Range": "range"}
+    shown = [title for title, key in columns.items() if any(argument.get(key) for argument in listed)]
     flows = any(argument["gradient"] for argument in listed)
     rows = []
     for argument in listed:
@@ -132,6 +132,7 @@ def _argument_table(view: View, listed: Sequence[Mapping[str, Any]]) -> Iterator
             "Type": annotation_nodes(argument["type"], view.full_names),
             "Shape": argument["shape"],
             "Dtype": argument["dtype"],
+            "Range": nodes.literal("", said) if (said := argument.get("range")) else "",
         }
         flow = ["yes" if argument["gradient"] else "no"] if flows else []
         rows.append([*(cells[title] for title in shown), *flow, argument["text"]])

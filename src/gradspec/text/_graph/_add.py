@@ -55,7 +55,7 @@ def kind_of_side(value: Any) -> Kind | None:
 
 
 def add(x: Variable | str | float, y: Variable | str | float) -> Variable:
-    """Return `x + y`, of which at least one is a Variable.
+    """Put two texts one behind the other, or add two numbers; what is said of the result is said of both.
 
     Raises:
         TypeError: one is a text and the other a number, or lists of different lengths.

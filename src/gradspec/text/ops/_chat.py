@@ -89,7 +89,7 @@ def chat(
     schema: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Variable:
-    """Return what a model answers to messages, as a Variable whose feedback reaches the Variables in them.
+    """Ask a language model; on the way back it says what should change in each Variable of the messages.
 
     With `concurrency(k)`, the calls overlap with each other and with the program: the answer is returned at once, and
     waited for when its data is read. On the way back the calls for all Variables and all places overlap. On a running
@@ -106,7 +106,7 @@ def chat(
         **options: Handed to the model in forward.
 
     Raises:
-        ValueError: Variables hold lists of different lengths, or the schema cannot be checked.
+        ValueError: the lists in one batch have different lengths, or the schema cannot be checked.
         SchemaError: The reply does not satisfy the schema.
 
     Example:

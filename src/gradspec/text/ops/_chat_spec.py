@@ -53,6 +53,9 @@ def _chat_misuses(make: TextMaker) -> Iterator[Misuse]:
     uneven = [{"role": "user", "content": make(["a"])}, {"role": "user", "content": make(["b", "c"])}]
     case = TextCase(name="lists of different lengths", args=(MODEL, uneven))
     yield Misuse(case=case, error=ValueError, match="the lists in one batch have different lengths")
+    unknown = {"type": "string", "contentEncoding": "base64"}
+    plain = TextCase(name="schema that cannot be checked", args=(MODEL, make("Hello")), kwargs={"schema": unknown})
+    yield Misuse(case=plain, error=ValueError, match="contentEncoding")
 
 
 CHAT = TextSpec(
@@ -63,7 +66,6 @@ CHAT = TextSpec(
     raises=_chat_misuses,
     wrt=("messages",),
     io_bound=True,
-    summary="Ask a language model; on the way back it says what should change in each Variable of the messages.",
     arguments=(
         MODEL_ARGUMENT,
         Argument(

@@ -90,7 +90,7 @@ def evaluate(
     success: Callable[[float], bool] = lambda score: score >= 1,
     reduction: Callable[[Sequence[float]], float] = fmean,
 ) -> tuple[Variable, Variable]:
-    """Return the score of a prediction and its explanation, as a function of yours gives them.
+    """Score a prediction by a function of yours; its explanation is the feedback, where there is a fault.
 
     Args:
         scorer: `scorer(prediction, target)` returns a number and a text.
@@ -101,9 +101,9 @@ def evaluate(
         reduction: From the scores of a list to one.
 
     Raises:
-        TypeError: the scorer does not return a finite number and a text.
-        ValueError: the list of targets is not as long as that of predictions, there are no predictions, or the
-            reduction does not return a finite number.
+        TypeError: the scorer does not return a number and a text.
+        ValueError: the number of targets is not that of predictions, there is no prediction, or the reduction does not
+            return a finite number.
 
     Example:
         >>> from gradspec.text import Variable
@@ -118,12 +118,15 @@ def evaluate(
 
 
 def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Variable, Variable]:
-    """Return 1 where a prediction is its target, white space at both ends aside, else 0; and an explanation.
+    """Score 1 where a prediction is its target, white space at both ends aside, and 0 elsewhere.
 
     Args:
         prediction: A text, or a list of them.
         target: What is right.
         **options: `success` and `reduction`, as for `evaluate`.
+
+    Raises:
+        ValueError: the number of targets is not that of predictions.
 
     Example:
         >>> from gradspec.text import Variable

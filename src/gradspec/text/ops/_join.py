@@ -47,7 +47,7 @@ def _kind(value: Any) -> Kind | None:
 
 
 def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:
-    """Return texts as one, with a separator between them.
+    """Join texts by a separator; what is said of the result is said of each.
 
     Args:
         variables: Variables that hold a text, and plain texts.
@@ -66,7 +66,7 @@ def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:
 
 
 def sum(variables: Iterable[Variable]) -> Variable:  # noqa: A001 -- what it does is what the built-in one does
-    r"""Return the sum of numbers, or texts as one, a line each: how the losses of a batch become one loss.
+    r"""Add numbers, or put texts together a line each: how the losses of a batch become one loss.
 
     Raises:
         TypeError: they are not all texts or all numbers.

@@ -31,7 +31,7 @@ def judge(
     prompts: Prompts = PROMPTS,
     **options: Any,
 ) -> tuple[Variable, Variable]:
-    """Return the score that a model gives a prediction, from 0 to 1, and its explanation.
+    """Have a language model score a prediction from 0 to 1; its explanation is the feedback.
 
     The last score of the answer counts, outside of the model's reasoning and of what it quotes of the prediction: no
     prediction scores itself. An answer without one score is asked for once more.
@@ -50,7 +50,7 @@ def judge(
         **options: `success` and `reduction`, as for `evaluate`.
 
     Raises:
-        ValueError: the model's answer has twice no score, or one that is not on the scale.
+        ValueError: the judge's answer has twice no score, or one that is not on the scale.
 
     Example:
         >>> from gradspec.text import Variable

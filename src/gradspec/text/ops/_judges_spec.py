@@ -60,6 +60,12 @@ def _evaluate_cases(make: TextMaker) -> Iterator[TextCase]:
 def _evaluate_misuses(make: TextMaker) -> Iterator[Misuse]:
     case = TextCase(name="targets of another number", args=(_length, make(["a", "b"]), [1, 2, 3]))
     yield Misuse(case=case, error=ValueError, match="2 predictions cannot be compared with 3 targets")
+    case = TextCase(name="no prediction", args=(_length, make([]), []))
+    yield Misuse(case=case, error=ValueError, match="there is no prediction to score")
+    case = TextCase(name="scorer without a text", args=(lambda prediction, target: 1.0, make("a"), 1))
+    yield Misuse(case=case, error=TypeError, match="a scorer returns a number and a text that explains it, not 1.0")
+    case = TextCase(name="reduction to text", args=(_length, make(["a"]), [1]), kwargs={"reduction": str})
+    yield Misuse(case=case, error=ValueError, match="it must be a finite number")
 
 
 def _exact(prediction: Any, target: Any, **options: Any) -> tuple[Any, Any]:
@@ -97,6 +103,9 @@ def _judge_cases(make: TextMaker) -> Iterator[TextCase]:
 def _judge_misuses(make: TextMaker) -> Iterator[Misuse]:
     case = TextCase(name="no score in the answer", args=(MODEL, "Be short.", make("well, in fact")))
     yield Misuse(case=case, error=ValueError, match="the judge's answer has no <score> from 0 to 1")
+    generous = RuleModel({}, default="Good. <score>7</score>")
+    case = TextCase(name="score that is not on the scale", args=(generous, "Be short.", make("yes")))
+    yield Misuse(case=case, error=ValueError, match="the judge's answer has no <score> from 0 to 1")
 
 
 EVALUATE = TextSpec(
@@ -106,7 +115,6 @@ EVALUATE = TextSpec(
     cases=_evaluate_cases,
     raises=_evaluate_misuses,
     wrt=("prediction",),
-    summary="Score a prediction by a function of yours; its explanation is the feedback, where there is a fault.",
     arguments=(
         Argument(
             name="scorer",
@@ -128,7 +136,6 @@ EXACT_MATCH = TextSpec(
     cases=_exact_cases,
     raises=_exact_misuses,
     wrt=("prediction",),
-    summary="Score 1 where a prediction is its target, white space at both ends aside, and 0 elsewhere.",
     arguments=(PREDICTION, TARGET),
     returns=JUDGED,
     documented=(exact_match,),
@@ -140,7 +147,6 @@ JUDGE = TextSpec(
     cases=_judge_cases,
     raises=_judge_misuses,
     wrt=("prediction",),
-    summary="Have a language model score a prediction from 0 to 1; its explanation is the feedback.",
     arguments=(
         MODEL_ARGUMENT,
         Argument(name="task", type="str", text="What a prediction is for and what makes a good one, in words."),

@@ -115,7 +115,6 @@ ADD = TextSpec(
     cases=_add_cases,
     raises=_add_misuses,
     wrt=("x", "y"),
-    summary="Put two texts one behind the other, or add two numbers; what is said of the result is said of both.",
     arguments=(
         Argument(name="x", type="Variable | str | float", gradient=True, text="A text, a number, or a list of either."),
         Argument(name="y", type="Variable | str | float", gradient=True, text="Likewise; one of them is a Variable."),
@@ -130,7 +129,6 @@ JOIN = TextSpec(
     cases=_join_cases,
     raises=_join_misuses,
     wrt=("variables",),
-    summary="Join texts by a separator; what is said of the result is said of each.",
     arguments=(
         Argument(name="variables", type="Iterable[Variable | str]", gradient=True, text="The texts, in their order."),
         Argument(name="separator", type="str", text=_SEPARATOR),
@@ -145,7 +143,6 @@ SUM = TextSpec(
     cases=_sum_cases,
     raises=_join_misuses,
     wrt=("variables",),
-    summary="Add numbers, or put texts together a line each: how the losses of a batch become one loss.",
     arguments=(
         Argument(name="variables", type="Iterable[Variable]", gradient=True, text="All texts, or all numbers."),
     ),
@@ -159,7 +156,6 @@ SPLIT = TextSpec(
     cases=_split_cases,
     raises=_split_misuses,
     wrt=("x",),
-    summary="Split a text at a separator; the feedback on it says which piece each remark is about.",
     arguments=(
         Argument(name="x", type="Variable", gradient=True, text="The text."),
         Argument(name="separator", type="str | None", text="Where to split; None is any white space."),
@@ -175,7 +171,6 @@ FILL = TextSpec(
     cases=_fill_cases,
     raises=_fill_misuses,
     wrt=("template", "values"),
-    summary="Put values into the places of a template; braces anywhere else are only braces.",
     arguments=(
         Argument(
             name="template", type="Variable | str", gradient=True, text="A text with `{name}` where a value belongs."

@@ -28,7 +28,7 @@ class Split(Function):
 
 
 def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tuple[Variable, ...]:
-    """Return the pieces of a text, as `str.split` makes them.
+    """Split a text at a separator; the feedback on it says which piece each remark is about.
 
     Args:
         x: The text.
@@ -36,7 +36,7 @@ def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tupl
         maxsplit: At most so many times; -1 is everywhere.
 
     Raises:
-        TypeError: `x` holds no text.
+        TypeError: what is split is not a text.
 
     Example:
         >>> from gradspec.text import Variable

@@ -55,14 +55,14 @@ def _pieces(template: str, names: tuple[str, ...]) -> tuple[list[str], list[str]
 
 
 def fill(template: Variable | str, **values: Any) -> Variable:
-    """Return a template with `{name}` replaced by the value of that name; other braces stay as they are.
+    """Put values into the places of a template; braces anywhere else are only braces.
 
     Args:
         template: A text, as a Variable if it is to be learned.
         **values: Variables, texts or numbers.
 
     Raises:
-        ValueError: the template has no place for a name.
+        ValueError: the template has no such place.
 
     Example:
         >>> from gradspec.text import Variable
