@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,20 +22,20 @@ from gradspec._registry._registry import (
 )
 from gradspec._searches import no_search
 from gradspec.cli._kept import Kept, request_of
+from gradspec.cli._output import Output, format_option, judging_options, read_baseline
 from gradspec.cli._shared import (
     Unusable,
     block,
     one_line_errors,
-    print_report,
     refuse_unwritable,
     run_options,
 )
-from gradspec.findings import fails
 from gradspec.law import Rank
 from gradspec.profile import load_profile
 from gradspec.report import Report, read_record
 
 if TYPE_CHECKING:
+    from gradspec.findings import Judgement
     from gradspec.law import Law
     from gradspec.spec import Spec
 
@@ -53,29 +54,28 @@ if TYPE_CHECKING:
         'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
         "gradspec check my_specs.py --record record.json          (again: only what has changed)",
         "gradspec check my_specs.py --record record.json --fresh  (all of it)",
+        "gradspec check my_specs.py --format text --format github --format junit=junit.xml --html report.html",
+        "gradspec check my_specs.py --baseline main.json          (fails on what is new)",
     )
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
 @click.option("--case", metavar="NAME", help="Only the case of this name.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["wrong", "refused", "waste", "limit"]),
-    default="limit",
-    show_default="all that the spec promises",
-    help="The least dangerous rank of a violation that exits 1. What could not be judged always does.",
-)
+@judging_options
+@format_option
 @click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
 @run_options
 def check(
     targets: tuple[str, ...],
     case: str | None,
     fail_on: str,
+    baseline: Path | None,
+    html: Path | None,
+    formats: tuple[str, ...],
     exit_zero: bool,
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
     jobs: int | None,
-    as_json: bool,
     record: Path | None,
     fresh: bool,
     verbose: bool,
@@ -90,6 +90,7 @@ def check(
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
+        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         kept = Kept(record, fresh=fresh, partly=bool(law_names) or case is not None)
@@ -103,15 +104,12 @@ def check(
                 with no_search():
                     pairs = resolve_all(targets) if targets else installed_specs()
                     chosen = select_laws(profile.laws)
-                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or as_json}
+                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or output.has_json}
                 report = _run(pairs, chosen, kept, request, case=case, **how)
             kept.write(report)
         kept.said(report)
-    if as_json:
-        click.echo(report.to_json(), nl=False)
-    else:
-        print_report(report, verbose=verbose)
-    sys.exit(1 if fails(report, Rank(fail_on)) and not exit_zero else 0)
+    judgement = output.put(report, _text(verbose=verbose))
+    sys.exit(1 if judgement.fails and not exit_zero else 0)
 
 
 @click.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
@@ -147,16 +145,38 @@ def explain(law: str) -> None:
         "Examples",
         "gradspec check gradspec.functions --record record.json",
         "gradspec show record.json --verbose",
+        "gradspec show record.json --format sarif=gradspec.sarif --baseline main.json",
     )
 )
 @click.argument("record", type=click.Path(path_type=Path), metavar="RECORD.json")
+@judging_options
+@format_option
 @click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
-def show(record: Path, verbose: bool) -> None:
+def show(
+    record: Path,
+    fail_on: str,
+    baseline: Path | None,
+    html: Path | None,
+    formats: tuple[str, ...],
+    verbose: bool,
+) -> None:
     """Show a saved record as `check` showed it, with the exit code of `check`."""
     with one_line_errors():
         report = read_record(record)
-    print_report(report, verbose=verbose, provenance=True)
-    sys.exit(1 if report.failures else 0)
+        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
+    judgement = output.put(report, _text(verbose=verbose, provenance=True))
+    sys.exit(1 if judgement.fails else 0)
+
+
+def _text(**how: bool) -> Callable[[Judgement], None]:
+    """Return what prints a report for people."""
+
+    def put(judgement: Judgement) -> None:
+        from gradspec.cli import _tables
+
+        _tables.print_report(judgement, **how)
+
+    return put
 
 
 def _run(

@@ -14,13 +14,22 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from gradspec.findings import findings, use_of
+from gradspec.findings import use_of
 from gradspec.law import Law, Status
-from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, words
-from gradspec.report import kind_of_sheet
+from gradspec.render import (
+    SIGNS,
+    baseline_lines,
+    counts,
+    finding_text,
+    reason,
+    specs_by_kind,
+    summary_lines,
+    words,
+)
 
 if TYPE_CHECKING:
     from gradspec._registry._declared import Declared
+    from gradspec.findings import Judgement
     from gradspec.report import Report
     from gradspec.selftest._record import Matrix
     from gradspec.spec import Spec
@@ -73,10 +82,10 @@ def put(screen: Console, table: Table) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
-    """Print the table of specs and laws, every failure, and a line for each spec."""
-    screen = console()
-    for specs in _by_kind(report):
+def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = False) -> None:
+    """Print the table of specs and laws, every finding that no baseline has, and a line for each spec."""
+    screen, report = console(), judgement.report
+    for specs in specs_by_kind(report):
         # A row a line where that fits, as it always does in a pipe.
         between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
         for columns in _columns_that_fit(screen, report, specs, between):
@@ -87,14 +96,14 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
     last = ""
-    for found in findings(report):
+    for found in (judged.found for judged in judgement.findings if not judged.is_known):
         use = use_of(found.verdict.law, report.laws)
         if use != last:
             click.echo(click.style(f"{use[:1].upper()}{use[1:]}\n", underline=True))
         last = use
         headline, _, rest = finding_text(found, details=verbose).partition("\n")
         click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
-    for line in summary_lines(report):
+    for line in (*summary_lines(report), *(baseline_lines(judgement) if judgement.has_baseline else ())):
         click.echo(line)
     if provenance:
         click.echo(f"recorded: {_flat(report.provenance)}")
@@ -149,14 +158,6 @@ def law_page(law: Law) -> str:
     facts += [f"broken on purpose by: {', '.join(law.specimens)}"] if law.specimens else []
     page = (click.style(law.name, bold=True), f"  {law.statement}", _roles(law.doc.strip()), "\n".join(facts))
     return "\n\n".join(page) + "\n"
-
-
-def _by_kind(report: Report) -> list[list[str]]:
-    """Return the specs, those of a kind together: each kind has laws of its own."""
-    groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
-        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
-    return list(groups.values())
 
 
 def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:
