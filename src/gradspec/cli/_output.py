@@ -88,6 +88,17 @@ class Output:
         return judgement
 
 
+def for_people(**how: bool) -> Callable[[Judgement], None]:
+    """Return what prints a report on a terminal."""
+
+    def put(judgement: Judgement) -> None:
+        from gradspec.cli import _tables
+
+        _tables.print_report(judgement, **how)
+
+    return put
+
+
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which findings make a run fail, and the page."""
     options = (

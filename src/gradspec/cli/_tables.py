@@ -160,6 +160,20 @@ def law_page(law: Law) -> str:
     return "\n\n".join(page) + "\n"
 
 
+def print_differences(reports: Sequence[Report]) -> None:
+    """Print a row for each cell of which the reports of several environments say different things."""
+    from gradspec._engine._merge import differing, labels
+
+    differ = differing(reports)
+    click.echo(f"{len(reports)} environments, {len(differ)} cells differ")
+    table = _table("spec", "law", "case", *labels(reports))
+    for cell, statuses in differ.items():
+        said = (Text(words(status), _STYLES[status]) if status else Text("-") for status in statuses)
+        table.add_row(*map(Text, cell), *said)
+    if differ:
+        put(console(), table)
+
+
 def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:
     """Yield the specs in groups whose table is no wider than the screen."""
     group: list[str] = []
