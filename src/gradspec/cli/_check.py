@@ -19,7 +19,7 @@ from gradspec._registry._registry import (
 )
 from gradspec._searches import no_search
 from gradspec.cli._kept import Kept, request_of
-from gradspec.cli._output import Output, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
 from gradspec.cli._shared import (
     Unusable,
     block,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 )
 @judging_options
 @format_option
-@click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
+@exit_zero_option
 @run_options
 def check(
     targets: tuple[str, ...],

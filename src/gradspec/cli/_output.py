@@ -41,6 +41,10 @@ format_option = click.option(
     "also where every format has a PATH.",
 )
 
+exit_zero_option = click.option(
+    "--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
