@@ -18,6 +18,7 @@ import yaml
 from bs4 import BeautifulSoup
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
+import gradspec
 from gradspec.report import read_record
 from pages.blocks import DOCS, ROOT, read_blocks
 
@@ -188,6 +189,25 @@ def test_that_the_other_files_of_the_page_run_gradspec_as_it_is(tmp_path, file):
     assert "clip_ste breaks `vjp`" in run.stdout
 
 
+def test_that_a_report_of_a_wrong_verdict_asks_for_the_command_that_runs_it_again():
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/verdict.yml").read_text(encoding="utf-8"))
+    (asked,) = (field for field in form["body"] if field["id"] == "again")
+
+    assert asked["validations"]["required"]
+    assert "behind `Again:`" in asked["attributes"]["description"]
+
+
+def test_that_every_action_that_our_workflows_use_is_pinned_by_its_digest():
+    for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        used = re.findall(r"uses: (\S+)(.*)", file.read_text(encoding="utf-8"))
+        assert [name for name, said in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name)] == []
+        assert [name for name, said in used if not re.fullmatch(r" # v\d+\.\d+\.\d+", said)] == []
+
+
+def test_that_a_citation_is_of_this_version():
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == gradspec.__version__
+
+
 @pytest.mark.parametrize(
     ("file", "schema"),
     [
@@ -195,6 +215,10 @@ def test_that_the_other_files_of_the_page_run_gradspec_as_it_is(tmp_path, file):
         *((path, "github-workflows") for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))),
         *((path, "github-workflows") for path in sorted((PROJECT / ".github" / "workflows").glob("*.yml"))),
         (PROJECT / ".gitlab-ci.yml", "gitlab-ci"),
+        (ROOT / "CITATION.cff", "citation-file-format"),
+        (ROOT / ".github" / "ISSUE_TEMPLATE" / "verdict.yml", "github-issue-forms"),
+        (ROOT / ".github" / "ISSUE_TEMPLATE" / "problem.yml", "github-issue-forms"),
+        (ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml", "github-issue-config"),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else value,
 )
