@@ -51,10 +51,16 @@ PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits"
 CHECKS = ("test", "docs", "examples", "lint", "types")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+#: What a build notes as its time: 2020-02-02, as its backend does where nobody says.
+SAME_BYTES = {"SOURCE_DATE_EPOCH": "1580601600"}
 #: Where the checks of the site in a browser stand.
 BROWSER = "tests/browser"
 #: What the routes of docs/how-to/which-route.md need beside torch: Triton, and what builds C++.
 ROUTES = ("ninja==1.13.2", "triton==3.9.0")
+#: What builds the package, and what looks at it before it is published.
+PACKAGING = ("build==1.6.1", "check-wheel-contents==0.6.3", "twine==7.0.0")
+#: Tests that need nothing of the repository beside themselves.
+OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -240,6 +246,35 @@ def local_model(session: nox.Session) -> None:
     session.install(LLAMA, env={"CMAKE_ARGS": "-DLLAVA_BUILD=OFF"})
     here = {"GRADSPEC_LOCAL_MODEL": str(Path(str(weights)).resolve())}
     session.run("pytest", "-n", "0", "tests/text/lm/test_local_model.py", env=here)
+
+
+@nox.session(default=False)
+def package(session: nox.Session) -> None:
+    """Build sdist and wheel twice, the same bytes; check them, and test the wheel with no source beside it."""
+    session.install(*PACKAGING)
+    once, again, apart = (BUILD / "package" / name for name in ("once", "again", "apart"))
+    shutil.rmtree(once.parent, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(once), env=SAME_BYTES)
+    (sdist,) = once.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(apart, filter="data")
+    (unpacked_sdist,) = apart.iterdir()
+    session.run("python", "-m", "build", "--outdir", str(again), str(unpacked_sdist), env=SAME_BYTES)
+    for built in once.iterdir():
+        if built.read_bytes() != (again / built.name).read_bytes():
+            session.error(f"{built.name} is built with other bytes from its own sdist")
+    session.run("twine", "check", "--strict", *map(str, once.iterdir()))
+    (wheel,) = once.glob("*.whl")
+    session.run("check-wheel-contents", str(wheel))
+    python = str(apart / "env" / "bin" / "python")
+    session.run("python", "-m", "venv", str(apart / "env"))
+    tools = nox.project.dependency_groups(PYPROJECT, "test")
+    install = ("-m", "pip", "install", "--quiet", "-c", str(ROOT / "conf" / "constraints.txt"))
+    session.run(python, *install, f"{wheel}[sphinx]", *tools, external=True)
+    shutil.rmtree(unpacked_sdist / "src")
+    session.chdir(unpacked_sdist)
+    tests = session.posargs or OF_THE_PACKAGE
+    session.run(python, "-m", "pytest", "-n", "auto", *tests, env=ONE_THREAD, external=True)
 
 
 @nox.session(default=False)

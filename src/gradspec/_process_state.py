@@ -6,6 +6,7 @@ import io
 import operator
 import random
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,11 +90,19 @@ def listening() -> Iterator[io.StringIO]:
 
 
 @contextmanager
+def unwarned() -> Iterator[None]:
+    """Drop what is warned of: filters that raise would make an error of what torch says of itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def preserved_process_state(device: str, seed: int) -> Iterator[None]:
-    """Draw from generators of its own, and put back whatever is changed meanwhile."""
+    """Draw from generators of its own, warn nobody, and put back whatever is changed meanwhile."""
     before = Surroundings.now()
     devices = list(range(torch.cuda.device_count())) if device.startswith("cuda") else []
-    with torch.random.fork_rng(devices=devices):
+    with torch.random.fork_rng(devices=devices), unwarned():
         torch.manual_seed(seed)
         # torch says for each operator without a rule for vmap that a loop is slower.
         torch._C._functorch._set_vmap_fallback_warning_enabled(False)  # type: ignore[attr-defined]  # it has no stub

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +20,15 @@ __all__ = [
     "judges",
     "kind_of_sheet",
     "read_record",
+    "read_records",
+    "records_to_json",
     "write_experiment",
     "write_record",
 ]
 
 KIND = "report"
+#: Several of them, of one environment each.
+KIND_OF_SEVERAL = "reports"
 AGAIN = "make it again with `gradspec check --record`"
 
 
@@ -71,15 +75,7 @@ class Report:
         Raises:
             UnicodeEncodeError: a name in it is not valid Unicode.
         """
-        content = {
-            "provenance": dict(self.provenance),
-            "request": dict(self.request),
-            "sheets": {name: dict(sheet) for name, sheet in self.sheets.items()},
-            "laws": {name: dict(law) for name, law in self.laws.items()},
-            "sources": {name: source.to_dict() for name, source in self.sources.items()},
-            "verdicts": [verdict_to_dict(verdict) for verdict in self.verdicts],
-        }
-        return to_text(KIND, content)
+        return to_text(KIND, _content(self))
 
     @classmethod
     def from_json(cls, text: str, *, where: str = "the record") -> Report:
@@ -93,6 +89,17 @@ class Report:
             RecordError: not JSON, another schema version, edited since, or a field that is missing.
         """
         return _report(from_text(text, KIND, where=where, again=AGAIN), where)
+
+
+def _content(report: Report) -> dict[str, Any]:
+    return {
+        "provenance": dict(report.provenance),
+        "request": dict(report.request),
+        "sheets": {name: dict(sheet) for name, sheet in report.sheets.items()},
+        "laws": {name: dict(law) for name, law in report.laws.items()},
+        "sources": {name: source.to_dict() for name, source in report.sources.items()},
+        "verdicts": [verdict_to_dict(verdict) for verdict in report.verdicts],
+    }
 
 
 def _report(data: Mapping[str, Any], where: str) -> Report:
@@ -145,6 +152,32 @@ def read_record(path: Path) -> Report:
         RecordError: the file cannot be read, or does not hold a record of this version.
     """
     return _report(read(path, KIND, again=AGAIN), str(path))
+
+
+def read_records(path: Path) -> tuple[Report, ...]:
+    """Return the reports that a file holds: one, or one for each environment where `gradspec merge` put several.
+
+    Raises:
+        RecordError: as `read_record`.
+    """
+    data = read(path, KIND, KIND_OF_SEVERAL, again=AGAIN)
+    if data["kind"] == KIND:
+        return (_report(data, str(path)),)
+    reports = data.get("reports")
+    if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
+        raise RecordError(f"{path} holds no list of reports: {AGAIN}")
+    return tuple(_report(one, str(path)) for one in reports)
+
+
+def records_to_json(reports: Sequence[Report]) -> str:
+    """Return what `read_records` reads: a single report as its own JSON, several in one record.
+
+    Raises:
+        UnicodeEncodeError: a name in them is not valid Unicode.
+    """
+    if len(reports) == 1:
+        return reports[0].to_json()
+    return to_text(KIND_OF_SEVERAL, {"reports": [_content(report) for report in reports]})
 
 
 def write_record(report: Report, path: Path) -> None:

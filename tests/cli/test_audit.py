@@ -69,7 +69,7 @@ def test_a_sound_function_exits_with_zero_and_its_proposal_can_be_saved(audit, f
 
 
 def test_json_is_the_report_and_nothing_else(audit):
-    result = audit("ops:plain", "--case", "randn(3)", "--law", "layout", "--json")
+    result = audit("ops:plain", "--case", "randn(3)", "--law", "layout", "--format", "json")
 
     assert [v["status"] for v in json.loads(result.stdout)["verdicts"]] == ["holds"]
 
@@ -98,7 +98,7 @@ def test_json_is_the_report_and_nothing_else(audit):
             ("ops:Layer", "--case", "randn(3)"),
             "Layer is a class of modules: audit an instance",
         ),
-        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record or --json"),
+        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record or --format"),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
     ],

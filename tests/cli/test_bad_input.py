@@ -146,6 +146,28 @@ def test_record_that_cannot_be_written(gradspec, folder, path):
     assert not (folder / "ran").exists()
 
 
+FORMATS = {
+    ("--format", "junitt"): "no format 'junitt': did you mean 'junit'?",
+    ("--format", "xml"): "no format 'xml': choose from text, json, github, junit, sarif, badge",
+    ("--format", "text", "--format", "sarif"): "--format sarif must be alone on stdout: write --format sarif=PATH",
+    ("--format", "junit="): ("--format junit= names no file: write --format junit=PATH, or --format junit for stdout"),
+    ("--format", "text=a.txt"): "--format text goes to stdout: redirect it, or write --format json=PATH",
+    ("--format", "junit=tiny.py/a.xml"): "--format junit tiny.py/a.xml cannot be written ",
+    ("--html", "."): "--html . is a folder: give the path of a file",
+    ("--baseline", "nowhere.json"): "nowhere.json cannot be read ",
+    ("--baseline", "tiny.py"): "tiny.py is not JSON ",
+    ("--baseline", "record.json"): "record.json has schema version 1, and this gradspec reads 2: make it again",
+}
+
+
+@pytest.mark.parametrize("words", FORMATS, ids=" ".join)
+def test_that_an_output_that_cannot_be_given_is_refused_before_anything_runs(refused, folder, words):
+    (folder / "marked.py").write_text("from tiny import HONEST\nopen('ran', 'w').close()\n")
+
+    assert refused("marked:HONEST", *words).startswith(FORMATS[words])
+    assert not (folder / "ran").exists()
+
+
 RECORDS = {
     '{"schema": 99}': "record.json has schema version 99, and this gradspec reads 2: make it again",
     "not a record": "record.json is not JSON ",

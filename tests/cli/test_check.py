@@ -71,7 +71,7 @@ def test_that_verbose_says_why_a_law_was_not_checked(gradspec):
 def test_that_json_is_the_report_and_nothing_else(gradspec, folder):
     with (folder / "tiny.py").open("a") as file:
         file.write("print('a stray line')\n")
-    result = gradspec("check", "tiny.py", "--law", "vjp", "--json")
+    result = gradspec("check", "tiny.py", "--law", "vjp", "--format", "json")
 
     assert result.exit_code == 1
     assert result.stderr == "a stray line\n"
@@ -221,7 +221,7 @@ def test_that_a_run_is_planned_once(gradspec, folder):
 
 def test_that_the_number_of_processes_changes_nothing_but_the_time(gradspec):
     laws = ("primal", "vjp", "adjoint", "second_order", "inputs_untouched", "wrong_call", "compile")
-    words = ("check", "tiny", "--json", *(word for law in laws for word in ("--law", law)))
+    words = ("check", "tiny", "--format", "json", *(word for law in laws for word in ("--law", law)))
     one, three = (gradspec(*words, "--jobs", str(jobs)).stdout for jobs in (1, 3))
 
     assert {v["status"] for v in json.loads(one)["verdicts"]} == {"holds", "broken"}
@@ -251,7 +251,14 @@ def test_what_verdicts_stand_on_is_looked_up_only_for_a_report_that_is_kept(grad
         return {}, ([], [])
 
     monkeypatch.setattr("gradspec._engine._verify.sources", sources)
-    for words in ((), ("--json",), ("--record", "record.json")):
+    for words in (
+        (),
+        (
+            "--format",
+            "json",
+        ),
+        ("--record", "record.json"),
+    ):
         gradspec("check", "tiny:HONEST", "--law", "primal", *words)
 
     assert len(asked) == 2

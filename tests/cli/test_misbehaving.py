@@ -46,7 +46,7 @@ def words(laws):
 
 @needs_a_fork
 def test_on_the_command_line(folder):
-    run = python("-m", "gradspec", "check", "misbehaving:SPECS", "--json", *words(LAWS))
+    run = python("-m", "gradspec", "check", "misbehaving:SPECS", "--format", "json", *words(LAWS))
     said = {(v["spec"], v["law"]): v for v in json.loads(run.stdout)["verdicts"]}  # and nothing else on stdout
 
     assert run.returncode == 1
@@ -127,7 +127,7 @@ STEERING = re.compile("[^\n\t -~\u00a0-\u200d\u2010-\u2029\u2070-\uffff]")
     "words",
     [
         ("-m", "gradspec", "check", "steers.py"),
-        ("-m", "gradspec", "check", "steers.py", "--json"),
+        ("-m", "gradspec", "check", "steers.py", "--format", "json"),
         ("-m", "pytest", "-rA", "-p", "no:cacheprovider", *OURS_ALONE, "--gradspec", "steers.py"),
     ],
     ids=["text", "JSON", "pytest"],

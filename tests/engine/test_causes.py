@@ -10,7 +10,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
-from gradspec.findings import fails, findings
+from gradspec.findings import findings, judge
 from gradspec.law import Finding, Rank, Verdict
 from gradspec.laws import LAWS
 from gradspec.render import finding_text
@@ -121,9 +121,9 @@ def test_the_rank_decides_what_fails():
     report = verify([spec(RightCube)], QUICK)
 
     assert report.failures
-    assert fails(report, Rank.REFUSED)
-    assert not fails(report, Rank.WRONG)
-    assert fails(verify([spec(Cube)], [BY_NAME["vjp"]]), Rank.WRONG)
+    assert judge(report, Rank.REFUSED).fails
+    assert not judge(report, Rank.WRONG).fails
+    assert judge(verify([spec(Cube)], [BY_NAME["vjp"]]), Rank.WRONG).fails
 
 
 @pytest.mark.parametrize("law", ["checkpoint", "retained_graph", "precision"])
@@ -148,7 +148,7 @@ def test_what_follows_from_a_law_that_was_not_asked_for_fails_all_the_same():
     (found,) = findings(report)
 
     assert (found.verdict.law, found.verdict.finding.follows) == ("checkpoint", "vjp")
-    assert fails(report, Rank.WRONG)
+    assert judge(report, Rank.WRONG).fails
 
 
 def made(law, rank=Rank.REFUSED, **facts):
@@ -171,4 +171,4 @@ def test_a_cause_is_as_dangerous_as_the_worst_of_what_it_breaks():
     (found,) = findings(report)
 
     assert (found.verdict.law, found.rank, found.laws) == ("compile_grad", Rank.WRONG, ["jvp", "compile_grad"])
-    assert fails(report, Rank.WRONG)
+    assert judge(report, Rank.WRONG).fails

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from gradspec._process_state import unwarned
 from gradspec._searches import no_search
 
 
 def import_compiler() -> None:
     """Import all of torch's compiler that a first compilation imports piece by piece."""
-    with no_search():
+    with no_search(), unwarned():
         import torch._dynamo
         import torch._inductor.pattern_matcher  # the backend `aot_eager` has it, with all lowerings behind it
 

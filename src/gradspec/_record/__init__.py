@@ -5,8 +5,9 @@ from gradspec._record._experiment import experiment_sources, experiment_text, re
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
 from gradspec._record._provenance import provenance, same_environment
 from gradspec._record._reach import Reach
-from gradspec._record._source import Source, reach_from, root_of, tree_of
+from gradspec._record._source import Source, home_of, reach_from, root_of, tree_of
 from gradspec._record._unchanged import is_unchanged, state_of
+from gradspec._record._where import Where, where_is
 
 __all__ = [
     "SCHEMA",
@@ -14,10 +15,12 @@ __all__ = [
     "Reach",
     "RecordError",
     "Source",
+    "Where",
     "cell_key",
     "experiment_sources",
     "experiment_text",
     "from_text",
+    "home_of",
     "is_unchanged",
     "laws_behind",
     "only_writer",
@@ -33,6 +36,7 @@ __all__ = [
     "state_of",
     "to_text",
     "tree_of",
+    "where_is",
     "write",
     "write_experiment",
 ]

@@ -36,12 +36,13 @@ def to_text(kind: str, content: Mapping[str, Any], *, rows: str = "") -> str:
     return _shown(record, rows) + "\n"
 
 
-def from_text(text: str, kind: str, *, where: str, again: str) -> dict[str, Any]:
+def from_text(text: str, kind: str, *others: str, where: str, again: str) -> dict[str, Any]:
     """Return what a record holds.
 
     Args:
         text: what `to_text` returned.
         kind: what it must be a record of.
+        others: what it may be a record of instead; the field `kind` tells.
         where: how a message names it: its path.
         again: how it is made again, for the message.
 
@@ -55,7 +56,7 @@ def from_text(text: str, kind: str, *, where: str, again: str) -> dict[str, Any]
     found = record.get("schema") if isinstance(record, dict) else None
     if found != SCHEMA or type(found) is not int:
         raise RecordError(f"{where} has schema version {found!r}, and this gradspec reads {SCHEMA}: {again}")
-    if record.get("kind") != kind:
+    if record.get("kind") not in (kind, *others):
         raise RecordError(f"{where} is a record of kind {record.get('kind')!r}, expected {kind!r}: {again}")
     try:
         intact = record.get(CHECKSUM) == checksum(record)
@@ -66,7 +67,7 @@ def from_text(text: str, kind: str, *, where: str, again: str) -> dict[str, Any]
     return dict(record)
 
 
-def read(path: Path, kind: str, *, again: str) -> dict[str, Any]:
+def read(path: Path, kind: str, *others: str, again: str) -> dict[str, Any]:
     """Return what a file holds, as `from_text` does.
 
     Raises:
@@ -76,7 +77,7 @@ def read(path: Path, kind: str, *, again: str) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{path} cannot be read ({error})") from None
-    return from_text(text, kind, where=str(path), again=again)
+    return from_text(text, kind, *others, where=str(path), again=again)
 
 
 def write(text: str, path: Path) -> None:

@@ -162,6 +162,18 @@ def _was_typed(module: str) -> bool:
     return module == "__main__" and getattr(sys.modules.get(module), "__file__", None) is None
 
 
+def home_of(thing: object) -> str:
+    """Return where a class or function is defined, as a root; "" if none can be named.
+
+    What stands in a function, as a lambda does, has no name by which it is found again.
+    """
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
+    if not isinstance(module, str) or not name or "<" in name:
+        return ""
+    home = _root_of_module(module)
+    return f"{home}:{name}" if home and not Path(home).is_absolute() else ""
+
+
 def _root_of_module(name: str) -> str:
     """Return the name by which a module is found again; of one outside of packages, its file; "" if it has none."""
     module, top = sys.modules.get(name), name.partition(".")[0]

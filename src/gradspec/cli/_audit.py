@@ -14,11 +14,13 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
-from gradspec.cli._shared import Unusable, block, one_line_errors, print_report, refuse_unwritable, run_options, save
+from gradspec.cli._output import Output, format_option
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
     from gradspec._audit._audit import Audit
+    from gradspec.findings import Judgement
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
     from gradspec.report import Report
@@ -59,17 +61,18 @@ if TYPE_CHECKING:
     "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. May be given again.",
 )
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
+@format_option
 @run_options
 def audit(
     target: str,
     all_: bool,
     cases: tuple[str, ...],
     proposal: Path | None,
+    formats: tuple[str, ...],
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
     jobs: int | None,
-    as_json: bool,
     record: Path | None,
     fresh: bool,
     verbose: bool,
@@ -81,8 +84,8 @@ def audit(
     eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:
-        if cases or proposal or record or as_json:
-            raise Unusable("--all goes with no --case, --proposal, --record or --json: it makes the calls itself")
+        if cases or proposal or record or formats:
+            raise Unusable("--all goes with no --case, --proposal, --record or --format: it makes the calls itself")
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
@@ -92,6 +95,7 @@ def audit(
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
+        output = Output.of(formats)
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         kept = Kept(record, fresh=fresh, partly=bool(law_names))
@@ -109,12 +113,8 @@ def audit(
         kept.said(found.report)
         if proposal is not None and found.proposal:
             save(found.proposal, proposal, option="--proposal")
-    if as_json:
-        click.echo(found.report.to_json(), nl=False)
-    else:
-        print_report(found.report, verbose=verbose)
-        _print_rest(found)
-    sys.exit(1 if found.report.failures else 0)
+    judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose))
+    sys.exit(1 if judgement.fails else 0)
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
@@ -182,7 +182,10 @@ def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
     return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])
 
 
-def _print_rest(found: Audit) -> None:
+def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
+    from gradspec.cli import _report
+
+    _report.print_report(judgement, verbose=verbose)
     for remark in found.remarks:
         click.echo(f"\n{remark}")
     if found.proposal:

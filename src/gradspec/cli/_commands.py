@@ -1,110 +1,26 @@
-"""The commands: arguments in, report out, exit code by verdicts. Nothing here imports torch before it must."""
+"""The commands that run no law: `list`, `explain` and `show`. Nothing here imports torch before it must."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from gradspec._registry._laws import did_you_mean, listed_laws, select_laws
-from gradspec._registry._registry import installed_specs, listed_specs, resolve_all, select_checks
-from gradspec._searches import no_search
-from gradspec.cli._kept import Kept, request_of
+from gradspec._registry._laws import listed_laws, select_laws
+from gradspec._registry._registry import listed_specs, resolve_all
+from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
 from gradspec.cli._shared import (
     Unusable,
     block,
     one_line_errors,
-    print_report,
-    refuse_unwritable,
-    run_options,
 )
-from gradspec.findings import fails
 from gradspec.law import Rank
-from gradspec.profile import load_profile
-from gradspec.report import Report, read_record
+from gradspec.report import read_records
 
 if TYPE_CHECKING:
-    from gradspec.law import Law
-    from gradspec.spec import Spec
-
-
-@click.command(
-    epilog=block(
-        "Exit code",
-        "0  every law holds, or says why it was not checked",
-        "1  a law is broken, inconclusive or vacuous, or something raised",
-        "2  the arguments cannot be used; nothing was run or written",
-    )
-    + "\n\n"
-    + block(
-        "Examples",
-        "gradspec check gradspec.functions",
-        'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
-        "gradspec check my_specs.py --record record.json          (again: only what has changed)",
-        "gradspec check my_specs.py --record record.json --fresh  (all of it)",
-    )
-)
-@click.argument("targets", nargs=-1, metavar="[TARGET...]")
-@click.option("--case", metavar="NAME", help="Only the case of this name.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["wrong", "refused", "waste", "limit"]),
-    default="limit",
-    show_default="all that the spec promises",
-    help="The least dangerous rank of a violation that exits 1. What could not be judged always does.",
-)
-@click.option("--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0.")
-@run_options
-def check(
-    targets: tuple[str, ...],
-    case: str | None,
-    fail_on: str,
-    exit_zero: bool,
-    law_names: tuple[str, ...],
-    seed: int,
-    profile_name: str,
-    jobs: int | None,
-    as_json: bool,
-    record: Path | None,
-    fresh: bool,
-    verbose: bool,
-) -> None:
-    """Check specs against the laws.
-
-    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
-    one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
-
-    With --record, what the record holds already is not measured again, as long as no definition that can change it
-    has changed.
-    """
-    with one_line_errors():
-        refuse_unwritable(record, option="--record")
-        profile = load_profile(profile_name)
-        profile = replace(profile, laws=law_names or profile.laws)
-        kept = Kept(record, fresh=fresh, partly=bool(law_names) or case is not None)
-        request = request_of(profile, seed, targets=list(targets), case=case)
-        report = kept.unchanged(request, profile)
-        if report is not None:
-            report = replace(report, reused=len(report.verdicts))
-        else:
-            # Whatever the code under test prints must not end up in the report.
-            with contextlib.redirect_stdout(sys.stderr):
-                with no_search():
-                    pairs = resolve_all(targets) if targets else installed_specs()
-                    chosen = select_laws(profile.laws)
-                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or as_json}
-                report = _run(pairs, chosen, kept, request, case=case, **how)
-            kept.write(report)
-        kept.said(report)
-    if as_json:
-        click.echo(report.to_json(), nl=False)
-    else:
-        print_report(report, verbose=verbose)
-    sys.exit(1 if fails(report, Rank(fail_on)) and not exit_zero else 0)
+    pass
 
 
 @click.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
@@ -140,46 +56,32 @@ def explain(law: str) -> None:
         "Examples",
         "gradspec check gradspec.functions --record record.json",
         "gradspec show record.json --verbose",
+        "gradspec show record.json --format sarif=gradspec.sarif --baseline main.json",
     )
 )
 @click.argument("record", type=click.Path(path_type=Path), metavar="RECORD.json")
+@judging_options
+@format_option
+@exit_zero_option
 @click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
-def show(record: Path, verbose: bool) -> None:
+def show(
+    record: Path,
+    fail_on: str,
+    baseline: Path | None,
+    html: Path | None,
+    formats: tuple[str, ...],
+    exit_zero: bool,
+    verbose: bool,
+) -> None:
     """Show a saved record as `check` showed it, with the exit code of `check`."""
     with one_line_errors():
-        report = read_record(record)
-    print_report(report, verbose=verbose, provenance=True)
-    sys.exit(1 if report.failures else 0)
+        reports = read_records(record)
+        if len(reports) > 1 and (formats or html or baseline):
+            raise Unusable(f"{record} holds {len(reports)} environments: --format, --html and --baseline take one")
+        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
+    if len(reports) > 1:
+        from gradspec.cli import _report
 
-
-def _run(
-    pairs: list[tuple[str, Spec]],
-    chosen: tuple[Law, ...],
-    kept: Kept,
-    request: dict[str, Any],
-    *,
-    case: str | None,
-    **how: Any,
-) -> Report:
-    from gradspec._engine._verify import run_plan
-    from gradspec.cli import _screen
-
-    checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
-    if case is not None and case not in (known := {check.case for check in checks}):
-        have = f"the cases are {', '.join(map(repr, sorted(known)))}"
-        raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
-    checks = [check for check in checks if case in (None, check.case)]
-    specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
-    with _screen.progress() as report_progress:
-        return run_plan(
-            checks,
-            specs,
-            chosen,
-            paths=paths,
-            progress=report_progress,
-            known=kept.report,
-            request=request if kept.has_path else None,
-            keep=lambda report: kept.keep(report, len(checks)),
-            whole=case is None,
-            **how,
-        )
+        _report.print_differences(reports)
+    judged = [output.put(report, for_people(verbose=verbose, provenance=True)) for report in reports]
+    sys.exit(1 if any(judgement.fails for judgement in judged) and not exit_zero else 0)

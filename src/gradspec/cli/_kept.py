@@ -40,7 +40,7 @@ class Kept:
         #: Why the record cannot be used, in one line.
         self._trouble = ""
         if path is not None and path.exists():
-            _refuse_a_stranger(path)
+            refuse_a_stranger(path)
         self.report = None if fresh else self._read()
 
     @property
@@ -97,7 +97,12 @@ class Kept:
         return None
 
 
-def _refuse_a_stranger(path: Path) -> None:
+def refuse_a_stranger(path: Path) -> None:
+    """Refuse to replace a file that is not a record.
+
+    Raises:
+        Unusable: it is there, and is none.
+    """
     try:
         beginning = path.read_bytes()[:200].decode(errors="replace").strip()
     except OSError:

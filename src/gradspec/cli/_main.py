@@ -6,16 +6,18 @@ import click
 
 from gradspec import __version__
 from gradspec.cli._audit import audit
-from gradspec.cli._commands import check, explain, list_, show
+from gradspec.cli._check import check
+from gradspec.cli._commands import explain, list_, show
 from gradspec.cli._events import events
 from gradspec.cli._init import init
+from gradspec.cli._merge import merge
 from gradspec.cli._selftest import selftest
 from gradspec.cli._shared import Commands, block
 
 
 @click.group(
     cls=Commands,
-    commands=(check, audit, init, selftest, list_, explain, show, events),
+    commands=(check, audit, init, selftest, list_, explain, show, merge, events),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +13,21 @@ from rich.text import Text
 
 from gradspec.cli._screen import NO_LIMIT, console, put
 from gradspec.cli._tables import table_of
-from gradspec.findings import findings, use_of
+from gradspec.findings import use_of
 from gradspec.law import Status
-from gradspec.render import SIGNS, counts, finding_text, reason, summary_lines, words
-from gradspec.report import kind_of_sheet
+from gradspec.render import (
+    SIGNS,
+    baseline_lines,
+    counts,
+    finding_text,
+    reason,
+    specs_by_kind,
+    summary_lines,
+    words,
+)
 
 if TYPE_CHECKING:
+    from gradspec.findings import Judgement
     from gradspec.report import Report
 
 _STYLES = {
@@ -35,10 +44,10 @@ _STYLES = {
 }
 
 
-def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
-    """Print the table of specs and laws, every failure, and a line for each spec."""
-    screen = console()
-    for specs in _by_kind(report):
+def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = False) -> None:
+    """Print the table of specs and laws, every finding that no baseline has, and a line for each spec."""
+    screen, report = console(), judgement.report
+    for specs in specs_by_kind(report):
         # A row a line where that fits, as it always does in a pipe.
         between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
         for columns in _columns_that_fit(screen, report, specs, between):
@@ -49,25 +58,31 @@ def print_report(report: Report, *, verbose: bool, provenance: bool) -> None:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
     last = ""
-    for found in findings(report):
+    for found in (judged.found for judged in judgement.findings if not judged.is_known):
         use = use_of(found.verdict.law, report.laws)
         if use != last:
             click.echo(click.style(f"{use[:1].upper()}{use[1:]}\n", underline=True))
         last = use
         headline, _, rest = finding_text(found, details=verbose).partition("\n")
         click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
-    for line in summary_lines(report):
+    for line in (*summary_lines(report), *(baseline_lines(judgement) if judgement.has_baseline else ())):
         click.echo(line)
     if provenance:
         click.echo(f"recorded: {_flat(report.provenance)}")
 
 
-def _by_kind(report: Report) -> list[list[str]]:
-    """Return the specs, those of a kind together: each kind has laws of its own."""
-    groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
-        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
-    return list(groups.values())
+def print_differences(reports: Sequence[Report]) -> None:
+    """Print a row for each cell of which the reports of several environments say different things."""
+    from gradspec._engine._merge import differing, labels
+
+    differ = differing(reports)
+    click.echo(f"{len(reports)} environments, {len(differ)} cells differ")
+    table = table_of("spec", "law", "case", *labels(reports))
+    for cell, statuses in differ.items():
+        said = (Text(words(status), _STYLES[status]) if status else Text("-") for status in statuses)
+        table.add_row(*map(Text, cell), *said)
+    if differ:
+        put(console(), table)
 
 
 def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:

@@ -23,8 +23,6 @@ from gradspec.profile import ProfileError, available
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradspec.report import Report
-
 
 class Unusable(click.ClickException):
     """Arguments that cannot be used: one line, and nothing was run or written."""
@@ -94,7 +92,6 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
         ),
         jobs_option,
-        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else, to stdout."),
         click.option(
             "--record",
             type=click.Path(path_type=Path),
@@ -138,12 +135,6 @@ def save(text: str, path: Path, *, option: str) -> None:
 
 def _unwritable(path: Path, option: str, error: OSError) -> Unusable:
     return Unusable(f"{option} {path} cannot be written ({error.strerror}): give another path")
-
-
-def print_report(report: Report, *, verbose: bool, provenance: bool = False) -> None:
-    from gradspec.cli import _report
-
-    _report.print_report(report, verbose=verbose, provenance=provenance)
 
 
 @contextlib.contextmanager

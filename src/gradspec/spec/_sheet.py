@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from gradspec._record import home_of
 from gradspec.spec._base import Spec
 from gradspec.spec._dispatch import KEYS, kernels
 from gradspec.spec._function import FunctionSpec
@@ -23,6 +24,7 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
     return {
         "kind": spec.kind,
         "path": path,
+        "under_test": _under_test(spec),
         "version": spec.version,
         "summary": spec.headline,
         "documented": [qualified_name(document) for document in spec.documented],
@@ -32,6 +34,12 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
         "references": [asdict(reference) for reference in spec.references],
         "differences": [asdict(difference) for difference in spec.differences],
     }
+
+
+def _under_test(spec: Spec) -> str:
+    """Return where the code under test is defined: the Function, the module or the callable; "" if it has no name."""
+    things = (getattr(spec, role, None) for role in ("autograd_function", "module", "implementation", "function"))
+    return next(filter(None, map(home_of, things)), "")
 
 
 def function_sheet(spec: FunctionSpec) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A report in plain text: the words that every frontend shares."""
+"""A report in plain text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from gradspec.findings import rank_words
 from gradspec.law import Rank, Status, Verdict
+from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gradspec.findings import Found
+    from gradspec.findings import Found, Judgement
     from gradspec.report import Report
 
 #: A sign for each status, worst first: the order in which a law's verdicts on several cases are read as one.
@@ -114,10 +115,34 @@ def summary_lines(report: Report) -> Iterator[str]:
         yield f"{spec}{over}: {', '.join(parts)}"
 
 
+def specs_by_kind(report: Report) -> list[list[str]]:
+    """Return the names of the specs, those of a kind together: each kind has laws of its own."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
+        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
+    return list(groups.values())
+
+
+def baseline_lines(judgement: Judgement) -> Iterator[str]:
+    """Yield what a comparison with a baseline says: how much is new, what is known, and what is mended."""
+    known = [judged.found for judged in judgement.findings if judged.is_known]
+    new = len(judgement.findings) - len(known)
+    yield f"against the baseline: {new} new, {len(known)} known, {len(judgement.mended)} mended"
+    for found in known:
+        yield f"  known:  {headline(found.verdict)}"
+    for verdict in judgement.mended:
+        yield f"  mended: {verdict.spec} on `{verdict.law}`, case `{verdict.case}`"
+
+
+def headline(verdict: Verdict) -> str:
+    """Return what a failure is, in one line: which spec breaks which law on which case."""
+    text = _HEADLINES.get(verdict.status, f"{{spec}}: `{{law}}` is {words(verdict.status)} on case `{{case}}`")
+    return text.format(spec=verdict.spec, law=verdict.law, case=verdict.case)
+
+
 def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     finding = verdict.finding
-    headline = _HEADLINES.get(verdict.status, f"{{spec}}: `{{law}}` is {words(verdict.status)} on case `{{case}}`")
-    yield headline.format(spec=verdict.spec, law=verdict.law, case=verdict.case)
+    yield headline(verdict)
     yield ""
     for said in _quantity_once(finding.message, finding.argument):
         yield indent(said, "  ")

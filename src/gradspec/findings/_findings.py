@@ -74,12 +74,6 @@ def rank_of(verdict: Verdict) -> Rank | Status:
     return Rank(verdict.finding.rank) if verdict.finding.rank else Rank.WRONG
 
 
-def fails(report: Report, fail_on: Rank = Rank.LIMIT) -> bool:
-    """Return whether a report has a violation as dangerous as a rank, or something that could not be judged."""
-    dangerous = ORDER[: ORDER.index(fail_on) + 1]
-    return any(isinstance(found.rank, Status) or found.rank in dangerous for found in findings(report))
-
-
 def rank_words(rank: Rank | Status) -> str:
     """Return a rank as a reader says it: "wrong silently"."""
     return _WORDS.get(rank, rank.value)

@@ -1,0 +1,164 @@
+"""The command `check`: arguments in, report out, exit code by verdicts. Nothing here imports torch before it must."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec._registry._laws import did_you_mean, select_laws
+from gradspec._registry._registry import installed_specs, resolve_all, select_checks
+from gradspec._searches import no_search
+from gradspec.cli._kept import Kept, request_of
+from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._shared import (
+    Unusable,
+    block,
+    one_line_errors,
+    refuse_unwritable,
+    run_options,
+)
+from gradspec.law import Rank
+from gradspec.profile import load_profile
+from gradspec.report import Report
+
+if TYPE_CHECKING:
+    from gradspec.law import Law
+    from gradspec.spec import Spec
+
+
+@click.command(
+    epilog=block(
+        "Exit code",
+        "0  every law holds, or says why it was not checked",
+        "1  a law is broken, inconclusive or vacuous, or something raised",
+        "2  the arguments cannot be used; nothing was run or written",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec check gradspec.functions",
+        'gradspec check gradspec.functions:GRAD_FACTOR --law vjp --case "factor 0.1"',
+        "gradspec check my_specs.py --record record.json          (again: only what has changed)",
+        "gradspec check my_specs.py --record record.json --fresh  (all of it)",
+        "gradspec check my_specs.py --format text --format github --format junit=junit.xml --html report.html",
+        "gradspec check my_specs.py --baseline main.json          (fails on what is new)",
+        "gradspec check my_specs.py --shard 3/8 --record part-3.json",
+    )
+)
+@click.argument("targets", nargs=-1, metavar="[TARGET...]")
+@click.option("--case", metavar="NAME", help="Only the case of this name.")
+@click.option(
+    "--shard",
+    metavar="N/M",
+    help="Only the N-th of M parts of the run, each for a machine of its own; `gradspec merge` joins their records.",
+)
+@judging_options
+@format_option
+@exit_zero_option
+@run_options
+def check(
+    targets: tuple[str, ...],
+    case: str | None,
+    shard: str | None,
+    fail_on: str,
+    baseline: Path | None,
+    html: Path | None,
+    formats: tuple[str, ...],
+    exit_zero: bool,
+    law_names: tuple[str, ...],
+    seed: int,
+    profile_name: str,
+    jobs: int | None,
+    record: Path | None,
+    fresh: bool,
+    verbose: bool,
+) -> None:
+    """Check specs against the laws.
+
+    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
+    one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
+
+    With --record, what the record holds already is not measured again, as long as no definition that can change it
+    has changed.
+    """
+    with one_line_errors():
+        refuse_unwritable(record, option="--record")
+        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
+        profile = load_profile(profile_name)
+        profile = replace(profile, laws=law_names or profile.laws)
+        part = _shard(shard)
+        kept = Kept(record, fresh=fresh, partly=bool(law_names) or case is not None or part is not None)
+        asked = {"targets": list(targets), "case": case, **({"shard": shard} if part else {})}
+        request = request_of(profile, seed, **asked)
+        report = kept.unchanged(request, profile)
+        if report is not None:
+            report = replace(report, reused=len(report.verdicts))
+        else:
+            # Whatever the code under test prints must not end up in the report.
+            with contextlib.redirect_stdout(sys.stderr):
+                with no_search():
+                    pairs = resolve_all(targets) if targets else installed_specs()
+                    chosen = select_laws(profile.laws)
+                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or output.has_json}
+                report = _run(pairs, chosen, kept, request, case=case, part=part, **how)
+            kept.write(report)
+        kept.said(report)
+    judgement = output.put(report, for_people(verbose=verbose))
+    sys.exit(1 if judgement.fails and not exit_zero else 0)
+
+
+def _run(
+    pairs: list[tuple[str, Spec]],
+    chosen: tuple[Law, ...],
+    kept: Kept,
+    request: dict[str, Any],
+    *,
+    case: str | None,
+    part: tuple[int, int] | None,
+    **how: Any,
+) -> Report:
+    from gradspec._engine._shard import shard_of
+    from gradspec._engine._verify import run_plan
+    from gradspec.cli import _screen
+
+    checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
+    if case is not None and case not in (known := {check.case for check in checks}):
+        have = f"the cases are {', '.join(map(repr, sorted(known)))}"
+        raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
+    checks = [check for check in checks if case in (None, check.case)]
+    checks = shard_of(checks, *part) if part else checks
+    specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
+    with _screen.progress() as report_progress:
+        return run_plan(
+            checks,
+            specs,
+            chosen,
+            paths=paths,
+            progress=report_progress,
+            known=kept.report,
+            request=request if kept.has_path else None,
+            keep=lambda report: kept.keep(report, len(checks)),
+            whole=case is None and part is None,
+            **how,
+        )
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    """Return which part of how many an option asks for.
+
+    Raises:
+        Unusable: there is no such part.
+    """
+    if text is None:
+        return None
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise Unusable(f"--shard {text} is not N/M: write --shard 3/8 for the third of eight parts")
+    if not 1 <= int(number) <= int(of):
+        raise Unusable(f"--shard {text}: there is no part {number} of {of}, they count from 1")
+    return int(number), int(of)

@@ -1,0 +1,55 @@
+"""The command `merge`: records of shards, versions, devices and machines as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gradspec.cli._kept import refuse_a_stranger
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
+from gradspec.report import read_records, records_to_json
+
+
+@click.command(
+    epilog=block(
+        "Exit code",
+        "0  the records are joined; `gradspec show` judges what they say",
+        "2  a file is not a record, or the records do not go together; nothing was written",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec check my_specs.py --shard 1/2 --record part-1.json   (on one machine)",
+        "gradspec check my_specs.py --shard 2/2 --record part-2.json   (on another)",
+        "gradspec merge part-1.json part-2.json --record whole.json",
+    )
+)
+@click.argument("records", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORD.json...")
+@click.option(
+    "--record", required=True, type=click.Path(path_type=Path), metavar="PATH", help="Where the joined record goes."
+)
+def merge(records: tuple[Path, ...], record: Path) -> None:
+    """Join records of shards, versions, devices and machines.
+
+    Records of one environment become one, cell by cell; those of several stay side by side, and `gradspec show` says
+    where they differ. They must be of the same sources, and where two of one environment have the same cell, they must
+    say the same of it.
+    """
+    from gradspec._engine._merge import MergeError, labels
+    from gradspec._engine._merge import merge as merged_of
+
+    with one_line_errors():
+        refuse_unwritable(record, option="--record")
+        refuse_a_stranger(record)
+        named = [(str(path), report) for path in records for report in read_records(path)]
+        try:
+            merged = merged_of(named)
+        except MergeError as error:
+            raise Unusable(str(error)) from None
+        save(records_to_json(merged.reports), record, option="--record")
+    for note in merged.notes:
+        click.echo(note)
+    for label, report in zip(labels(merged.reports), merged.reports, strict=True):
+        click.echo(f"{label}: {len(report.verdicts):,} cells")
+    click.echo(f"wrote {record}")

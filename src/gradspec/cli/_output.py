@@ -1,0 +1,149 @@
+"""In what form a report leaves a command: on stdout, in files, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec import render
+from gradspec._registry._laws import did_you_mean
+from gradspec._registry._targets import with_cwd
+from gradspec.cli._shared import Unusable, refuse_unwritable, save
+from gradspec.findings import Judgement, judge
+from gradspec.law import Rank
+from gradspec.report import read_record
+
+if TYPE_CHECKING:
+    from gradspec.report import Report
+
+#: Beside `text`, which a terminal shapes.
+FORMATS: dict[str, Callable[[Judgement], str]] = {
+    "json": lambda judgement: judgement.report.to_json(),
+    "github": render.github,
+    "junit": render.junit,
+    "sarif": render.sarif,
+    "badge": render.badge,
+}
+NAMES = ("text", *FORMATS)
+#: Those of which others may be on the same stream: a log.
+_LINES = ("text", "github")
+
+format_option = click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT[=PATH]",
+    help=f"How the report is given: {', '.join(NAMES)}; to stdout, or to a file. May be given again. Default: text, "
+    "also where every format has a PATH.",
+)
+
+exit_zero_option = click.option(
+    "--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a command was asked to give."""
+
+    formats: tuple[tuple[str, Path | None], ...]
+    html: Path | None = None
+    fail_on: Rank = Rank.LIMIT
+    baseline: Report | None = None
+
+    @classmethod
+    def of(cls, formats: tuple[str, ...], html: Path | None = None, **how: Any) -> Output:
+        """Return what the options say.
+
+        Raises:
+            Unusable: there is no such format, two cannot share stdout, or a file cannot be written.
+        """
+        found = [_read(word) for word in formats]
+        on_stdout = [name for name, path in found if path is None]
+        if len(on_stdout) > 1 and (alone := [name for name in on_stdout if name not in _LINES]):
+            raise Unusable(f"--format {alone[0]} must be alone on stdout: write --format {alone[0]}=PATH")
+        for name, path in found:
+            refuse_unwritable(path, option=f"--format {name}")
+        refuse_unwritable(html, option="--html")
+        return cls(formats=(*found, *([] if on_stdout else [("text", None)])), html=html, **how)
+
+    @property
+    def has_json(self) -> bool:
+        """Whether the report itself is given, and must say what its verdicts depend on."""
+        return any(name == "json" for name, _ in self.formats)
+
+    def put(self, report: Report, text: Callable[[Judgement], None]) -> Judgement:
+        """Give a report in every form; `text` prints it for people. Return what it means for the run."""
+        judgement = judge(report, self.fail_on, self.baseline)
+        with_cwd()  # the source is looked up from there
+        for name, path in self.formats:
+            if name == "text":
+                text(judgement)
+            elif path is None:
+                click.echo(FORMATS[name](judgement), nl=False)
+            else:
+                save(FORMATS[name](judgement), path, option=f"--format {name}")
+        if self.html is not None:
+            save(render.page(judgement), self.html, option="--html")
+        return judgement
+
+
+def for_people(**how: bool) -> Callable[[Judgement], None]:
+    """Return what prints a report on a terminal."""
+
+    def put(judgement: Judgement) -> None:
+        from gradspec.cli import _report
+
+        _report.print_report(judgement, **how)
+
+    return put
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which findings make a run fail, and the page."""
+    options = (
+        click.option(
+            "--fail-on",
+            type=click.Choice(["wrong", "refused", "waste", "limit"]),
+            default="limit",
+            show_default="all that the spec promises",
+            help="The least dangerous rank of a violation that exits 1. What could not be judged always does.",
+        ),
+        click.option(
+            "--baseline",
+            type=click.Path(path_type=Path),
+            metavar="RECORD.json",
+            help="Fail only on what this record does not have; say what is new, what is known and what is mended.",
+        ),
+        click.option(
+            "--html", type=click.Path(path_type=Path), metavar="PATH", help="Write the report as one page, too."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_baseline(path: Path | None) -> Report | None:
+    """Return the record of a baseline.
+
+    Raises:
+        RecordError: it is not a record.
+    """
+    return None if path is None else read_record(path)
+
+
+def _read(word: str) -> tuple[str, Path | None]:
+    name, given, path = word.partition("=")
+    if name not in NAMES:
+        close = did_you_mean(name, NAMES)
+        raise Unusable(f"no format {name!r}: {close or 'choose from ' + ', '.join(NAMES)}")
+    if given and name == "text":
+        raise Unusable("--format text goes to stdout: redirect it, or write --format json=PATH")
+    if given and not path:
+        raise Unusable(f"--format {word} names no file: write --format {name}=PATH, or --format {name} for stdout")
+    return name, Path(path) if given else None

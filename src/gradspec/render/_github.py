@@ -1,0 +1,36 @@
+"""Findings as commands of a GitHub workflow: the pull request shows each beside the line that it is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradspec.render._place import place_of_spec
+from gradspec.render._text import finding_text
+
+if TYPE_CHECKING:
+    from gradspec.findings import Judged, Judgement
+    from gradspec.report import Report
+
+#: What ends a message, or begins an escape.
+_IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+#: What ends a property besides.
+_IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
+
+
+def github(judgement: Judgement) -> str:
+    """Return a line for each finding: an error if it makes the run fail, a warning if it does not."""
+    return "".join(f"{_command(judged, judgement.report)}\n" for judged in judgement.findings)
+
+
+def _command(judged: Judged, report: Report) -> str:
+    title, _, rest = finding_text(judged.found).partition("\n")
+    place = place_of_spec(report, judged.found.verdict.spec)
+    known = "gradspec, in the baseline: " if judged.is_known else "gradspec: "
+    properties = {"file": place.file, "line": str(place.line)} if place else {}
+    properties["title"] = known + title.replace("`", "")
+    shown = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{'error' if judged.fails else 'warning'} {shown}::{_escaped(rest.strip(), _IN_MESSAGE)}"
+
+
+def _escaped(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)
