@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradspec.functions._linear_cross_entropy import _cases
+from gradspec.functions._linear_cross_entropy._differences import DIFFERENCES
 from gradspec.functions._linear_cross_entropy._function import LinearCrossEntropy, linear_cross_entropy
 from gradspec.functions._linear_cross_entropy._values import plain_loss
 from gradspec.spec import FunctionSpec
@@ -19,4 +20,5 @@ LINEAR_CROSS_ENTROPY = FunctionSpec(
     arguments=_cases.ARGUMENTS,
     documented=(LinearCrossEntropy, linear_cross_entropy),
     references=_cases.REFERENCES,
+    differences=DIFFERENCES,
 )
