@@ -6,6 +6,7 @@ from torch.nn.functional import cross_entropy, normalize
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradspec.functions import instance_discrimination_loss, linear_cross_entropy
+from gradspec.functions._linear_cross_entropy import _attention as attention
 from gradspec.functions._linear_cross_entropy import _gradients as by_class
 from gradspec.functions._linear_cross_entropy import _logits as chunked
 from gradspec.functions._linear_cross_entropy import _values
@@ -87,6 +88,14 @@ def test_chunks_give_the_same(many_chunks, batch, margin, label_smoothing):
     args = given(batch, 37)
     how = {"reduction": "none", "margin": margin, "label_smoothing": label_smoothing}
     assert_same(all_of(ours, *args, **how), all_of(plain, *args, **how))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_weight_dealt_out_to_the_processors_gives_the_same(monkeypatch, threads):
+    monkeypatch.setattr(attention, "SHARE_ROWS", 64)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    args = given(40, 1103)  # two blocks of rows, and a rest for every number of shares but one
+    assert_same(all_of(ours, *args, reduction="none"), all_of(plain, *args, reduction="none"))
 
 
 def test_chunks_have_the_same_second_derivatives(many_chunks):
