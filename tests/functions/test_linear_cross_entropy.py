@@ -127,7 +127,7 @@ def test_a_half_type_is_rounded_once(dtype, size, device):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_no_tensor_has_the_size_of_the_logits(dtype):
-    x, weight, target, bias = given(256, 20_000, 16, dtype=dtype)
+    x, weight, target, bias = given(256, 20_000, 64, dtype=dtype)
     with Operations(x, weight, target, bias) as seen:
         all_of(ours, x, weight, target, bias)
 

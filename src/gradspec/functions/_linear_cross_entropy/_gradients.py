@@ -30,8 +30,9 @@ from gradspec.functions._linear_cross_entropy._second_order import SecondOrder, 
 from gradspec.functions._linear_cross_entropy._turns import in_turn
 from gradspec.functions._torch import without_autocast
 
-#: How many logits a chunk of the weight's gradient holds: 1 MB in float32, which stays in the cache of a processor.
-CACHED_NUMBERS = 2**18
+#: How many logits a chunk of the weight's gradient holds: 4 MB in float32. Smaller ones stay nearer to a processor, but
+#: threads wait for one another after each chunk, and on a busy machine that takes longer.
+CACHED_NUMBERS = 2**20
 #: The arguments to which a gradient flows, in the order of `Tangent`.
 DIFFERENTIATED = Tangent._fields
 #: Where they are in a `Point`.
