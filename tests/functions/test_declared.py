@@ -15,7 +15,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
 from gradspec.spec import FunctionSpec
-from gradspec.spec._sheet import formula_tex, stated_tex, sympy_formula
+from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
 
 specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 

@@ -7,8 +7,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from forked import python
 from gradspec.functions import InstanceDiscriminationLoss, instance_discrimination_loss
-from gradspec.functions._instance_discrimination import _attention as attention
 from gradspec.functions._instance_discrimination._gradient import hessian_product
+from gradspec.functions._linear_cross_entropy import _attention as attention
+from gradspec.functions._linear_cross_entropy import _logits as chunked
 
 
 def given(batch, size, features=4, dtype=torch.float64, device="cpu", seed=0):
@@ -73,9 +74,8 @@ def test_a_bank_dealt_out_to_the_processors_gives_the_same(monkeypatch, threads)
     monkeypatch.setattr(attention, "SHARE_ROWS", 64)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     args = given(40, 1101)  # two blocks of queries, and a rest of rows for every number of shares but one
-    queries = args[0].unsqueeze(0)
 
-    assert attention._shares(queries, args[2]) == {1: 1, 2: 1, 3: 3, 5: 5}[threads]
+    assert attention._shares(args[0], args[2]) == {1: 1, 2: 1, 3: 3, 5: 5}[threads]
     assert_same(both(ours, *args, reduction="none"), both(plain, *args, reduction="none"))
 
 
@@ -84,7 +84,7 @@ def test_a_bank_dealt_out_to_the_processors_gives_the_same(monkeypatch, threads)
 )
 @pytest.mark.parametrize("numbers", [2**21, 600])
 def test_a_bank_whose_rows_have_gaps_is_read_in_chunks(monkeypatch, lay_out, numbers):
-    monkeypatch.setattr(attention, "CHUNK_NUMBERS", numbers)
+    monkeypatch.setattr(chunked, "CHUNK_NUMBERS", numbers)
     x, y, memory = given(6, 700)
     assert_same(both(ours, x, y, lay_out(memory)), both(plain, x, y, memory))
 
@@ -93,8 +93,8 @@ def test_a_bank_whose_rows_have_gaps_is_read_in_chunks(monkeypatch, lay_out, num
 def test_plain_chunks_give_the_same_as_flash_attention(monkeypatch, numbers):
     args = given(6, 700)
     expected = both(ours, *args)
-    monkeypatch.setattr(attention, "_flash_reads", lambda queries, keys: False)
-    monkeypatch.setattr(attention, "CHUNK_NUMBERS", numbers)
+    monkeypatch.setattr(attention, "_flash_reads", lambda queries, keys, bias: False)
+    monkeypatch.setattr(chunked, "CHUNK_NUMBERS", numbers)
 
     assert_same(both(ours, *args), expected)
 
@@ -119,7 +119,7 @@ def test_no_tensor_has_the_size_of_the_logits(dtype):
         both(ours, x, y, memory)
 
     assert "_scaled_dot_product_flash_attention_for_cpu" in sizes.names
-    assert sizes.largest <= attention.CHUNK_NUMBERS < x.shape[0] * len(memory) / 2
+    assert sizes.largest <= chunked.CHUNK_NUMBERS < x.shape[0] * len(memory) / 2
     if dtype == torch.float32:
         assert sizes.largest <= x.numel()
 
@@ -176,7 +176,7 @@ def test_a_double_backward_raises_once_the_bank_has_moved():
 @pytest.mark.parametrize("size", [5, 700])
 @pytest.mark.parametrize("numbers", [2**21, 600])
 def test_the_hessian_is_that_of_the_plain_loss(monkeypatch, size, numbers):
-    monkeypatch.setattr(attention, "CHUNK_NUMBERS", numbers)
+    monkeypatch.setattr(chunked, "CHUNK_NUMBERS", numbers)
     x, y, memory = given(2, size, 3)
 
     def hessian(function, derivative):
@@ -188,7 +188,7 @@ def test_the_hessian_is_that_of_the_plain_loss(monkeypatch, size, numbers):
 
 
 def test_the_hessian_has_a_derivative(monkeypatch):
-    monkeypatch.setattr(attention, "CHUNK_NUMBERS", 8)
+    monkeypatch.setattr(chunked, "CHUNK_NUMBERS", 8)
     x, _, memory = given(2, 7, 3)
 
     assert torch.autograd.gradcheck(lambda x, v: hessian_product(x, memory, 0.5, v), (x, torch.randn_like(x)))

@@ -7,6 +7,7 @@ already is not measured again, as long as nothing that can change it has changed
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import inspect
 import time
@@ -15,25 +16,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import linear_cross_entropy
 import shake_shake
+import torch
 from load import alone, cut
 
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._verify import run_plan
 from gradspec._record import Reach, Source, reach_from, root_of
-from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, SHAKE_SHAKE
+from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, LINEAR_CROSS_ENTROPY, SHAKE_SHAKE
+from gradspec.functions._linear_cross_entropy._differences import BY_ROW, SUMMED, TORCH
 from gradspec.functions._shake_shake._differences import ON_THE_CPU, PUBLISHED
 from gradspec.laws import LAWS
 from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
 from gradspec.nn._shake._differences import FOLDER
 from gradspec.profile import load_profile
 from gradspec.report import RecordError, Report, read_record, write_record
-from gradspec.spec import ModuleSpec
+from gradspec.spec import FunctionSpec, ModuleSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from gradspec.spec import FunctionSpec, Noise
+    from gradspec.spec import Noise
 HERE = "tools/peers"
 
 
@@ -104,6 +108,28 @@ PEERS = (
 )
 
 
+#: What torch has itself.
+OF_TORCH = (
+    Peer(
+        package="torch",
+        path=TORCH,
+        spec=LINEAR_CROSS_ENTROPY,
+        call=linear_cross_entropy.rows,
+        named=BY_ROW,
+    ),
+    Peer(
+        package="torch",
+        path=TORCH,
+        spec=LINEAR_CROSS_ENTROPY,
+        call=linear_cross_entropy.total,
+        named=SUMMED,
+    ),
+)
+
+#: What these offer of our spec.
+OFFERED = {BY_ROW: linear_cross_entropy.offered, SUMMED: linear_cross_entropy.summed}
+
+
 def held(peer: Peer, site: Path) -> FunctionSpec | ModuleSpec:
     """Return our spec about the published implementation in `site`."""
     module, _, name = peer.path.rpartition(".")
@@ -117,6 +143,14 @@ def held(peer: Peer, site: Path) -> FunctionSpec | ModuleSpec:
     return peer.spec.for_(peer.call(cls), name=peer.name, implementation=cls, noise=noise)
 
 
+def held_of_torch(peer: Peer) -> FunctionSpec | ModuleSpec:
+    """Return as much of our spec as a function of torch offers, about that function."""
+    assert isinstance(peer.spec, FunctionSpec)
+    offered = OFFERED[peer.name](peer.spec)
+    module, _, name = peer.path.rpartition(".")
+    return offered.for_(peer.call(getattr(importlib.import_module(module), name)), name=peer.name)
+
+
 def versions(site: Path) -> dict[str, str]:
     """Return the version of each published package in `site`."""
     found = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=[str(site)])}
@@ -126,7 +160,7 @@ def versions(site: Path) -> dict[str, str]:
 def summary(report: Report) -> str:
     """Return what the report says of each peer, in a form to read: the counts, then each failure."""
     lines = []
-    for peer in PEERS:
+    for peer in (*PEERS, *OF_TORCH):
         verdicts = report.of(spec=peer.name)
         counts = Counter(verdict.status.value for verdict in verdicts)
         lines += [peer.name, "  " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
@@ -146,6 +180,15 @@ def source(peer: Peer, reach: Reach, version: str) -> Source:
     held_by = [f"{HERE}/{Path(inspect.getfile(by)).name}:{by.__name__}" for by in (held, peer.call, peer.noise) if by]
     facts = f"{peer.name}: {peer.path} of {peer.package} {version}"
     return Source.of(reach, *ours, *held_by, facts=facts)
+
+
+def source_of_torch(peer: Peer, reach: Reach) -> Source:
+    """Return what the verdicts about a function of torch stand on: its version, our spec, and how it is held here."""
+    called = f"{HERE}/linear_cross_entropy.py:{peer.call.__name__}"
+    offered = f"{HERE}/linear_cross_entropy.py:{OFFERED[peer.name].__name__}"
+    ours = root_of(peer.spec, peer.spec.modules)
+    facts = f"{peer.name}: torch {torch.__version__}"
+    return Source.of(reach, *ours, f"{HERE}/record.py:held_of_torch", called, offered, facts=facts)
 
 
 def main() -> None:
@@ -188,9 +231,11 @@ def measured(
 ) -> Report:
     """Return the report on the packages in a folder; of some cells, with those that they require, if they are given."""
     found, reach = versions(site), reach_from()
-    specs, profile = [held(peer, site) for peer in PEERS], load_profile("quick")
+    specs = [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
+    profile = load_profile("quick")
     checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
     given = {f"spec {peer.name}": source(peer, reach, found[peer.package]) for peer in PEERS}
+    given |= {f"spec {peer.name}": source_of_torch(peer, reach) for peer in OF_TORCH}
     report = run_plan(checks, specs, LAWS, profile, known=known, given=given, keep=keep)
     return replace(
         report,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 import torch
 
-from gradspec._one_line import visible
+from gradspec._engine._refusals import check_names, check_profile, check_waivers
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, ProfileError, load_profile
@@ -17,8 +17,6 @@ from gradspec.spec._contract import contract_faults
 from gradspec.spec._kinds import maker_of
 from gradspec.spec._sheet import qualified_name
 
-#: Backends that every torch has; for the names of others the compiler must be imported.
-_BACKENDS = ("aot_eager", "eager", "inductor")
 #: From a seed and a device to what makes the arguments of a case.
 Maker: TypeAlias = Callable[[int, str], Any]
 
@@ -57,8 +55,8 @@ def plan(
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two specs are named {repeated[0]!r}: rename or remove one of them")
-    _check_names("a spec", names)
-    _check_profile(profile)
+    check_names("a spec", names)
+    check_profile(profile)
     if profile.device.startswith("cuda") and not torch.cuda.is_available():
         raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
     if unknown := set(profile.laws) - {law.name for law in laws}:
@@ -66,7 +64,7 @@ def plan(
     for spec in specs:
         if spec.waivers:
             known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
-            _check_waivers(spec, laws, known)
+            check_waivers(spec, laws, known)
         _check_contract(spec)
     return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths, known=LAWS)
 
@@ -127,31 +125,6 @@ def _named_in(known: Mapping[str, Law], names: Sequence[str]) -> tuple[Law, ...]
     return tuple(known[name] for name in names if name in known)
 
 
-def _check_profile(profile: Profile) -> None:
-    """Refuse what torch would refuse in every check, where it would read as a verdict."""
-    if profile.device.partition(":")[0] not in ("cpu", "cuda"):
-        raise ProfileError(f"profile {profile.name!r} has the device {profile.device!r}: choose cpu or cuda")
-    if profile.backend not in _BACKENDS:
-        import torch._dynamo
-
-        known = torch._dynamo.list_backends(exclude_tags=())
-        if profile.backend not in known:
-            raise ProfileError(
-                f"profile {profile.name!r} has the backend {profile.backend!r}: torch.compile knows {', '.join(known)}"
-            )
-
-
-def _check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
-    known = {law.name for law in (*LAWS, *laws)}
-    for waiver in spec.waivers:
-        if waiver.law not in known:
-            raise ValueError(f"spec {spec.name!r} waives the unknown law {waiver.law!r}")
-        if not waiver.reason.strip():
-            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
-        if waiver.case not in subjects:
-            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
-
-
 def _check_contract(spec: Spec) -> None:
     """Refuse a spec whose words on its arguments are not what its calls are: here, since no law's cell is about them.
 
@@ -180,17 +153,8 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"spec {spec.name!r} has two cases named {repeated[0]!r}: rename or remove one of them")
-    _check_names(f"a case of spec {spec.name!r}", names)
+    check_names(f"a case of spec {spec.name!r}", names)
     return names
-
-
-def _check_names(whose: str, names: Sequence[str]) -> None:
-    """Refuse names that a terminal or a page would show as others."""
-    for name in names:
-        if visible(name) != name:
-            raise ValueError(
-                f"the name of {whose} is {visible(name)!r}, with characters that nobody sees: leave them out"
-            )
 
 
 def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:

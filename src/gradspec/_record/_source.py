@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ _KEPT = 4
 _reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
 
 
-def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str, ...]:
+def root_of(thing: object, modules: Collection[str], path: str = "") -> tuple[str, ...]:
     """Return the roots of an object: where it is assigned, or else the whole modules that made it.
 
     Args:
@@ -153,13 +153,9 @@ def root_of(thing: object, modules: Iterable[str], path: str = "") -> tuple[str,
         for name, value in list(vars(sys.modules.get(module, object)).items()):
             if value is thing and (root := _root_of_module(module)):
                 return (f"{root}:{name}",)
-    # What was made by a loop or a function, say, depends on the modules that made it; nothing tells what was typed.
-    return () if any(map(_was_typed, modules)) else tuple(map(_root_of_module, homes))
-
-
-def _was_typed(module: str) -> bool:
-    """Whether a module is an interpreter's or a notebook's, which no file holds."""
-    return module == "__main__" and getattr(sys.modules.get(module), "__file__", None) is None
+    # What was made by a loop or a function, say, depends on the modules that made it; no file has what was typed.
+    typed = "__main__" in modules and getattr(sys.modules.get("__main__"), "__file__", None) is None
+    return () if typed else tuple(map(_root_of_module, homes))
 
 
 def home_of(thing: object) -> str:

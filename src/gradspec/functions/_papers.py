@@ -71,4 +71,28 @@ ONLINE_SOFTMAX = Paper(
     year=2018,
     number="1805.02867",
 )
+CUT_CROSS_ENTROPY = Paper(
+    authors=("Wijmans", "Huval", "Hertzberg", "Koltun", "Krähenbühl"),
+    title="Cut Your Losses in Large-Vocabulary Language Models",
+    year=2024,
+    number="2411.09009",
+)
+LABEL_SMOOTHING = Paper(
+    authors=("Szegedy", "Vanhoucke", "Ioffe", "Shlens", "Wojna"),
+    title="Rethinking the Inception Architecture for Computer Vision",
+    year=2015,
+    number="1512.00567",
+)
+COSFACE = Paper(
+    authors=("Wang", "Wang", "Zhou", "Ji", "Gong", "Zhou", "Li", "Liu"),
+    title="CosFace: Large Margin Cosine Loss for Deep Face Recognition",
+    year=2018,
+    number="1801.09414",
+)
+ARCFACE = Paper(
+    authors=("Deng", "Guo", "Yang", "Xue", "Kotsia", "Zafeiriou"),
+    title="ArcFace: Additive Angular Margin Loss for Deep Face Recognition",
+    year=2019,
+    number="1801.07698",
+)
 PAPERS = tuple(value for value in globals().values() if isinstance(value, Paper))

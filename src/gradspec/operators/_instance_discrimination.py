@@ -10,15 +10,17 @@ import torch
 from torch import Tensor
 
 from gradspec.functions import INSTANCE_DISCRIMINATION_LOSS
-from gradspec.functions._instance_discrimination._checks import checked_embeddings, checked_temperature
+from gradspec.functions._instance_discrimination._checks import CALL, checked_embeddings
+from gradspec.functions._instance_discrimination._function import bank_loss, bank_point
 from gradspec.functions._instance_discrimination._gradient import hessian_product
-from gradspec.functions._instance_discrimination._values import LossAndGradient, plain_loss
+from gradspec.functions._linear_cross_entropy._checks import checked_temperature
+from gradspec.functions._linear_cross_entropy._values import Values
 from gradspec.operators._registered import register
 from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec
 
 
 def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    loss, gradient = LossAndGradient.forward(x, y, memory, temperature)
+    loss, gradient, _, _ = Values.forward(*bank_point(x, y, memory, temperature))
     return loss.contiguous(), gradient.contiguous()
 
 
@@ -95,7 +97,7 @@ def instance_discrimination_loss(x: Tensor, y: Tensor, memory: Tensor, temperatu
         >>> x.grad  # (softmax - one-hot) / 0.5
         tensor([[ 0.1925, -0.5775,  0.1925,  0.1925]])
     """
-    scale = checked_temperature(temperature)
+    scale = checked_temperature(CALL, temperature)
     x = checked_embeddings(x, y, memory)
     return _call(x, y, memory, scale)[0]
 
@@ -108,7 +110,7 @@ def _call(*args: Any) -> tuple[Tensor, Tensor]:
 def _plain(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     weights = (x @ memory.mT / temperature).softmax(-1)
     own = torch.nn.functional.one_hot(y, len(memory)).to(x.dtype)
-    return plain_loss(x, y, memory, temperature), (weights - own) @ memory / temperature
+    return bank_loss(x, y, memory, temperature), (weights - own) @ memory / temperature
 
 
 #: Those of the function that say something else of an operator.

@@ -1,18 +1,8 @@
 """What is promised, as frozen data: of a function on tensors, of a module, of an operation on text."""
 
-from gradspec.spec._base import (
-    Argument,
-    Case,
-    Difference,
-    Invocation,
-    Make,
-    Misuse,
-    Reference,
-    Spec,
-    Waiver,
-    check_callable,
-)
+from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
 from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Supports
+from gradspec.spec._invocation import Invocation
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
 from gradspec.spec._operator import OperatorSpec

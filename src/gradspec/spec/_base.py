@@ -12,6 +12,8 @@ from gradspec.spec._words import check_words
 if TYPE_CHECKING:
     from torch import Tensor, dtype
 
+    from gradspec.spec._invocation import Invocation
+
 
 class Make(Protocol):
     """Draws the tensors of a case: seeded, on the device of the run, with numbers short enough to read."""
@@ -124,20 +126,6 @@ class Waiver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invocation:
-    """A call that is ready to be made, and how it is written."""
-
-    #: The calls in the order in which they are written, each with its arguments: `("Net", (4,), {}), ("", (x,), {})`.
-    written: tuple[tuple[str, tuple[Any, ...], Mapping[str, Any]], ...]
-    #: Makes the call.
-    call: Callable[[], Any]
-    #: What a refused call must leave as it is, by name; only tensors are looked at.
-    values: Mapping[str, Any]
-    #: What else it must leave as it is, in words by name: read before the call and after it.
-    state: Callable[[], Mapping[str, str]] = dict
-
-
-@dataclass(frozen=True, kw_only=True)
 class Spec:
     """What every spec says, whatever its kind. The kinds are listed in `gradspec.spec._kinds`."""
 
@@ -189,27 +177,9 @@ class Spec:
         return {}
 
 
-def direct(function: Callable[..., Any], case: Case, name: str = "") -> Invocation:
-    """Return the call of a function on the arguments of a case; its name is written in front."""
-    given = {str(place): value for place, value in enumerate([*case.args, *case.kwargs.values()])}
-    return Invocation(
-        written=((getattr(function, "__qualname__", name), case.args, case.kwargs),),
-        call=lambda: function(*case.args, **case.kwargs),
-        values={f"argument {place}": value for place, value in given.items()},
-    )
-
-
 def first_words(doc: str) -> str:
     """Return the first paragraph of a docstring in one line."""
     return " ".join(doc.strip().split("\n\n")[0].split())
-
-
-def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a call by the names of its arguments; none if it does not fit, as a wrong one may not."""
-    try:
-        return signature.bind_partial(*args, **kwargs).arguments
-    except TypeError:
-        return {}
 
 
 def check_callable(spec: Spec, *roles: str) -> None:

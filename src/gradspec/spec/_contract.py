@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradspec.spec._base import Argument, Case, Misuse, Spec, bound
+from gradspec.spec._base import Argument, Case, Misuse, Spec
+from gradspec.spec._invocation import bound
 from gradspec.spec._words import (
     OF_THE_MODULE,
     Limit,

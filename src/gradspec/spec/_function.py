@@ -8,21 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import (
-    Argument,
-    Case,
-    Difference,
-    Invocation,
-    Make,
-    Misuse,
-    Reference,
-    Spec,
-    Waiver,
-    bound,
-    check_callable,
-    direct,
-)
+from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
 from gradspec.spec._function_parts import Effects, Formula, Noise, Supports
+from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
     from torch import Tensor

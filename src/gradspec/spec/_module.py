@@ -8,19 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import (
-    Argument,
-    Case,
-    Difference,
-    Invocation,
-    Make,
-    Misuse,
-    Reference,
-    Spec,
-    bound,
-    check_callable,
-)
+from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, check_callable
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
+from gradspec.spec._invocation import Invocation, bound
 
 if TYPE_CHECKING:
     from torch import nn

@@ -4,12 +4,10 @@ from gradspec.functions._instance_discrimination._function import (
     InstanceDiscriminationLoss,
     instance_discrimination_loss,
 )
-from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
 from gradspec.functions._instance_discrimination._spec import INSTANCE_DISCRIMINATION_LOSS
 
 __all__ = [
     "INSTANCE_DISCRIMINATION_LOSS",
     "InstanceDiscriminationLoss",
     "instance_discrimination_loss",
-    "merge_by_log_sum_exp",
 ]

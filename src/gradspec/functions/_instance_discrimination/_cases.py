@@ -10,7 +10,7 @@ import torch
 
 from gradspec.functions import _papers as papers
 from gradspec.functions._instance_discrimination._function import instance_discrimination_loss
-from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
+from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
 from gradspec.spec import Argument, Case, Make, Misuse
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
-from gradspec.functions._instance_discrimination._values import Temperature
-from gradspec.functions._torch import has_tangent
+from gradspec.functions._linear_cross_entropy._checks import check_constant
 
 CALL = "instance_discrimination_loss"
-REDUCTIONS = ("none", "mean", "sum")
 
 
 def checked_embeddings(x: Tensor, y: Tensor, memory: Tensor) -> Tensor:
@@ -34,7 +30,7 @@ def checked_embeddings(x: Tensor, y: Tensor, memory: Tensor) -> Tensor:
     for name, value in (("y", y), ("memory", memory)):
         if value.device != x.device:
             raise ValueError(f"{CALL}: x is on {x.device} and {name} on {value.device}, expected one device")
-    _check_constant("memory", memory)
+    check_constant(CALL, "memory", memory)
     if x.dtype == memory.dtype:
         return x
     if torch.is_autocast_enabled(x.device.type):
@@ -57,38 +53,3 @@ def _check_shapes(x: Tensor, y: Tensor, memory: Tensor) -> None:
         )
     if memory.shape[0] == 0:
         raise ValueError(f"{CALL}: the bank has no row, expected one at least")
-
-
-def _check_constant(name: str, tensor: Tensor) -> None:
-    if tensor.requires_grad or has_tangent(tensor):
-        raise ValueError(f"{CALL}: {name} is differentiated, and no gradient flows to it. Give {name}.detach()")
-
-
-def checked_temperature(temperature: Temperature) -> Temperature:
-    """Return the temperature as the Function takes it: a float above 0, or a real 0-d tensor, whose value is not read.
-
-    Raises:
-        TypeError: it is not a real number.
-        ValueError: it is not above 0, not finite, no single number, or differentiated.
-    """
-    if isinstance(temperature, torch.SymFloat | torch.SymInt):
-        return temperature  # a float that a dynamic compilation keeps open; float() would close it
-    if isinstance(temperature, Tensor):
-        if not temperature.is_floating_point():
-            raise TypeError(f"{CALL}: temperature has dtype {temperature.dtype}, expected a floating one")
-        if temperature.ndim:
-            raise ValueError(f"{CALL}: temperature has shape {tuple(temperature.shape)}, expected one number, shape ()")
-        _check_constant("temperature", temperature)
-        return temperature
-    if isinstance(temperature, bool) or not isinstance(temperature, float | int):
-        raise TypeError(f"{CALL}: temperature is a {type(temperature).__name__}, expected a float or a 0-d tensor")
-    if not 0 < temperature < math.inf:
-        raise ValueError(f"{CALL}: temperature is {temperature}, expected a finite number above 0, such as 0.07")
-    return float(temperature)
-
-
-def check_reduction(reduction: str) -> None:
-    """Refuse a reduction that is none of the three."""
-    if reduction not in REDUCTIONS:
-        choices = ", ".join(map(repr, REDUCTIONS))
-        raise ValueError(f"{CALL}: reduction is {reduction!r}, expected one of {choices}")

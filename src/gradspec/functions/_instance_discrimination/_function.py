@@ -8,14 +8,22 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._instance_discrimination._checks import (
-    check_reduction,
-    checked_embeddings,
-    checked_temperature,
-)
+from gradspec.functions._instance_discrimination._checks import CALL, checked_embeddings
 from gradspec.functions._instance_discrimination._gradient import LossGradient
-from gradspec.functions._instance_discrimination._values import LossAndGradient, Temperature, plain_loss
+from gradspec.functions._linear_cross_entropy._checks import check_reduction, checked_temperature
+from gradspec.functions._linear_cross_entropy._logits import Point, Temperature
+from gradspec.functions._linear_cross_entropy._values import plain_loss, values
 from gradspec.functions._torch import allow_in_graph, apply_function, keep_signature
+
+
+def bank_point(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature) -> Point:
+    """Return the call as one of the linear cross-entropy: a weight without a gradient, of which every row counts."""
+    return Point(x, memory, y, None, None, temperature, None, 0.0)
+
+
+def bank_loss(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature) -> Tensor:
+    """Return the loss of each row in plain differentiable torch, by a buffer of B x N logits."""
+    return plain_loss(x, memory, y, temperature=temperature)
 
 
 @allow_in_graph
@@ -57,7 +65,7 @@ class InstanceDiscriminationLoss(Function):
     generate_vmap_rule = True
 
     @classmethod
-    def apply(cls, x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature, *values: Tensor) -> Tensor:
+    def apply(cls, x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature, *numbers: Tensor) -> Tensor:
         """Return the loss of each row of `x`.
 
         Args:
@@ -65,7 +73,7 @@ class InstanceDiscriminationLoss(Function):
             y: shape (B,), int64: the row of the bank that each embedding is an instance of, from 0 to N - 1.
             memory: shape (N, D), dtype and device of `x`: the bank. No gradient flows to it.
             temperature: a float above 0, or a 0-d tensor, whose value is not checked. No gradient flows to it.
-            values: none; the loss and its gradient, once they are computed: torch calls `apply` again inside each
+            numbers: none; the loss and its gradient, once they are computed: torch calls `apply` again inside each
                 `torch.func` transform.
 
         Returns:
@@ -79,14 +87,14 @@ class InstanceDiscriminationLoss(Function):
             IndexError: `y` holds what is no row of the bank. On another device than a CPU, and in a compiled
                 region, torch raises a RuntimeError when the kernel runs.
         """
-        if not values:
-            temperature = checked_temperature(temperature)
+        if not numbers:
+            temperature = checked_temperature(CALL, temperature)
             x = checked_embeddings(x, y, memory)
             if torch.compiler.is_exporting():
-                return plain_loss(x, y, memory, temperature)
-            loss, gradient = LossAndGradient.apply(x.detach(), y, memory, temperature)  # type: ignore[no-untyped-call]
-            values = loss, apply_function(LossGradient, x, memory, temperature, gradient)
-        return cast(Tensor, super().apply(x, y, memory, temperature, *values))  # type: ignore[no-untyped-call]
+                return bank_loss(x, y, memory, temperature)
+            found = values(bank_point(x.detach(), y, memory, temperature))
+            numbers = found.loss, apply_function(LossGradient, x, memory, temperature, found.gradient)
+        return cast(Tensor, super().apply(x, y, memory, temperature, *numbers))  # type: ignore[no-untyped-call]
 
     @staticmethod
     def forward(
@@ -145,7 +153,7 @@ def instance_discrimination_loss(
         >>> loss = instance_discrimination_loss(x, y, memory, 0.5)
         >>> torch.testing.assert_close(loss, F.cross_entropy(x @ memory.T / 0.5, y))
     """
-    check_reduction(reduction)
+    check_reduction(CALL, reduction)
     loss = InstanceDiscriminationLoss.apply(x, y, memory, temperature)
     if reduction == "none":
         return loss

@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._instance_discrimination._attention import chunks
-from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
-from gradspec.functions._instance_discrimination._values import Temperature, working
+from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
+from gradspec.functions._linear_cross_entropy._logits import Temperature, spans, working
 from gradspec.functions._torch import without_autocast
 
 
@@ -77,13 +76,13 @@ def hessian_product(x: Tensor, memory: Tensor, temperature: Temperature, vector:
     if 0 in x.shape:
         return x * vector  # as empty as both
     with without_autocast(x):
-        queries, v = (working(x) / temperature).unsqueeze(0), working(vector).unsqueeze(0)
+        queries, v = working(x) / temperature, working(vector)
         total: Moments | None = None
-        for chunk in chunks(queries, memory):
-            part = _moments(queries, v, chunk.to(queries.dtype))
+        for span in spans(x, memory):
+            part = _moments(queries, v, memory[span].to(queries.dtype))
             total = part if total is None else _merged(total, part)
         assert total is not None, "a bank has a row"
-        product = total[0].squeeze(0) / temperature / temperature
+        product = total[0] / temperature / temperature
     return product.to(x.dtype)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from gradspec.functions._instance_discrimination import _cases
 from gradspec.functions._instance_discrimination._function import (
     InstanceDiscriminationLoss,
+    bank_loss,
     instance_discrimination_loss,
 )
-from gradspec.functions._instance_discrimination._log_sum_exp import merge_by_log_sum_exp
-from gradspec.functions._instance_discrimination._values import plain_loss
+from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
 from gradspec.spec import FunctionSpec
 
 INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     name="instance_discrimination_loss",
     function=InstanceDiscriminationLoss.apply,
-    primal=plain_loss,
-    surrogate=plain_loss,
+    primal=bank_loss,
+    surrogate=bank_loss,
     wrt=("x",),
     cases=_cases.cases,
     raises=_cases.misuses,

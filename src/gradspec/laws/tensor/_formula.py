@@ -17,7 +17,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import on_spec_side
-from gradspec.spec._sheet import sympy_formula
+from gradspec.spec._formula_tex import sympy_formula
 
 
 def _check(trial: Trial) -> Finding:

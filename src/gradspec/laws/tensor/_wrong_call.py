@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gradspec.law import ALL_KINDS, AnyTrial, Finding, Law, Status, broken, not_applicable, shown
 from gradspec.laws.tensor.support._memory import first_change, snapshots
-from gradspec.spec._base import direct
+from gradspec.spec._invocation import direct
 
 
 def _check(trial: AnyTrial) -> Finding:

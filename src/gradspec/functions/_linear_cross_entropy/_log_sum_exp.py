@@ -10,8 +10,13 @@ where slice :math:`s` gave the output :math:`o_s`, a softmax-weighted mean of it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
+
+#: The softmax-weighted mean of some rows, and the log-sum-exp of their logits.
+Pair = tuple[Tensor, Tensor]
 
 
 def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,3 +73,11 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
     # Over their own sum, which is exact where exp(log_sum_exps - log_sum_exp) has lost the digits of large logits.
     shares = weights / total.masked_fill(total == 0, 1)
     return (shares.unsqueeze(-1) * outputs.masked_fill(empty.unsqueeze(-1), 0)).sum(0), largest + total.log()
+
+
+def merged(pairs: Iterator[Pair]) -> Pair:
+    """Merge as the pairs come, so that no more than two are held."""
+    total = next(pairs)
+    for pair in pairs:
+        total = merge_by_log_sum_exp(*(torch.stack(two) for two in zip(total, pair, strict=True)))
+    return total

@@ -1,0 +1,48 @@
+"""What a run refuses before its first check: it would read as a verdict, or as another name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradspec._one_line import visible
+from gradspec.law import Law
+from gradspec.laws import LAWS
+from gradspec.profile import Profile, ProfileError
+from gradspec.spec import Spec
+
+#: Backends that every torch has; for the names of others the compiler must be imported.
+_BACKENDS = ("aot_eager", "eager", "inductor")
+
+
+def check_profile(profile: Profile) -> None:
+    """Refuse what torch would refuse in every check, where it would read as a verdict."""
+    if profile.device.partition(":")[0] not in ("cpu", "cuda"):
+        raise ProfileError(f"profile {profile.name!r} has the device {profile.device!r}: choose cpu or cuda")
+    if profile.backend not in _BACKENDS:
+        import torch._dynamo
+
+        known = torch._dynamo.list_backends(exclude_tags=())
+        if profile.backend not in known:
+            raise ProfileError(
+                f"profile {profile.name!r} has the backend {profile.backend!r}: torch.compile knows {', '.join(known)}"
+            )
+
+
+def check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
+    known = {law.name for law in (*LAWS, *laws)}
+    for waiver in spec.waivers:
+        if waiver.law not in known:
+            raise ValueError(f"spec {spec.name!r} waives the unknown law {waiver.law!r}")
+        if not waiver.reason.strip():
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
+        if waiver.case not in subjects:
+            raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
+
+
+def check_names(whose: str, names: Sequence[str]) -> None:
+    """Refuse names that a terminal or a page would show as others."""
+    for name in names:
+        if visible(name) != name:
+            raise ValueError(
+                f"the name of {whose} is {visible(name)!r}, with characters that nobody sees: leave them out"
+            )

@@ -1,0 +1,150 @@
+r"""One call of the loss, and its logits, a few rows of the weight at a time.
+
+.. math::
+
+    z_{ij} = \frac{x_i \cdot w_j + b_j - m_i\,[j = y_i]}{T}, \qquad
+    q_{ij} = (1 - \varepsilon)\,[j = y_i] + \frac{\varepsilon}{N}
+
+The loss of row i is :math:`\log \sum_j e^{z_{ij}} - \sum_j q_{ij} z_{ij}`. The logits are linear in each of `x`, `w`,
+`b` and `m`, so their tangent is made of the same products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Temperature = float | Tensor
+
+HALF_TYPES = (torch.float16, torch.bfloat16)
+#: How many numbers a chunk holds at once, logits or a copy of rows: 8 MB in float32.
+CHUNK_NUMBERS = 2**21
+
+
+class Tangent(NamedTuple):
+    """A direction in which the arguments move; None for one that does not."""
+
+    #: Shape (B, D).
+    x: Tensor | None = None
+    #: Shape (N, D).
+    weight: Tensor | None = None
+    #: Shape (N,).
+    bias: Tensor | None = None
+    #: Shape (B,).
+    margin: Tensor | None = None
+
+
+class Point(NamedTuple):
+    """The arguments of one call."""
+
+    #: Shape (B, D).
+    x: Tensor
+    #: Shape (N, D).
+    weight: Tensor
+    #: Shape (B,), int64.
+    target: Tensor
+    #: Shape (N,).
+    bias: Tensor | None
+    #: Shape (B,), or None for a margin of 0.
+    margin: Tensor | None
+    temperature: Temperature
+    #: None for a bank, of which every row counts.
+    ignore_index: int | None
+    label_smoothing: float
+
+    @property
+    def counted(self) -> Tensor:
+        """Whether a row counts, shape (B,)."""
+        if self.ignore_index is None:
+            return torch.ones_like(self.target, dtype=torch.bool)
+        return self.target != self.ignore_index
+
+    @property
+    def own(self) -> Tensor:
+        """The class of each row, shape (B,); 0 for a row that does not count."""
+        return self.target if self.ignore_index is None else torch.where(self.counted, self.target, 0)
+
+    def detached(self) -> Point:
+        """Return the same call, of constants."""
+        # One by one: a type checker sees a tensor where a tensor was.
+        return self._replace(
+            x=self.x.detach(),
+            weight=self.weight.detach(),
+            bias=None if self.bias is None else self.bias.detach(),
+            margin=None if self.margin is None else self.margin.detach(),
+        )
+
+    def widened(self) -> Point:
+        """Return the same call in the dtype in which it is computed, but for the weight, which is read in chunks."""
+        bias = None if self.bias is None else working(self.bias)
+        return self._replace(x=working(self.x), bias=bias, margin=None if self.margin is None else working(self.margin))
+
+
+def working(tensor: Tensor) -> Tensor:
+    """Return a tensor in the dtype in which it is computed with."""
+    return tensor.float() if tensor.dtype in HALF_TYPES else tensor
+
+
+def spans(x: Tensor, weight: Tensor, numbers: int | None = None) -> Iterator[slice]:
+    """Yield slices of the rows of a weight, each so small that its logits, and a copy of it, are few numbers."""
+    height, rows = max(1, (numbers or CHUNK_NUMBERS) // max(1, *x.shape)), weight.shape[0]
+    for start in range(0, rows, height):
+        yield slice(start, min(start + height, rows))
+
+
+def spans_of(point: Point) -> Iterator[slice]:
+    """Yield the slices of one call."""
+    return spans(point.x, point.weight)
+
+
+def at_own(chunk: Tensor, span: slice, own: Tensor, value: Tensor | float) -> Tensor:
+    """Return a chunk of (B, rows) numbers with a value added where a row has its own class.
+
+    The place is a clamped index and the value 0 outside of the chunk: no shape depends on the targets.
+    """
+    return chunk.scatter_add(1, *_place(chunk, span, own, value))
+
+
+def at_own_(chunk: Tensor, span: slice, own: Tensor, value: Tensor | float) -> Tensor:
+    """Do the same in place."""
+    return chunk.scatter_add_(1, *_place(chunk, span, own, value))
+
+
+def _place(chunk: Tensor, span: slice, own: Tensor, value: Tensor | float) -> tuple[Tensor, Tensor]:
+    inside = (own >= span.start) & (own < span.stop)
+    local = (own - span.start).clamp(0, span.stop - span.start - 1)
+    return local.unsqueeze(1), (value * inside.to(chunk.dtype)).unsqueeze(1)
+
+
+def logits(point: Point, span: slice) -> Tensor:
+    """Return the logits of some classes, shape (B, rows)."""
+    z = point.x @ point.weight[span].to(point.x.dtype).mT
+    if point.bias is not None:
+        z = z + point.bias[span]
+    if point.margin is not None:
+        z = at_own(z, span, point.own, -point.margin)
+    return z / point.temperature
+
+
+def slopes(point: Point, tangent: Tangent, span: slice) -> Tensor:
+    """Return the tangent of the logits of some classes, shape (B, rows)."""
+    z_dot = point.x.new_zeros(point.x.shape[0], span.stop - span.start)
+    if tangent.x is not None:
+        z_dot = z_dot + tangent.x @ point.weight[span].to(point.x.dtype).mT
+    if tangent.weight is not None:
+        z_dot = z_dot + point.x @ tangent.weight[span].to(point.x.dtype).mT
+    if tangent.bias is not None:
+        z_dot = z_dot + tangent.bias[span].to(point.x.dtype)
+    if tangent.margin is not None:
+        z_dot = at_own(z_dot, span, point.own, -tangent.margin)
+    return z_dot / point.temperature
+
+
+def less_target(probabilities: Tensor, point: Point, span: slice) -> Tensor:
+    """Return p - q for some classes: the derivative of the loss by the logits, shape (B, rows)."""
+    smoothing = point.label_smoothing
+    spread = probabilities - smoothing / point.weight.shape[0] if smoothing else probabilities
+    return at_own(spread, span, point.own, smoothing - 1.0)

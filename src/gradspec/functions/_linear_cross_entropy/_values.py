@@ -1,0 +1,192 @@
+r"""The numbers of the loss and of its gradient by x, computed together in the forward pass.
+
+.. math::
+
+    L_i = \ell_i - \sum_j q_{ij} z_{ij}, \qquad \ell_i = \log \sum_j e^{z_{ij}}, \qquad
+    \frac{\partial L_i}{\partial x_i} = \frac{1}{T} \Bigl( \sum_j p_{ij}\, w_j - \sum_j q_{ij}\, w_j \Bigr), \qquad
+    p_{ij} = e^{z_{ij} - \ell_i}
+
+Half types are read as they are, and computed in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradspec.functions._linear_cross_entropy._attention import attend
+from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair, merged
+from gradspec.functions._linear_cross_entropy._logits import (
+    Point,
+    Temperature,
+    less_target,
+    logits,
+    spans_of,
+    working,
+)
+from gradspec.functions._linear_cross_entropy._turns import in_turn
+from gradspec.functions._torch import without_autocast
+
+#: A weight of so few rows has its logits in one small buffer, and no cancellation.
+SMALL_WEIGHT = 512
+
+
+class Numbers(NamedTuple):
+    """What one forward pass over the weight gives. A row that does not count has zeros."""
+
+    #: Shape (B,), the dtype of x.
+    loss: Tensor
+    #: The derivative of each loss by its row of x: shape (B, D), the dtype of x.
+    gradient: Tensor
+    #: Shape (B,), in the dtype in which it is computed.
+    log_sum_exp: Tensor
+    #: The derivative of each loss by the logit of its own class: shape (B,), in the same.
+    own_slope: Tensor
+
+
+def plain_loss(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    bias: Tensor | None = None,
+    margin: Tensor | float | None = None,
+    temperature: Temperature = 1.0,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the loss of each row in plain differentiable torch, by a buffer of B x N logits."""
+    logits = x @ weight.mT if bias is None else x @ weight.mT + bias
+    own = torch.where(target == ignore_index, 0, target)
+    if margin is not None:
+        logits = logits - torch.nn.functional.one_hot(own, weight.shape[0]) * torch.as_tensor(
+            margin, dtype=x.dtype
+        ).reshape(-1, 1)
+    # Not logsumexp less the own logit: of large logits that difference has lost the digits of a small loss.
+    return torch.nn.functional.cross_entropy(
+        logits / temperature,
+        target,
+        reduction="none",
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )
+
+
+class Values(Function):
+    """Loss and gradient by flash attention; the Functions that use them say their derivatives."""
+
+    @staticmethod
+    def forward(*arguments: Any) -> tuple[Tensor, ...]:
+        """Return the `Numbers` of a call, whose arguments are those of a `Point`."""
+        given = Point(*arguments)
+        check_targets(given)
+        if 0 in given.x.shape[:-1]:
+            none = working(given.x.new_zeros(given.x.shape[:-1]))
+            return none.to(given.x.dtype), torch.zeros_like(given.x), none.clone(), none.clone()
+        with without_autocast(given.x):
+            small = given.weight.shape[0] <= SMALL_WEIGHT or 0 in given.x.shape
+            found = (_of_a_small_weight if small else _of_a_large_weight)(given.widened())
+        loss, gradient, log_sum_exp, slope = found
+        if given.ignore_index is not None:
+            loss, slope = (torch.where(given.counted, value, 0) for value in (loss, slope))
+            gradient = torch.where(given.counted.unsqueeze(1), gradient, 0)
+        return loss.to(given.x.dtype), gradient.to(given.x.dtype), log_sum_exp, slope
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        """Say that these are numbers."""
+        ctx.mark_non_differentiable(*output)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> tuple[None, ...]:
+        """Return nothing."""
+        return (None,) * len(Point._fields)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """Make one batch of all rows where they share one weight, bias and temperature; else take turns."""
+        given, dims = Point(*arguments), dict(zip(Point._fields, in_dims, strict=True))
+        if any(dims[name] is not None for name in ("weight", "bias", "temperature")):
+            return in_turn(Values, info, in_dims, arguments)
+
+        def rows(tensor: Tensor, dim: int | None) -> Tensor:
+            each = tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+            return each.flatten(0, 1)
+
+        x, target = rows(given.x, dims["x"]), rows(given.target, dims["target"])
+        margin = None if given.margin is None else rows(given.margin, dims["margin"])
+        found = values(given._replace(x=x, target=target, margin=margin))
+        return tuple(value.view(info.batch_size, -1, *value.shape[1:]) for value in found), (0,) * len(found)
+
+
+def values(point: Point) -> Numbers:
+    """Return the numbers of a call, whatever transforms are at work on its arguments."""
+    return Numbers(*Values.apply(*point))  # type: ignore[no-untyped-call]
+
+
+def _of_a_large_weight(point: Point) -> Numbers:
+    x, weight, temperature = point.x, point.weight, point.temperature
+    if point.margin is None:
+        mean, log_sum_exp = attend(x / temperature, weight, None if point.bias is None else point.bias / temperature)
+    else:
+        # Of what it weighs, flash attention knows no single place: chunks in plain torch, with the margin in them.
+        mean, log_sum_exp = merged(_attended(point, span) for span in spans_of(point))
+    # sum_j q_ij z_ij = (1 - eps) z_iy + eps mean_j z_ij, and sum_j q_ij w_j likewise; z is linear in w.
+    own = weight[point.own].to(x.dtype)
+    own_logit = (x * own).sum(-1)
+    if point.bias is not None:
+        own_logit = own_logit + point.bias[point.own]
+    if point.margin is not None:
+        own_logit = own_logit - point.margin
+    expected, row = own_logit, own
+    smoothing, size = point.label_smoothing, weight.shape[0]
+    if smoothing:
+        mean_row = weight.mean(0, dtype=x.dtype)
+        mean_logit = x @ mean_row
+        if point.bias is not None:
+            mean_logit = mean_logit + point.bias.mean()
+        if point.margin is not None:
+            mean_logit = mean_logit - point.margin / size
+        expected = (1 - smoothing) * own_logit + smoothing * mean_logit
+        row = (1 - smoothing) * own + smoothing * mean_row
+    own_slope = (own_logit / temperature - log_sum_exp).exp() - (1 - smoothing) - smoothing / size
+    return Numbers(log_sum_exp - expected / temperature, (mean - row) / temperature, log_sum_exp, own_slope)
+
+
+def _attended(point: Point, span: slice) -> Pair:
+    z = logits(point, span)
+    return z.softmax(-1) @ point.weight[span].to(z.dtype), z.logsumexp(-1)
+
+
+def _of_a_small_weight(point: Point) -> Numbers:
+    every = slice(0, point.weight.shape[0])
+    z, index = logits(point, every), point.own.unsqueeze(1)
+    log_p = z.log_softmax(-1)
+    loss, smoothing = -log_p.gather(1, index).squeeze(1), point.label_smoothing
+    if smoothing:
+        loss = (1 - smoothing) * loss - smoothing * log_p.mean(-1)
+    # p - 1 at y: a small gradient is not the difference of two large means.
+    r = less_target(z.softmax(-1), point, every)
+    gradient = r / point.temperature @ point.weight.to(z.dtype)
+    return Numbers(loss, gradient, z.logsumexp(-1), r.gather(1, index).squeeze(1))
+
+
+def check_targets(point: Point) -> None:
+    """Refuse a class that the weight does not have: at once on a CPU, on the device without a wait elsewhere.
+
+    Raises:
+        IndexError: an element of `target` is below 0 or not below N, and is not `ignore_index`.
+    """
+    own, size = point.own, point.weight.shape[0]
+    target, weight = ("linear_cross_entropy: target", "weight")
+    if point.ignore_index is None:
+        target, weight = ("instance_discrimination_loss: y", "bank")
+    if type(own) is Tensor and own.device.type == "cpu":
+        outside = own[(own < 0) | (own >= size)]
+        if outside.numel():
+            raise IndexError(f"{target} holds {int(outside[0])}, and the {weight} has rows 0 to {size - 1}")
+        return
+    message = f"{target} is out of range, the {weight} has rows 0 to {size - 1}"
+    torch._assert_async(((own >= 0) & (own < size)).all(), message)

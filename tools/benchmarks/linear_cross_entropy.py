@@ -1,0 +1,168 @@
+"""The cross-entropy of a linear layer, forward and backward: ours, each form of torch's own, and compiled plain logits.
+
+`python tools/benchmarks/linear_cross_entropy.py --out docs/records/benchmarks/linear_cross_entropy.json`; with two
+threads, `OMP_NUM_THREADS=2`.
+
+The CPU path of cut-cross-entropy 25.1.1 is `torch.compile` of the plain logits, which is measured here; the package
+itself imports Triton, which has no CPU build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from _interleaved import interleaved, machine, summary
+from _peak import peak_bytes
+from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import linear_cross_entropy as torch_own
+
+from gradspec.functions import linear_cross_entropy
+from gradspec.report import write_experiment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+BATCH, FEATURES, TEMPERATURE = 256, 128, 0.07
+#: Classes, and how often each is timed; the last is the training set of ImageNet.
+ROUNDS = {10_000: 9, 100_000: 5, 1_281_167: 3}
+ENOUGH = 3
+#: Above so many classes the options of torch that it chooses itself take ten times as long as the others.
+SLOW = 10_000
+#: Rows of the batch that torch takes at a time; all of them are one chunk.
+CHUNKS = (64, BATCH)
+OURS, PLAIN, COMPILED, CHOSEN = "ours", "torch, plain", "torch.compile, plain logits", "torch, its own options"
+ALONE, BOTH = "x alone", "x and weight"
+
+
+def inputs(size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return rows and a weight, each row of length 1, and classes."""
+    torch.manual_seed(0)
+    x, weight = normalize(torch.randn(BATCH, FEATURES)), normalize(torch.randn(size, FEATURES))
+    return x, weight, torch.randint(size, (BATCH,))
+
+
+def losses(size: int) -> dict[str, Callable[..., torch.Tensor]]:
+    """Return the ways to compute the loss of rows, weight and classes."""
+
+    def ours(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return linear_cross_entropy(x, weight, target, temperature=TEMPERATURE)
+
+    def theirs(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor, options: Any = None) -> torch.Tensor:
+        return torch_own(x / TEMPERATURE, weight, target, options=options)
+
+    @torch.compile
+    def compiled(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(x @ weight.T / TEMPERATURE, target)
+
+    chosen = torch.nn.LinearCrossEntropyOptions
+    ways = {OURS: ours, PLAIN: theirs, COMPILED: compiled}
+    ways |= {f"torch, {rows} rows at a time": partial(theirs, options=chosen(batch_chunk_size=rows)) for rows in CHUNKS}
+    return ways | ({CHOSEN: partial(theirs, options=chosen())} if size <= SLOW else {})
+
+
+def steps(size: int, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...]]]:
+    """Return the ways to compute the loss and its gradients, by `x` alone or by `x` and the weight."""
+    x, weight, target = inputs(size)
+    wanted = (x, weight) if by == BOTH else (x,)
+    for tensor in wanted:
+        tensor.requires_grad_()
+
+    def step(loss: Callable[..., torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        value = loss(x, weight, target)
+        return value.detach(), *torch.autograd.grad(value, wanted)
+
+    return {name: partial(step, loss) for name, loss in losses(size).items()}
+
+
+def apart(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float:
+    """Return how far losses and gradients are apart, relative to the largest element of each."""
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(mine, theirs, strict=True))
+
+
+def measure(size: int, by: str, rounds: int) -> dict[str, Any]:
+    """Return medians, ratios to torch's best and to the compiled logits, memory and agreement."""
+    ways = steps(size, by)
+    results = ways[OURS]()
+    beside = sum(tensor.numel() * tensor.element_size() for tensor in results)
+    row: dict[str, Any] = {"classes": size, "by": by, "rounds": rounds, "apart": apart(results, ways[PLAIN]())}
+    del results
+    seconds = interleaved(ways, rounds=rounds, warm_up=1)
+    medians = summary(seconds, ours=OURS, baseline=PLAIN)["median_ms"]
+    best = min((name for name in ways if name.startswith("torch, ")), key=medians.__getitem__)
+    row |= {
+        "median_ms": medians,
+        "to_torch": summary(seconds, ours=OURS, baseline=best)["ratio"],
+        "to_compiled": summary(seconds, ours=OURS, baseline=COMPILED)["ratio"],
+        "extra_bytes": {name: peak_bytes(ways[name]) - beside for name in (OURS, PLAIN, best)},
+    }
+    return row
+
+
+def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the site draws: time by the number of classes, for each gradient, and memory."""
+
+    def figure(title: str, label: str, by: str, values: Callable[[Mapping[str, Any]], Mapping[str, float]]) -> Any:
+        of = [row for row in rows if row["by"] == by]
+        ways = [way for way in values(of[0]) if all(way in values(row) for row in of)]
+        return {
+            "title": title,
+            "x": {"label": "classes", "scale": "log", "values": [row["classes"] for row in of]},
+            "y": {"label": label, "scale": "log", "format": ",.1f"},
+            "lines": [{"label": way, "runs": [[round(values(row)[way], 2) for row in of]]} for way in ways],
+        }
+
+    return {
+        "alone": figure("Loss and gradient of x", "ms", ALONE, lambda row: row["median_ms"]),
+        "both": figure("Loss and gradients of x and weight", "ms", BOTH, lambda row: row["median_ms"]),
+        "memory": figure(
+            "Memory beside the gradients",
+            "MiB",
+            BOTH,
+            lambda row: {way: row["extra_bytes"][way] / 2**20 for way in (OURS, PLAIN)},
+        ),
+    }
+
+
+def main() -> None:
+    """Measure, print, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
+    parser.add_argument("--rounds", type=int, help="how often each is timed; more for few classes unless told")
+    parser.add_argument("--size", type=int, action="append", help="number of classes; three unless told")
+    options = parser.parse_args()
+    load, rows = round(os.getloadavg()[0], 2), []
+    for size in options.size or list(ROUNDS):
+        for by in (ALONE, BOTH):
+            torch.compiler.reset()
+            rows.append(row := measure(size, by, options.rounds or ROUNDS.get(size, ENOUGH)))
+            times = ", ".join(f"{name} {ms:.1f} ms" for name, ms in row["median_ms"].items())
+            peaks = ", ".join(f"{name} {peak / 2**20:.1f} MiB" for name, peak in row["extra_bytes"].items())
+            best, compiled = (row[against]["median"] for against in ("to_torch", "to_compiled"))
+            print(
+                f"{size} classes by {by}: {times}; {best:.3f} of {row['to_torch']['to']}, {compiled:.3f} of compiled; "
+                f"{peaks}; apart {row['apart']:.1e}",
+                flush=True,
+            )
+    record = {
+        "name": "linear_cross_entropy",
+        "what": "loss and gradients of linear_cross_entropy against each form of torch.nn.functional."
+        "linear_cross_entropy and torch.compile of plain logits, interleaved; to_torch is to the fastest of torch's",
+        "batch": BATCH,
+        "features": FEATURES,
+        "dtype": "float32",
+        "provenance": {**machine(), "load_before": load},
+        "measurements": rows,
+        "figures": figures(rows),
+    }
+    if options.out:
+        write_experiment(record, options.out, __file__)
+        print(f"written to {options.out}")
+
+
+if __name__ == "__main__":
+    main()
