@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gradspec._engine._child import available
 from gradspec._engine._compiler import import_compiler
+from gradspec._engine._interrupts import interrupts
 from gradspec._engine._plan import Check
 from gradspec._engine._pool import processors, run_groups
 from gradspec._engine._session import Session
@@ -55,16 +56,19 @@ def run_checks(
     jobs = max(1, min(len(groups), jobs or min(processors(), paying))) if apart else 1
     lock = threading.Lock()
 
-    def run(session: Session, number: int) -> None:
-        check = checks[number]
-        if progress:
-            with lock:
-                progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
-        verdicts[number] = session.run(check)
+    with interrupts() as again:
 
-    if left:
-        sessions = [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)]
-        run_groups(groups, sessions, run, meanwhile=import_compiler if compiling else lambda: None)
+        def run(session: Session, number: int) -> None:
+            again()
+            check = checks[number]
+            if progress:
+                with lock:
+                    progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+            verdicts[number] = session.run(check)
+
+        if left:
+            sessions = [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)]
+            run_groups(groups, sessions, run, meanwhile=import_compiler if compiling else lambda: None)
     if progress:
         progress(len(checks), len(checks), "done")
     return tuple(verdicts[number] for number in range(len(checks)))

@@ -1,0 +1,50 @@
+"""An interrupt ends a run wherever it comes."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from gradspec._engine._interrupts import interrupts
+
+
+class Finalized:
+    """Is interrupted where Python drops what is raised."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_drops_is_raised_again(capsys: pytest.CaptureFixture[str]) -> None:
+    went_on = False
+    with pytest.raises(KeyboardInterrupt), interrupts() as again:
+        Finalized()
+        went_on = True
+        again()
+    assert went_on, "Python dropped it"
+
+
+def test_an_interrupt_is_raised_where_it_comes() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupts():
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it went on")
+
+
+def test_what_handles_interrupts_is_as_it_was_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts() as again:
+        again()
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_who_ignores_interrupts_goes_on() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts() as again:
+            signal.raise_signal(signal.SIGINT)
+            again()
+    finally:
+        signal.signal(signal.SIGINT, before)
