@@ -107,12 +107,7 @@ class Law:
 
     @property
     def explained_by(self) -> tuple[str, ...]:
-        """The laws from whose violation one of this law may follow. Of functions, `vjp` is among them.
-
-        None where nothing may have been called before: what another law would say here, it says after calls too.
-        """
-        if self.alone:
-            return ()
+        """The laws from whose violation one of this law may follow. Of functions, `vjp` is among them."""
         names = (*self.requires, *self.implied_by)
         is_of_functions = self.judges("function") or self.judges("operator")
         return (*names, "vjp") if is_of_functions and self.name != "vjp" and "vjp" not in names else names

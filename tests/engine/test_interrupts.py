@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from gradspec._engine._interrupts import interrupts
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Heed interrupts, which a suite in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Finalized:

@@ -122,6 +122,7 @@ def read(tex: str, symbols: dict[str, Any]) -> Any:
     r"""Return the sympy expression of a simple TeX term, as `\alpha x_1 + (1 - \alpha) x_2`."""
     text = re.sub(r"\\left|\\right|\\[,;!]", " ", tex)
     text = re.sub(r"_\{?(\w)\}?", r"\1", re.sub(r"\\(\w+)", r"\1 ", text))
+    text = re.sub(r"\^(?:\{(.*?)\}|(\w))", r"**(\1\2)", text)
     how = (*standard_transformations, implicit_multiplication)
     return parse_expr(text, local_dict=symbols, transformations=how)
 

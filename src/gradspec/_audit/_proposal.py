@@ -16,7 +16,7 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.spec import FunctionSpec, OperatorSpec, Supports
 from gradspec.spec._maker import Maker
-from gradspec.spec._schema import home_of, named
+from gradspec.spec._schema import named
 
 if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
@@ -103,8 +103,8 @@ class Proposal:
     def _import(self) -> str:
         module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
         if operator := self._operator():
-            home = home_of(self.spec.overload) if isinstance(self.spec, OperatorSpec) else ""
-            home = "" if home.partition(".")[0] in ("__main__", "torch") else home
+            apart = ("__main__", "torch", "gradspec")  # none of these registers it
+            home = next((name for name in self.spec.modules if name.partition(".")[0] not in apart), "")
             return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
         if not module:
             return f"# TODO: import {self.target}"

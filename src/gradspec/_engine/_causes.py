@@ -86,10 +86,12 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
         return None  # an audit: nothing but the function itself says what is right
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")
+    # What was called before decides what another law would find now: only what it has said counts then.
+    unsaid = Status.HOLDS if check.law.alone else Status.BROKEN
     for law in check.roots:
         if not raises and law.name not in stands_on:
             continue
-        if prior.get(law.name, Status.BROKEN) is not Status.BROKEN:
+        if prior.get(law.name, unsaid) is not Status.BROKEN:
             continue
         root = _found(law, trial)
         if root.status is not Status.BROKEN:

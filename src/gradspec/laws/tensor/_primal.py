@@ -10,19 +10,12 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import torch
-from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import on_spec_side
-from gradspec.laws.tensor.support._symptoms import counted_from_the_front
-
-DEFAULT = "a tensor is made in the default dtype: give the dtype of the argument (x.new_zeros(...), dtype=x.dtype)"
+from gradspec.laws.tensor.support._value_symptoms import why_value
 
 
 def _check(trial: Trial) -> Finding:
@@ -37,39 +30,8 @@ def _check(trial: Trial) -> Finding:
     for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         what = "value" if len(got) == 1 else f"output {k}"
         if (finding := compare(trial, what, mine, theirs)) is not HOLDS:
-            return replace(finding, likely=_why(trial, inputs, k, theirs) or finding.likely)
+            return replace(finding, likely=why_value(trial, inputs, k, theirs) or finding.likely)
     return HOLDS
-
-
-def _why(trial: Trial, inputs: Inputs, place: int, expected: Any) -> str:
-    """Return what is wrong with an output, as far as a test shows it; empty where none does."""
-    if isinstance(expected, Tensor) and quietly(lambda: _of_the_default_dtype(trial, inputs, place, expected)):
-        return DEFAULT
-    for said, counted in counted_from_the_front(inputs):
-        if quietly(lambda counted=counted: _is_right(trial, counted, place)):  # type: ignore[misc]
-            return str(said)
-    return ""
-
-
-def _is_right(trial: Trial, inputs: Inputs, place: int) -> bool:
-    got, expected = (outputs(f(*inputs.args()))[place] for f in (trial.spec.function, trial.spec.primal))
-    return compare(trial, "a value", got, expected) is HOLDS
-
-
-def _of_the_default_dtype(trial: Trial, inputs: Inputs, place: int, expected: Tensor) -> bool:
-    """Whether an output is right, or at least of the right dtype, where that is the default dtype."""
-    before = torch.get_default_dtype()
-    if not expected.is_floating_point() or expected.dtype == before:
-        return False
-    torch.set_default_dtype(expected.dtype)
-    try:
-        got = outputs(trial.spec.function(*inputs.args()))[place]
-    finally:
-        torch.set_default_dtype(before)
-    was = outputs(trial.spec.function(*inputs.args()))[place].dtype
-    if was != expected.dtype:
-        return bool(was == before and got.dtype == expected.dtype)
-    return compare(trial, "a value", got, expected) is HOLDS
 
 
 PRIMAL = Law(

@@ -1,0 +1,47 @@
+"""What is wrong with a value that differs: each answer is shown by a test of its own, and is not given without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Trial
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._symptoms import counted_from_the_front
+
+DEFAULT = "a tensor is made in the default dtype: give the dtype of the argument (x.new_zeros(...), dtype=x.dtype)"
+
+
+def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> str:
+    """Return what is wrong with an output, as far as a test shows it; empty where none does."""
+    if isinstance(expected, Tensor) and quietly(lambda: _of_the_default_dtype(trial, inputs, place, expected)):
+        return DEFAULT
+    for said, counted in counted_from_the_front(inputs):
+        if quietly(lambda counted=counted: _is_right(trial, counted, place)):  # type: ignore[misc]
+            return str(said)
+    return ""
+
+
+def _is_right(trial: Trial, inputs: Inputs, place: int) -> bool:
+    got, expected = (outputs(f(*inputs.args()))[place] for f in (trial.spec.function, trial.spec.primal))
+    return compare(trial, "a value", got, expected) is HOLDS
+
+
+def _of_the_default_dtype(trial: Trial, inputs: Inputs, place: int, expected: Tensor) -> bool:
+    """Whether an output is right, or at least of the right dtype, where that is the default dtype."""
+    before = torch.get_default_dtype()
+    if not expected.is_floating_point() or expected.dtype == before:
+        return False
+    torch.set_default_dtype(expected.dtype)
+    try:
+        got = outputs(trial.spec.function(*inputs.args()))[place]
+    finally:
+        torch.set_default_dtype(before)
+    was = outputs(trial.spec.function(*inputs.args()))[place].dtype
+    if was != expected.dtype:
+        return bool(was == before and got.dtype == expected.dtype)
+    return compare(trial, "a value", got, expected) is HOLDS
