@@ -62,7 +62,9 @@ def offered(spec: FunctionSpec) -> FunctionSpec:
             if case.name != "one class" and not {"margin", "label_smoothing"} & set(case.kwargs):
                 yield case
 
-    return replace(spec, cases=cases, raises=None)
+    # The words on our arguments are promises of ours.
+    unsaid = tuple(replace(argument, shape="", dtype="", range="") for argument in spec.arguments)
+    return replace(spec, cases=cases, raises=None, arguments=unsaid)
 
 
 def summed(spec: FunctionSpec) -> FunctionSpec:

@@ -11,7 +11,7 @@ _BATCH = (
     "there; the sum of an empty slice is 0, and adding it changes no number."
 )
 _NO_NODE = (
-    "It is called in one place, on a detached input, so that no node of a graph is made: its ctx dies with the call, "
+    "It is called on detached inputs alone, so that no node of a graph is made: its ctx dies with the call, "
     "and what it keeps with it."
 )
 #: The name of a mutant to why no observation of the function can tell it from the original.
@@ -20,12 +20,13 @@ EQUIVALENT: dict[str, str] = {
     "Transposed.gradient_of_another_shape": _REDUCED,
     "ScaledCopy.gradient_of_another_shape": _REDUCED,
     "LossGradient.gradient_of_another_shape": _REDUCED,
-    "LossAndGradient.input_on_ctx": _NO_NODE,
-    "LossAndGradient.output_on_ctx": _NO_NODE,
+    "Values.input_on_ctx": _NO_NODE,
+    "Values.output_on_ctx": _NO_NODE,
     "Product.needs_a_batch_dimension": _BATCH,
     "Transposed.needs_a_batch_dimension": _BATCH,
     "InstanceDiscriminationLoss.needs_a_batch_dimension": _BATCH,
     "LinearAverageOp.needs_a_batch_dimension": _BATCH,
+    "LinearCrossEntropy.needs_a_batch_dimension": _BATCH,
     "LossGradient.needs_a_batch_dimension": _BATCH,
     "ScaledCopy.not_allowed_in_graph": (
         "ScaledCopy is called inside GradFactor.apply and GradMultiply.apply alone, and each of these is one call to "

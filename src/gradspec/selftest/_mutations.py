@@ -175,7 +175,7 @@ MUTATIONS = (
         name="cotangent_viewed",
         method="backward",
         change=before_backward(_viewed),
-        spares=("InstanceDiscriminationLoss",),  # its cotangent has one dimension, and such a view of it always exists
+        spares=("InstanceDiscriminationLoss", "LinearCrossEntropy"),  # one dimension always has such a view
     ),
     # forward mode
     Mutation(name="tangent_negated", method="jvp", change=on_tangent(lambda d, x: -d)),
@@ -188,7 +188,7 @@ MUTATIONS = (
         name="untracked_alias",
         method="forward",
         change=on_output(_alias),
-        spares=("InstanceDiscriminationLoss",),  # a loss has another shape than the embeddings, whatever the call
+        spares=("InstanceDiscriminationLoss", "LinearCrossEntropy"),  # a loss has another shape than what it is of
     ),
     Mutation(name="input_on_ctx", method="setup_context", change=after_setup(_keep_input)),
     Mutation(name="output_on_ctx", method="setup_context", change=after_setup(_keep_output)),
