@@ -20,6 +20,7 @@ EQUIVALENT: dict[str, str] = {
     "Transposed.gradient_of_another_shape": _REDUCED,
     "ScaledCopy.gradient_of_another_shape": _REDUCED,
     "LossGradient.gradient_of_another_shape": _REDUCED,
+    "Gradients.gradient_of_another_shape": _REDUCED,
     "Values.input_on_ctx": _NO_NODE,
     "Values.output_on_ctx": _NO_NODE,
     "Product.needs_a_batch_dimension": _BATCH,
@@ -28,6 +29,7 @@ EQUIVALENT: dict[str, str] = {
     "LinearAverageOp.needs_a_batch_dimension": _BATCH,
     "LinearCrossEntropy.needs_a_batch_dimension": _BATCH,
     "LossGradient.needs_a_batch_dimension": _BATCH,
+    "Gradients.needs_a_batch_dimension": _BATCH,
     "ScaledCopy.not_allowed_in_graph": (
         "ScaledCopy is called inside GradFactor.apply and GradMultiply.apply alone, and each of these is one call to "
         "Dynamo, so that Dynamo never meets ScaledCopy and never asks whether it is allowed."

@@ -97,6 +97,8 @@ def on_tangent(change: Callable[[Tensor, Tensor], Tensor]) -> Change:
     def mutate(cls: type, jvp: Callable[..., Any]) -> Callable[..., Any]:
         def mutant(ctx: Any, *x_dots: Any) -> Any:
             y_dot = jvp(ctx, *x_dots)
+            if isinstance(y_dot, tuple):  # of several outputs, the tangent of the first one
+                return (change(y_dot[0], _first(x_dots)), *y_dot[1:])
             return change(y_dot, _first(x_dots)) if isinstance(y_dot, Tensor) else y_dot
 
         return mutant
