@@ -124,7 +124,8 @@ def _first(trial: TrialOf[OperatorSpec, Case]) -> str:
 
 def _modules(spec: OperatorSpec) -> dict[str, str | None]:
     """Return the modules that register the operator, each with its file where it was imported by its file."""
-    return {name: _file(name) for name in spec.modules if name in sys.modules and name != "__main__"}
+    theirs = [name for name in spec.modules if name.partition(".")[0] not in ("__main__", "torch")]
+    return {name: _file(name) for name in theirs if name in sys.modules}
 
 
 def _file(name: str) -> str | None:
