@@ -270,7 +270,7 @@ CODE_EDITS = (
         old="0 <= params[1] <= 1, not checked",
         new="0 <= params[1] <= 1",
         check=Site(specs=(BANK,), laws=("primal",)),
-        says=r"spec 'linear_average_op', params is said .* no wrong call is beyond `>= 0`: add one",
+        says=r"spec 'linear_average_op', params is said .* no wrong call is beyond `(>= 0|<= 1)`: add one",
     ),
     Edit(
         kind="a dtype that no case shows",
