@@ -237,6 +237,13 @@ def parity(session: nox.Session) -> None:
     session.run("pytest", "tests/text/parity", *session.posargs, env={"GRADSPEC_PARITY_PROGRAMS": "10000"})
 
 
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Try 10,000 examples of each function behind transforms, and 10,000 random graphs, against the reference."""
+    install(session, "test")
+    session.run("pytest", "-n", "auto", "tests/fuzz", *session.posargs, env={"GRADSPEC_FUZZ_EXAMPLES": "10000"})
+
+
 @nox.session(name="local-model", default=False)
 def local_model(session: nox.Session) -> None:
     """Ask a real model on this machine, which is compiled first, a quarter of an hour; `-- FILE.gguf` another one."""
