@@ -11,6 +11,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
+from gradspec.spec import FunctionSpec
+
 Tensors = tuple[Tensor, ...]
 Map = Callable[..., Tensors]
 
@@ -151,6 +153,19 @@ def limit(name: str, transforms: tuple[str, ...]) -> str:
     if transforms[0] == "dual" and {"autograd", "checkpoint"} <= set(transforms):
         return "torch's own cross_entropy, which the reference is, has another derivative there"
     return ""
+
+
+def declared_refusal(spec: FunctionSpec, transforms: tuple[str, ...]) -> str:
+    """Return the first transform that the spec says it refuses."""
+    promised = {
+        "vmap": spec.supports.vmap,
+        "jvp": spec.supports.forward_mode,
+        "jacfwd": spec.supports.forward_mode,
+        "dual": spec.supports.forward_mode,
+        "grad": spec.supports.func_grad,
+        "jacrev": spec.supports.func_grad,
+    }
+    return next((name for name in transforms if promised.get(name, True) is False), "")
 
 
 def composed(f: Map, names: tuple[str, ...]) -> Map:
