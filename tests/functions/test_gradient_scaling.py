@@ -226,3 +226,10 @@ def test_forward_mode_around_vmap_and_others_has_the_declared_derivative(cls, in
     with forward_ad.dual_level():
         y = of_each(forward_ad.make_dual(x, x_dot))
         assert forward_ad.unpack_dual(y).tangent.tolist() == declared
+
+
+def test_a_wider_factor_widens_no_tangent_of_a_complex_tensor(cls):
+    x, factor = torch.ones(2, dtype=torch.complex64), torch.full((2,), 0.5, dtype=torch.float64)
+    y, y_dot = torch.func.jvp(lambda x: cls.apply(x, factor), (x,), (x,))
+    assert (y.dtype, y_dot.dtype) == (torch.complex64, torch.complex64)
+    assert y_dot.tolist() == [0.5, 0.5]
