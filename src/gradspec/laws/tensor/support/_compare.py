@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
-from gradspec.laws.tensor.support._rounding import rounding_where_it_vanishes
+from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
 
@@ -86,12 +86,12 @@ def compare_all(
 
 
 def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float:
-    """Return how far two derivatives in float64 may lie apart by rounding alone; -1.0 where nothing excuses them."""
-    if got.dtype not in (torch.float64, torch.complex128) or not isinstance(trial.spec, FunctionSpec):
+    """Return how far two derivatives may lie apart by rounding alone; -1.0 where nothing excuses them."""
+    if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
     is_derivative = "gradient" in what or "derivative" in what
-    # Beyond it no reference need run again: it is no rounding of anything that a case holds.
-    if not is_derivative or not bool((got - expected).isfinite().all()) or largest(got - expected) > 1e-6:
+    is_finite = bool((got - expected).isfinite().all())
+    if not is_derivative or not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
         return -1.0
     try:
         return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
