@@ -1,0 +1,49 @@
+"""The command `show`: a saved record as `check` showed it. Nothing here imports torch before it must."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._shared import Unusable, block, one_line_errors
+from gradspec.law import Rank
+from gradspec.report import read_records
+
+
+@click.command(
+    epilog=block(
+        "Examples",
+        "gradspec check gradspec.functions --record record.json",
+        "gradspec show record.json --verbose",
+        "gradspec show record.json --format sarif=gradspec.sarif --baseline main.json",
+    )
+)
+@click.argument("record", type=click.Path(path_type=Path), metavar="RECORD.json")
+@judging_options
+@format_option
+@exit_zero_option
+@click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
+def show(
+    record: Path,
+    fail_on: str,
+    baseline: Path | None,
+    html: Path | None,
+    formats: tuple[str, ...],
+    exit_zero: bool,
+    verbose: bool,
+) -> None:
+    """Show a saved record as `check` showed it, with the exit code of `check`."""
+    with one_line_errors():
+        reports = read_records(record)
+        if len(reports) > 1 and (formats or html or baseline):
+            raise Unusable(f"{record} holds {len(reports)} environments: --format, --html and --baseline take one")
+        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
+    if len(reports) > 1:
+        from gradspec.cli import _report
+
+        _report.print_differences(reports)
+    judged = [output.put(report, for_people(verbose=verbose, provenance=True)) for report in reports]
+    sys.exit(1 if any(judgement.fails for judgement in judged) and not exit_zero else 0)
