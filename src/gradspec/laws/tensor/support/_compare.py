@@ -74,12 +74,17 @@ def compare_all(
     got: Mapping[str, Any],
     expected: Mapping[str, Any],
     *,
+    when: str = "",
     why: Callable[[str], str] = lambda _: "",
     **how: Any,
 ) -> Finding:
-    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name."""
+    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name.
+
+    What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
+    """
     for name in expected:
-        finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
+        called = f"{what} of `{name}`" + (f" ({when})" if when else "")
+        finding = compare(trial, called, got[name], expected[name], **how)
         if finding is not HOLDS:
             return replace(finding, likely=why(name) or finding.likely)
     return HOLDS
