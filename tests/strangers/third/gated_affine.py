@@ -2,7 +2,7 @@ import torch
 
 
 class GatedAffine(torch.autograd.Function):
-    """sigmoid(x @ gate.T) * (x @ weight.T + bias), bias optional."""
+    """sigmoid(x @ gate.T) * (x @ weight.T + bias) for x (N, in); bias is optional."""
 
     @staticmethod
     def forward(ctx, x, weight, gate, bias=None):

@@ -9,6 +9,7 @@ class GreatCircle(torch.autograd.Function):
     def forward(ctx, lat1, lon1, lat2, lon2, radius):
         a = torch.sin((lat2 - lat1) / 2) ** 2
         a = a + torch.cos(lat1) * torch.cos(lat2) * torch.sin((lon2 - lon1) / 2) ** 2
+        a = a.clamp(max=1)
         ctx.save_for_backward(lat1, lon1, lat2, lon2, a)
         ctx.radius = radius
         return 2 * radius * torch.asin(a.sqrt())
@@ -17,13 +18,15 @@ class GreatCircle(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad):
         lat1, lon1, lat2, lon2, a = ctx.saved_tensors
-        g = grad * ctx.radius / torch.sqrt(a * (1 - a))
+        square = a * (1 - a)
+        kink = square == 0  # the same point, or the opposite one
+        g = torch.where(kink, 0.0, grad * ctx.radius / torch.where(kink, 1.0, square).sqrt())
         half = torch.sin((lon2 - lon1) / 2) ** 2
         along = 0.5 * torch.sin(lat2 - lat1)
         g_lat1 = g * (-along - torch.sin(lat1) * torch.cos(lat2) * half)
         g_lat2 = g * (along - torch.cos(lat1) * torch.sin(lat2) * half)
         g_lon2 = g * 0.5 * torch.cos(lat1) * torch.cos(lat2) * torch.sin(lon2 - lon1)
-        grads = zip((g_lat1, -g_lon2, g_lat2, g_lon2), (lat1, lon1, lat2, lon2))
+        grads = zip((g_lat1, -g_lon2, g_lat2, g_lon2), (lat1, lon1, lat2, lon2), strict=True)
         return (*(x.sum_to_size(t.shape) for x, t in grads), None)
 
 

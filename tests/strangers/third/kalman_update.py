@@ -22,7 +22,7 @@ class KalmanUpdate(torch.autograd.Function):
     def backward(ctx, grad_mean, grad_cov):
         inputs = [t.detach().requires_grad_() for t in ctx.saved_tensors]
         with torch.enable_grad():
-            mean, cov = _update(*inputs, ctx.r)
+            mean, _ = _update(*inputs, ctx.r)
         grads = torch.autograd.grad(mean, inputs, grad_mean)
         return (*grads, None)
 

@@ -13,15 +13,16 @@ class ToPolar(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g_range, g_bearing):
         x, y = ctx.saved_tensors
-        square = x * x + y * y
+        origin = (x == 0) & (y == 0)  # where both are taken to be flat
+        r = torch.hypot(torch.where(origin, 1.0, x), y)
         g_x = g_y = None
         if g_range is not None:
-            g = g_range * square.rsqrt()
+            g = g_range / r
             g_x, g_y = g * x, g * y
         if g_bearing is not None:
-            g = g_bearing / square
-            g_x = -g * y if g_x is None else g_x - g * y
-            g_y = g * x if g_y is None else g_y + g * x
+            a, b = g_bearing * (y / r) / r, g_bearing * (x / r) / r
+            g_x = -a if g_x is None else g_x - a
+            g_y = b if g_y is None else g_y + b
         return g_x, g_y
 
 

@@ -3,6 +3,7 @@ import functools
 import torch
 
 
+@functools.cache
 def make_branches(scales):
     branches = []
     for s in scales:

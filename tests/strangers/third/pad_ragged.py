@@ -8,7 +8,7 @@ class PadRagged(torch.autograd.Function):
     def forward(ctx, fill, *sequences):
         lengths = torch.tensor([len(s) for s in sequences])
         out = sequences[0].new_full((len(sequences), int(lengths.max()), sequences[0].shape[1]), fill)
-        for row, s in zip(out, sequences):
+        for row, s in zip(out, sequences, strict=True):
             row[: len(s)] = s
         ctx.lengths = lengths.tolist()
         ctx.mark_non_differentiable(lengths)
@@ -16,7 +16,7 @@ class PadRagged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad, _):
-        return (None, *(g[:n] for g, n in zip(grad, ctx.lengths)))
+        return (None, *(g[:n] for g, n in zip(grad, ctx.lengths, strict=True)))
 
 
 def pad_ragged(sequences, fill=0.0):

@@ -7,7 +7,7 @@ class PyramidSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx, weights, *levels):
         ctx.save_for_backward(weights, *levels)
-        return sum(w * x for w, x in zip(weights.unbind(), levels))
+        return sum(w * x for w, x in zip(weights.unbind(), levels, strict=True))
 
     @staticmethod
     def backward(ctx, grad):
@@ -46,7 +46,8 @@ def show():
         x.requires_grad_()
     mine = torch.autograd.grad(function(w, levels).sum(), levels)
     true = torch.autograd.grad(primal(w, levels).sum(), levels)
-    return all(torch.allclose(m, t) for m, t in zip(mine, reversed(true))) and not torch.allclose(mine[0], true[0])
+    crossed = all(torch.allclose(m, t) for m, t in zip(mine, true[::-1], strict=True))
+    return crossed and not torch.allclose(mine[0], true[0])
 
 
 TRUTH = {

@@ -52,7 +52,7 @@ def calls():
 
 
 def primal(t, bandwidth=1.0):
-    """Midpoint-free: Gauss-Legendre quadrature of the integral of cos(s x) over [0, 1]."""
+    """Gauss-Legendre quadrature of the integral of cos(s x) over [0, 1]."""
     n = 60
     k = torch.arange(1, n, dtype=torch.float64)
     off = k / (4 * k * k - 1).sqrt()

@@ -38,7 +38,7 @@ def calls():
 def primal(trace, window=3):
     parts = [trace[..., i : i + window] for i in range(0, trace.shape[-1] - window + 1, window)]
     at = [p.argmax(-1) + i * window for i, p in enumerate(parts)]
-    return torch.stack([p.amax(-1) for p in parts], -1), torch.stack(at, -1)
+    return torch.stack([p.max(-1).values for p in parts], -1), torch.stack(at, -1)
 
 
 TRUTH = {"sound": True, "defect": "", "rank": "sound", "names": [], "first_law": ""}

@@ -51,8 +51,8 @@ def show():
 
 TRUTH = {
     "sound": False,
-    "defect": "The reversed cumulative sum of backward leaves out its own term: the hazard of step i lacks the gradient "
-    "of S at step i, that of the last step has none.",
+    "defect": "The reversed cumulative sum of backward leaves out its own term: the hazard of step i lacks the "
+    "gradient of S at step i, that of the last step has none.",
     "rank": "wrong",
     "names": ["gradient of hazard", "gradient of dt", "off by one", "cumsum", "cumulative", "last"],
     "first_law": "the gradient of hazard",

@@ -44,8 +44,9 @@ def calls():
 
 
 def primal(model, ids):
-    rows = [model.table[row[row != model.pad]].mean(0) for row in ids]
-    return torch.stack(rows)
+    weight = torch.nn.functional.one_hot(ids, len(model.table)) * (ids != model.pad).unsqueeze(-1)
+    count = weight.sum(1).to(model.table)
+    return count @ model.table / count.sum(1, keepdim=True).clamp(min=1)
 
 
 def show():

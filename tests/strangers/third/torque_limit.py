@@ -1,6 +1,9 @@
+import functools
+
 import torch
 
 
+@functools.cache
 def make_limiter(low, high):
     class Limiter(torch.autograd.Function):
         @staticmethod

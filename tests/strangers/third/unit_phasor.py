@@ -2,21 +2,21 @@ import torch
 
 
 class UnitPhasor(torch.autograd.Function):
-    """z / |z|: keeps the phase of a field, as in phase retrieval. Real input is refused."""
+    """z / |z|, and 0 at 0: keeps the phase of a field. Real input is refused."""
 
     @staticmethod
     def forward(ctx, z):
         if not z.is_complex():
             raise TypeError("UnitPhasor wants a complex tensor")
         ctx.save_for_backward(z)
-        return z / z.abs()
+        return z / torch.where(z == 0, 1.0, z.abs())
 
     @staticmethod
     def backward(ctx, grad):
         (z,) = ctx.saved_tensors
-        r = z.abs()
+        r = torch.where(z == 0, 1.0, z.abs())
         u = z / r
-        return (grad - u * (u.conj() * grad).real) / r
+        return torch.where(z == 0, 0.0, (grad - u * (u.conj() * grad).real) / r)
 
 
 def unit_phasor(z):
@@ -34,7 +34,7 @@ def calls():
 
 
 def primal(z):
-    return torch.polar(torch.ones_like(z.real), torch.atan2(z.imag, z.real))
+    return torch.sgn(z)
 
 
 TRUTH = {"sound": True, "defect": "", "rank": "sound", "names": [], "first_law": ""}

@@ -37,8 +37,8 @@ def calls():
 
 
 def primal(rgb):
-    ordered = rgb.sort(-1).values
-    return ordered[..., 2], ordered[..., 2] - ordered[..., 0]
+    high = rgb.max(-1).values
+    return high, high - rgb.min(-1).values
 
 
 def show():
