@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
+from gradspec.laws.tensor.support._guess import guess
 from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
@@ -151,51 +152,13 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
-        likely=likely or _guess(what, got, expected),
+        likely=likely or guess(what, got, expected),
     )
-
-
-def _guess(what: str, got: Tensor, expected: Tensor) -> str:
-    """Name the likely cause from the shape of the error."""
-    if not got.any():
-        return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
-    if torch.equal(got, -expected):
-        return "the sign is flipped"
-    if narrow := _narrow(got, expected):
-        return narrow
-    ratio = (got / expected).flatten()
-    ratio = ratio[ratio.isfinite()]
-    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
-        return f"every element is off by the factor {_factor(ratio[0])}"
-    if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
-        return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
-    return ""
-
-
-def _narrow(got: Tensor, expected: Tensor) -> str:
-    """Say whether a result has the digits of a lower precision alone, which the right one has not."""
-    for dtype in (torch.bfloat16, torch.float16, torch.float32):
-        if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
-            continue
-        is_near = largest(got - expected) < 16 * torch.finfo(dtype).eps * largest(expected)
-        if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
-            return f"every number of it is a {_plain(dtype)}: something is computed in {_plain(dtype)} on the way"
-    return ""
-
-
-def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
-    return torch.equal(tensor.to(dtype).to(tensor.dtype), tensor)
 
 
 def _number(value: Tensor) -> str:
     number = value.item()
     return f"{number:.12g}" if isinstance(number, float | complex) else str(number)
-
-
-def _factor(value: Tensor) -> str:
-    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
-    number = value.item()
-    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
 
 
 def _plain(trait: Any) -> str:
