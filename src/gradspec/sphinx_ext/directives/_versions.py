@@ -46,7 +46,7 @@ class VersionsDirective(SphinxDirective):
         if not records:
             return [paragraph(badge(Status.NOT_MEASURED))]
         try:
-            made = list(_transforms(records) if "transforms" in self.options else _overview(records))
+            made: list[nodes.Node] = list(_transforms(records) if "transforms" in self.options else _overview(records))
         except (KeyError, TypeError, AttributeError) as error:
             warn_each_build(self, GradspecWarning.RECORD, f"{folder}: {type(error).__name__}: {error}")
             return [paragraph(badge(Status.NOT_MEASURED))]
