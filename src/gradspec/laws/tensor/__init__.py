@@ -29,6 +29,7 @@ from gradspec.laws.tensor._compile_vmap import COMPILE_VMAP
 from gradspec.laws.tensor._compile_jvp import COMPILE_JVP
 from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._fake import FAKE
+from gradspec.laws.tensor._inference import INFERENCE
 from gradspec.laws.tensor._checkpoint import CHECKPOINT
 from gradspec.laws.tensor._batched_cotangent import BATCHED_COTANGENT
 from gradspec.laws.tensor._autocast import AUTOCAST
