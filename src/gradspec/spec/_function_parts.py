@@ -34,6 +34,8 @@ class Supports:
     compile_vmap: bool | None = True
     #: `torch.compile` of a function that calls `torch.func.jvp`.
     compile_jvp: bool | None = True
+    #: `torch._dynamo.config.compiled_autograd`: the backward pass compiled when it runs.
+    compiled_autograd: bool | None = True
     #: `torch.export.export(...).module()`, then backward.
     export: bool | None = True
     #: Fake tensors, which have no values: what compilers and memory estimators trace with.

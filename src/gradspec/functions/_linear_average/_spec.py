@@ -24,6 +24,7 @@ LINEAR_AVERAGE_OP = FunctionSpec(
         compile_grad=False,
         compile_vmap=False,
         compile_jvp=False,
+        compiled_autograd=False,  # torch takes no callback at the end of such a pass
         export=False,
     ),
     effects=Effects(writes=("memory",)),

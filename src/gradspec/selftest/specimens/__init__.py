@@ -1,6 +1,7 @@
 """What is sound, and what is broken on purpose and named after its disease, of every kind of spec."""
 
 from gradspec.selftest.specimens import (
+    compiled,
     diseased,
     further,
     hidden,
@@ -28,6 +29,7 @@ DISEASED = {
     **hidden.DISEASED,
     **further.DISEASED,
     **unrecorded.DISEASED,
+    **compiled.DISEASED,
     **operators.DISEASED,
     **modules.DISEASED,
     **text.DISEASED,
