@@ -1,4 +1,4 @@
-"""Functions that are right where torch records a graph, and wrong or missing where it does not."""
+"""Functions that are right in training, and wrong without a graph or where some of forward runs a second time."""
 
 import torch
 
@@ -27,3 +27,17 @@ class ReadsAVersion(Scale):
     @staticmethod
     def forward(x, factor):
         return x.clone() if x._version >= 0 else x
+
+
+@diseased(selective_checkpoint=r"gradient of `x` under selective checkpointing that saves all results differs")
+class FillsATableInItsFirstCall(Scale):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.factor = inputs
+        if not hasattr(x, "table"):
+            x.table = torch.full_like(x, 0.0)
+        ctx.save_for_backward(torch.full_like(x, ctx.factor))
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.saved_tensors[0] * y_bar, None
