@@ -66,6 +66,22 @@ class Effects:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Saved:
+    """The most that a call keeps for its backward pass beside its arguments and outputs, which the caller has.
+
+    Example:
+        >>> from gradspec.spec import Saved
+        >>> Saved(text="a mask of the shape of `x`", bytes=lambda x, p: x.numel()).text
+        'a mask of the shape of `x`'
+    """
+
+    #: In words, for the page: "a mask of the shape of `x`".
+    text: str
+    #: The number of bytes, of the arguments of the call; 0 for none.
+    bytes: Callable[..., int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Noise:
     """How the noise of a function is drawn.
 

@@ -46,6 +46,7 @@ from gradspec.laws.tensor._aliasing import ALIASING
 from gradspec.laws.tensor._global_state import GLOBAL_STATE
 from gradspec.laws.tensor._ctx_clean import CTX_CLEAN
 from gradspec.laws.tensor._freed import FREED
+from gradspec.laws.tensor._saved_bytes import SAVED_BYTES
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
 from gradspec.laws.tensor._replayed import REPLAYED
 from gradspec.laws.tensor._evaluation import EVALUATION
