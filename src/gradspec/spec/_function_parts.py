@@ -34,6 +34,8 @@ class Supports:
     compile_vmap: bool | None = True
     #: `torch.compile` of a function that calls `torch.func.jvp`.
     compile_jvp: bool | None = True
+    #: `torch.compile(dynamic=True)`: one compilation for all batch sizes.
+    dynamic_shapes: bool | None = True
     #: `torch._dynamo.config.compiled_autograd`: the backward pass compiled when it runs.
     compiled_autograd: bool | None = True
     #: `torch.export.export(...).module()`, then backward.

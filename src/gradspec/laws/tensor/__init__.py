@@ -28,6 +28,7 @@ from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
 from gradspec.laws.tensor._compile_vmap import COMPILE_VMAP
 from gradspec.laws.tensor._compile_jvp import COMPILE_JVP
 from gradspec.laws.tensor._compiled_autograd import COMPILED_AUTOGRAD
+from gradspec.laws.tensor._dynamic_shapes import DYNAMIC_SHAPES
 from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._fake import FAKE
 from gradspec.laws.tensor._inference import INFERENCE

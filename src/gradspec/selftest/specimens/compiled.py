@@ -28,3 +28,20 @@ class AsksWhetherBackwardIsCompiled(Scale):
     @staticmethod
     def backward(ctx, y_bar):
         return (2 if torch.compiler.is_compiling() else 1) * ctx.factor * y_bar, None
+
+
+@diseased(dynamic_shapes=r"compiled 2 times for the batch sizes 4, 5, 6")
+class AsksForItsBatchSize(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return super().apply(x, factor) if x.ndim and x.shape[0] == 4 else super().apply(x, 1 * factor)
+
+
+@diseased(dynamic_shapes=r"value under torch\.compile\(dynamic=True\), a batch of 4 differs")
+class ComputesTheFirstRowsOnly(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        y = super().apply(x, factor)
+        if torch.compiler.is_compiling() and x.ndim:
+            return y * (torch.arange(len(x)) < 3).to(x).view(-1, *[1] * (x.ndim - 1))
+        return y

@@ -68,6 +68,7 @@ REFUSED = (
     "compile_grad",
     "compile_vmap",
     "compile_jvp",
+    "dynamic_shapes",
     "compiled_autograd",
     "export",
 )
