@@ -110,6 +110,7 @@ DYNAMIC_SHAPES = Law(
     doc=__doc__ or "",
     cost="compile",
     requires=("primal", "vjp"),
+    implied_by=("compile",),
     capability="dynamic_shapes",
     specimens=("asks_for_its_batch_size", "computes_the_first_rows_only"),
 )
