@@ -32,6 +32,8 @@ TRACING = {
     "compile_grad",
     "compile_vmap",
     "compile_jvp",
+    "compiled_autograd",
+    "dynamic_shapes",
     "export",
     "fake",
     "fake_kernel",
