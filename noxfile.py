@@ -64,6 +64,11 @@ ROUTES = ("ninja==1.13.2", "triton==3.9.0")
 PACKAGING = ("build==1.6.1", "check-wheel-contents==0.6.3", "twine==7.0.0")
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
+#: The tests that run our package in their own process. Those of the site and the extension run Sphinx in another one.
+COVERING = [
+    f"tests/{name}"
+    for name in ("functions", "nn", "text", "engine", "laws", "audits", "render", "record", "cli", "selftest")
+]
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -237,6 +242,25 @@ def parity(session: nox.Session) -> None:
     """Run 10,000 random programs on torch.autograd and on gradspec.text, and compare them call for call."""
     install(session, "test")
     session.run("pytest", "tests/text/parity", *session.posargs, env={"GRADSPEC_PARITY_PROGRAMS": "10000"})
+
+
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Try 10,000 examples of each function behind transforms, and 10,000 random graphs, against the reference."""
+    install(session, "test")
+    session.run("pytest", "-n", "auto", "tests/fuzz", *session.posargs, env={"GRADSPEC_FUZZ_EXAMPLES": "10000"})
+
+
+@nox.session(default=False)
+def coverage(session: nox.Session) -> None:
+    """Measure which branches of the package the tests take, with the laws run in one process."""
+    install(session, *CHECKS, "coverage")
+    session.run("coverage", "erase")
+    tests = session.posargs or COVERING
+    plugin = ("-p", "in_one_process", "-n", "0")
+    session.run("coverage", "run", "-m", "pytest", "-q", *plugin, *tests, env=ONE_THREAD, success_codes=(0, 1))
+    session.run("coverage", "combine")
+    session.run("coverage", "report")
 
 
 @nox.session(name="local-model", default=False)

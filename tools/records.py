@@ -97,6 +97,14 @@ RECORDED = (
         command=("-m", "gradspec", "selftest", "--seeds", "100", "--record", str(RECORDS / "seeds.json")),
         must_be_current=False,
     ),
+    Recorded(name="fuzz", files="fuzz.json", kind="experiment", command=(), must_be_current=False),
+    Recorded(
+        name="trust",
+        files="trust.json",
+        kind="experiment",
+        command=("tools/trust_record.py",),
+        must_be_current=False,  # tests/pages/test_trust.py holds it to what the others say
+    ),
     Recorded(name="benchmarks", files="benchmarks/*.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="projects", files="projects.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="examples", files="examples/*.json", kind="experiment", command=(), must_be_current=False),

@@ -212,3 +212,24 @@ def test_gradcheck_is_blind_to_a_declared_gradient(spec, device):
 
     assert gradcheck(spec.function, (x, 1.0))
     assert not gradcheck(spec.function, (x, 3.0), raise_exception=False)
+
+
+@pytest.mark.parametrize("inner", [lambda f: f, torch.func.grad, lambda f: torch.func.jacrev(f)])
+def test_forward_mode_around_vmap_and_others_has_the_declared_derivative(cls, inner):
+    def of_each(x):
+        return torch.vmap(inner(lambda each: cls.apply(each, 3.0) ** 2))(x)
+
+    x, x_dot = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])
+    # Of x^2 with x itself in the forward pass and 3 x in the derivative: 2 x 3, and of its gradient 2 x 3 x 3.
+    declared = [6.0, 120.0] if inner(abs) is abs else [18.0, 180.0]
+    assert torch.func.jvp(of_each, (x,), (x_dot,))[1].tolist() == declared
+    with forward_ad.dual_level():
+        y = of_each(forward_ad.make_dual(x, x_dot))
+        assert forward_ad.unpack_dual(y).tangent.tolist() == declared
+
+
+def test_a_wider_factor_widens_no_tangent_of_a_complex_tensor(cls):
+    x, factor = torch.ones(2, dtype=torch.complex64), torch.full((2,), 0.5, dtype=torch.float64)
+    y, y_dot = torch.func.jvp(lambda x: cls.apply(x, factor), (x,), (x,))
+    assert (y.dtype, y_dot.dtype) == (torch.complex64, torch.complex64)
+    assert y_dot.tolist() == [0.5, 0.5]

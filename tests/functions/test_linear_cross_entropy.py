@@ -267,3 +267,12 @@ def test_the_bank_ignores_no_row():
 def test_an_unknown_reduction_is_refused():
     with pytest.raises(ValueError, match="reduction is 'average', expected one of 'none', 'mean', 'sum'"):
         ours(*given(2, 5), reduction="average")
+
+
+def test_a_jacobian_of_no_row_is_differentiated_as_that_of_torch():
+    x, weight, target = torch.zeros(0, 2), torch.ones(3, 2), torch.zeros(0, dtype=torch.int64)
+    for loss in (ours, plain):
+        jacobian = torch.func.jacrev(lambda w, loss=loss: loss(x, w, target, torch.zeros(3), reduction="none"))
+        of_it = torch.func.grad(lambda w, jacobian=jacobian: jacobian(w).sum())(weight)
+        assert jacobian(weight).shape == (0, 3, 2)
+        assert of_it.tolist() == [[0.0, 0.0]] * 3

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from bs4 import BeautifulSoup
 
 from gradspec.law import Finding, Status
-from gradspec.report import Report, write_record
+from gradspec.report import Report, read_record, write_record
 from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, older, report, source_of, verdict
 
 REST = """\
@@ -195,6 +196,21 @@ def test_the_matrix_as_a_grid_shows_signs_and_a_legend(project: Project) -> None
     legend = soup.find(class_="gradspec-legend").get_text()
     assert legend.startswith("✓ holds ")
     assert "✗ broken" in legend
+
+
+def test_the_matrix_as_counts_adds_up_to_the_cells_of_the_record(project: Project) -> None:
+    matrix = project.source / "matrix.md"
+    matrix.write_text(
+        matrix.read_text(encoding="utf-8").replace("{gradspec-matrix}\n", "{gradspec-matrix}\n:counts:\n")
+    )
+    soup = BeautifulSoup(page_of(project, "matrix"), "html.parser")
+    head, *rows = ([cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in soup.table.find_all("tr"))
+    records = [read_record(path) for path in sorted(project.source.rglob("*.json"))]
+    expected = Counter(verdict.status.value for record in records for verdict in record.verdicts)
+    assert head == ["Verdict", "Functions"]
+    assert "✓ holds" in [name for name, _ in rows]
+    assert sum(int(count.replace(",", "")) for _, count in rows) == sum(expected.values())
+    assert dict(rows)["✓ holds"] == f"{expected['holds']:,}"
 
 
 def page_of(project: Project, name: str) -> str:

@@ -16,6 +16,8 @@ Coefficient = float | Tensor
 def checked_coefficient(x: Tensor, coefficient: Coefficient, *, call: str, name: str) -> Coefficient:
     """Return the coefficient as a Function takes it: a float, or a tensor of x's dtype that broadcasts to x's shape.
 
+    That of a complex x is the dtype of its parts.
+
     Args:
         x: the tensor that it multiplies.
         coefficient: what the caller gave.
@@ -49,7 +51,8 @@ def _checked_tensor(x: Tensor, coefficient: Tensor, call: str, name: str) -> Ten
             f"{call}: {name} has shape {tuple(coefficient.shape)}, which does not broadcast to x's shape "
             f"{tuple(x.shape)}"
         )
-    return coefficient.to(dtype=x.dtype) if x.is_floating_point() else coefficient
+    is_number = x.is_floating_point() or x.is_complex()
+    return coefficient.to(dtype=x.dtype.to_real()) if is_number else coefficient
 
 
 def broadcasts_to(tensor: Tensor, shape: torch.Size) -> bool:

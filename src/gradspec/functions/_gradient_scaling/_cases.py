@@ -68,7 +68,7 @@ def arguments(factor: str) -> tuple[Argument, ...]:
             shape="broadcasts to x",
             dtype="real",
             text="What the gradient is multiplied by; any real number, 0 and negative ones among them. A tensor is "
-            "cast to the dtype of a floating `x`.",
+            "cast to the dtype of a floating `x`, or of the parts of a complex one.",
         ),
     )
 

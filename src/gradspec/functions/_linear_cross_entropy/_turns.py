@@ -16,11 +16,15 @@ def in_turn(
 
     Each call has a whole weight to read: there is nothing to gain from one call for all.
     """
-    turns = [
-        cls.apply(  # type: ignore[no-untyped-call]
-            *(value if dim is None else value.select(dim, k) for value, dim in zip(arguments, in_dims, strict=True))
-        )
-        for k in range(info.batch_size)
-    ]
+
+    def turn(*slices: Any) -> Any:
+        return cls.apply(*slices)  # type: ignore[no-untyped-call]
+
+    each = list(zip(arguments, in_dims, strict=True))
+    if info.batch_size == 0:  # what a Jacobian of no output maps over: the shapes are those of a call on zeros
+        empty = (v if dim is None else v.new_zeros(v.movedim(dim, 0).shape[1:]) for v, dim in each)
+        found = tuple(value.new_zeros((0, *value.shape)) for value in turn(*empty))
+        return found, (0,) * len(found)
+    turns = [turn(*(v if dim is None else v.select(dim, k) for v, dim in each)) for k in range(info.batch_size)]
     stacked = tuple(torch.stack(values) for values in zip(*turns, strict=True))
     return stacked, (0,) * len(stacked)

@@ -63,7 +63,7 @@ def plain_loss(
     if margin is not None:
         logits = logits - torch.nn.functional.one_hot(own, weight.shape[0]) * torch.as_tensor(
             margin, dtype=x.dtype
-        ).reshape(-1, 1)
+        ).unsqueeze(-1)
     # Not logsumexp less the own logit: of large logits that difference has lost the digits of a small loss.
     return torch.nn.functional.cross_entropy(
         logits / temperature,

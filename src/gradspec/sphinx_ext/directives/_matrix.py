@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
@@ -24,10 +25,11 @@ from gradspec.sphinx_ext.page._verdicts import badge, overall
 class MatrixDirective(SphinxDirective):
     """Render a matrix of specs and laws for each kind.
 
-    The option `grid` shows the sign of a verdict without its word, and a legend above.
+    The option `grid` shows the sign of a verdict without its word, and a legend above. The option `counts` shows how
+    many verdicts there are of each status, a column for each kind, in place of them all.
     """
 
-    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"grid": directives.flag}
+    option_spec: ClassVar[dict[str, Callable[[str], object]]] = {"grid": directives.flag, "counts": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or that nothing was measured."""
@@ -36,6 +38,8 @@ class MatrixDirective(SphinxDirective):
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED))]
         lines = dict.fromkeys(measured_line(record.report) for record in records.build)
+        if "counts" in self.options:
+            return [_counted(records), *(paragraph(line, classes=["gradspec-detail"]) for line in lines)]
         shown: list[nodes.Node] = []
         grid = "grid" in self.options
         matrices = list(_matrices(records, _sign if grid else badge))
@@ -70,6 +74,21 @@ def _rows(records: Records, kind: str, specs: list[str], show: Callable[[Status]
         yield [family[:1].upper() + family[1:]]
         for name in names:
             yield [law_link(name), *(show(_status(records, spec, name)) for spec in specs)]
+
+
+def _counted(records: Records) -> nodes.Node:
+    """Return a table of the verdicts, one for each spec, law and case."""
+    counts: dict[str, Counter[Status]] = {}
+    for record in records.build:
+        for verdict in record.report.verdicts:
+            stale = record.is_stale(verdict.spec, verdict.law)
+            status = Status.NOT_MEASURED if stale else verdict.status
+            counts.setdefault(records.kind_of(verdict.spec), Counter())[status] += 1
+    found = [status for status in Status if any(count[status] for count in counts.values())]
+    head: list[Cell] = ["Verdict", *(kind.title for kind in kinds() if kind.name in counts)]
+    columns = [counts[kind.name] for kind in kinds() if kind.name in counts]
+    rows: list[list[Cell]] = [[badge(status), *(f"{count[status]:,}" for count in columns)] for status in found]
+    return table(head, rows, "gradspec-counts")
 
 
 def _status(records: Records, spec: str, law: str) -> Status:
