@@ -14,7 +14,7 @@ import torch
 import torch.multiprocessing as processes
 
 #: Long enough for a machine that is busy with other tests.
-TIMEOUT = datetime.timedelta(seconds=120)
+TIMEOUT = datetime.timedelta(seconds=60)
 
 
 def free_port() -> int:

@@ -62,7 +62,7 @@ def linear_cross_entropy(
             the weight. It has more than one dimension, or is another one than that of the DTensor.
         IndexError: as `LinearCrossEntropy.apply`. Over a mesh every rank raises it.
         RuntimeError: the ranks of a mesh cannot make the call together. One of them refuses it or makes a different
-            one, or it is compiled, under a transform of `torch.func`, in forward mode, or differentiated twice.
+            one, or it is under a transform of `torch.func`, in forward mode, or differentiated twice.
 
     Example:
         >>> import torch

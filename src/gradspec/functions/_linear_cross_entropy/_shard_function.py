@@ -73,7 +73,9 @@ class ShardedLoss(Function):
         again = (every.x, every.margin, weight, bias, target, found.log_sum_exp) if of_weight or of_bias else ()
         temperature = point.temperature if isinstance(point.temperature, Tensor) else None
         gradient = None if found.gradient is None else found.gradient.to(x.dtype)
-        ctx.save_for_backward(gradient, found.own_slope, counted, temperature, *again)
+        # What is differentiated, so that a second derivative finds its way to a refusal.
+        inputs = [value for value, asked in zip((x, weight, bias, margin), ctx.needs_input_grad, strict=False) if asked]
+        ctx.save_for_backward(gradient, found.own_slope, counted, temperature, *again, *inputs)
         ctx.temperature = None if isinstance(point.temperature, Tensor) else point.temperature
         ctx.label_smoothing, ctx.layout = point.label_smoothing, layout
         return found.loss.to(x.dtype)
@@ -81,7 +83,7 @@ class ShardedLoss(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients; those by the weight and the bias are of the mean over the ranks of their losses."""
-        gradient, own_slope, counted, temperature, *again = ctx.saved_tensors
+        gradient, own_slope, counted, temperature, *rest = ctx.saved_tensors
         layout, temperature = ctx.layout, ctx.temperature if temperature is None else temperature
         of_x, of_weight, of_bias, of_margin, *_ = ctx.needs_input_grad
         # The mean over no row has a cotangent of inf, and a row that does not count gets zeros all the same.
@@ -93,22 +95,27 @@ class ShardedLoss(Function):
             if of_margin:
                 margin_bar = (-working(by_row) * own_slope / temperature).to(grad_output.dtype)
             if of_weight or of_bias:
-                x, margin, weight, bias, target, log_sum_exp = again
+                x, margin, weight, bias, target, log_sum_exp, *_ = rest
                 every = Point(x, weight, target, bias, margin, temperature, None, ctx.label_smoothing)
                 of_all = working(gathered(layout.batch, by_row)) / layout.batch.ranks.size / temperature
                 weight_bar, bias_bar = by_class(every, of_all, log_sum_exp, of_weight, of_bias, layout.classes)
-        found = (x_bar, weight_bar, bias_bar, margin_bar)
+        found, none = (x_bar, weight_bar, bias_bar, margin_bar), (None,) * 4
         if torch.is_grad_enabled():
-            found = tuple(None if g is None else apply_function(Final, g, grad_output, layout.call) for g in found)  # type: ignore[assignment]
-        return *found, None, None, None, None
+            inputs = rest[-sum(ctx.needs_input_grad) :]
+            return *(None if bar is None else _final(layout.call, bar, grad_output, *inputs) for bar in found), *none
+        return *found, *none
+
+
+def _final(call: str, gradient: Tensor, *of: Tensor) -> Tensor:
+    return apply_function(Final, call, gradient, *of)
 
 
 class Final(Function):
     """A gradient that has no derivative: it refuses one, rather than giving zeros."""
 
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, cotangent: Tensor, call: str) -> Tensor:
-        """Return the gradient, which depends on the cotangent."""
+    def forward(ctx: Any, call: str, gradient: Tensor, *of: Tensor) -> Tensor:
+        """Return the gradient, which depends on what follows it."""
         ctx.call = call
         return gradient.clone()
 

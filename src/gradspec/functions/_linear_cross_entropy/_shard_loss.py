@@ -21,12 +21,13 @@ from gradspec.functions._sharded import (
     local_shard,
     ranks_of,
 )
-from gradspec.functions._torch import has_tangent, transforms_active
+from gradspec.functions._torch import has_tangent, outside_graphs, transforms_active
 
 #: What a call names its target and its weight.
 Names = tuple[str, str]
 
 
+@outside_graphs
 def sharded_loss(
     call: str,
     names: Names,
@@ -111,8 +112,6 @@ def _check_forms(call: str, names: Names, given: tuple[Any, Any, Any, Any], rank
 
 def _check_mode(call: str, *given: Any) -> None:
     """Refuse the modes in which nothing can be asked of the other ranks: the same program put all of them there."""
-    if torch.compiler.is_compiling():
-        raise RuntimeError(f"{call}: over a mesh it is not compiled. Compile the encoder, and call it outside")
     if transforms_active():
         raise RuntimeError(f"{call}: torch.func and torch.vmap do not work over a mesh. Use autograd")
     if any(isinstance(value, Tensor) and has_tangent(value) for value in given):
