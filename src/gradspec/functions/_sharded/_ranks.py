@@ -26,6 +26,11 @@ class Ranks:
     #: The kind of device on which the group communicates.
     device_type: str
 
+    def rows_of(self, total: int) -> slice:
+        """Return which rows of `total` are on this rank, as `Shard(0)` deals them."""
+        height = -(-total // self.size)
+        return slice(min(self.rank * height, total), min((self.rank + 1) * height, total))
+
     def all_gather(self, tensor: Tensor) -> Tensor:
         """Return the tensors of all ranks, of one shape (B, ...), as one of shape (ranks * B, ...)."""
         operators = torch.ops._c10d_functional
