@@ -15,6 +15,16 @@ def _pool(size: int) -> Iterator[Pool]:
     pool.close()
 
 
+@pytest.fixture
+def one() -> Iterator[Pool]:
+    yield from _pool(1)
+
+
+@pytest.fixture
+def three() -> Iterator[Pool]:
+    yield from _pool(3)
+
+
 @pytest.fixture(scope="session")
 def two() -> Iterator[Pool]:
     yield from _pool(2)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Bank = TypeVar("Bank", bound=nn.Module)
 #: How many rows are drawn from one seed: the rows do not depend on the number of ranks.
-BLOCK = 4096
+BLOCK = 1024
 
 
 def shard(bank: Bank, mesh: DeviceMesh) -> Bank:
