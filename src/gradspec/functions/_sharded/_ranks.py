@@ -6,11 +6,27 @@ functions around them are renamed between torch 2.11 and 2.13.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor
+
+LOST = (
+    "A rank of the mesh has died, or has not made this call within the time-out of its process group. Start all ranks "
+    "again from their last checkpoint: torchrun --max-restarts does"
+)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        error.add_note(LOST)
+        raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +49,21 @@ class Ranks:
 
     def all_gather(self, tensor: Tensor) -> Tensor:
         """Return the tensors of all ranks, of one shape (B, ...), as one of shape (ranks * B, ...)."""
-        operators = torch.ops._c10d_functional
-        found = operators.all_gather_into_tensor(tensor.contiguous(), self.size, self.group)
-        return cast(Tensor, operators.wait_tensor(found))
+        return self._call("all_gather_into_tensor", tensor, self.size)
 
     def all_reduce(self, tensor: Tensor, how: str) -> Tensor:
         """Return the "sum" or the "max" over the ranks, of one shape."""
-        operators = torch.ops._c10d_functional
-        return cast(Tensor, operators.wait_tensor(operators.all_reduce(tensor.contiguous(), how, self.group)))
+        return self._call("all_reduce", tensor, how)
 
     def reduce_scatter(self, tensor: Tensor) -> Tensor:
         """Return of the sum over the ranks, shape (ranks * B, ...), the part (B, ...) of this rank."""
+        return self._call("reduce_scatter_tensor", tensor, "sum", self.size)
+
+    def _call(self, name: str, tensor: Tensor, *options: str | int) -> Tensor:
         operators = torch.ops._c10d_functional
-        found = operators.reduce_scatter_tensor(tensor.contiguous(), "sum", self.size, self.group)
-        return cast(Tensor, operators.wait_tensor(found))
+        with _explained():
+            found = getattr(operators, name)(tensor.contiguous(), *options, self.group)
+            return cast(Tensor, operators.wait_tensor(found))
 
 
 def is_dtensor(value: object) -> bool:
