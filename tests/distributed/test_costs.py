@@ -17,7 +17,7 @@ ROWS, FEATURES, BATCH = 200_000, 8, 4
 
 @pytest.fixture(scope="module")
 def costs() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sharded_bank_costs", ROOT / "docs/examples/sharded_bank_costs.py")
+    spec = importlib.util.spec_from_file_location("sharded_bank_costs", ROOT / "docs/examples/sharded/costs.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -47,7 +47,7 @@ def test_a_rank_that_is_lost_ends_the_other_with_an_error(tmp_path: Path, name: 
         for rank in ranks:
             rank.kill()
             rank.communicate()
-    assert ranks[0].returncode == 1
+    assert ranks[0].returncode != 0
     assert re.search(said, words), words
     assert LOST in words, words
     assert (tmp_path / "latest").read_text() == "2", "the steps before are saved"
