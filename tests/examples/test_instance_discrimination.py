@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-ROOT = Path(__file__).parents[2]
+from distributed.torchrun import torchrun
+
 SCRIPT = "instance_discrimination.py"
 SHORT = ("--epochs", 1, "--seeds", 1, "--features", 8)
 
@@ -30,12 +29,9 @@ def test_the_same_options_give_the_same_numbers(run, tmp_path: Path) -> None:
 
 
 def test_two_ranks_that_torchrun_starts_write_one_record(tmp_path: Path) -> None:
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", f"docs/examples/{SCRIPT}"]
-    command = [sys.executable, *words, *map(str, SHORT), "--out", str(tmp_path / "two.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
+    said = torchrun(2, f"docs/examples/{SCRIPT}", *SHORT, "--out", tmp_path / "two.json")
     record = json.loads((tmp_path / "two.json").read_text(encoding="utf-8"))
-    assert len(done.stdout.splitlines()) == 4, "one rank prints"
+    assert len(said.splitlines()) == 4, "one rank prints"
     # The loss of the first epoch is near that of one process; batch normalisation sees half of each batch.
     assert record["figures"]["loss"]["lines"][0]["runs"] == [[pytest.approx(15.85, abs=0.3)]]
 
