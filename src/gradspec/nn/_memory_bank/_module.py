@@ -99,6 +99,8 @@ class LinearAverage(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logits; in training mode, their backward pass moves the rows `y` when it ends.
 
+        A sharded bank refuses it with a TypeError: its logits are on no rank.
+
         Args:
             x: shape (B, D), in the dtype of the bank; used as given, not normalised.
             y: shape (B,), int64: the row of each embedding. In evaluation mode its numbers are not looked at.
@@ -118,7 +120,8 @@ class LinearAverage(nn.Module):
         """Return the cross-entropy of the logits with the rows as classes, without making them; it moves nothing.
 
         It is the same in training and in evaluation mode, and works under every transform: it is
-        `gradspec.functions.instance_discrimination_loss`.
+        `gradspec.functions.instance_discrimination_loss`. Of a sharded bank, every rank calls it with a batch of its
+        own, in autograd only.
 
         Args:
             x: shape (B, D), in the dtype of the bank; used as given, not normalised.
@@ -142,7 +145,8 @@ class LinearAverage(nn.Module):
         """Move the rows `y` towards `x`, at once, in training and in evaluation mode.
 
         A graph that is waiting for its backward pass keeps the gradient of its own forward pass. (In a compiled
-        region it raises instead.)
+        region it raises instead.) Of a sharded bank, every rank calls it with a batch of its own; the rows move as by
+        one process on the batches of all ranks, in their order.
 
         Args:
             x: shape (B, D), in the dtype of the bank; no gradient flows from here.

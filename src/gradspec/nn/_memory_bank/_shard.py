@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gradspec.functions._sharded import Ranks, is_dtensor, ranks_of
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
-Bank = TypeVar("Bank", bound=nn.Module)
+    from gradspec.nn._memory_bank._module import LinearAverage
+
 #: How many rows are drawn from one seed: the rows do not depend on the number of ranks.
 BLOCK = 1024
 
 
-def shard(bank: Bank, mesh: DeviceMesh) -> Bank:
+def shard(bank: LinearAverage, mesh: DeviceMesh) -> LinearAverage:
     """Deal out the rows of a memory bank over the ranks of a mesh: each keeps its own rows, and frees the others.
 
     Every rank calls it, and gets the rows that rank 0 has. From then on `bank.memory` is a `DTensor` placed as
