@@ -55,7 +55,7 @@ def _of_ranks(words: list[str]) -> None:
 def _gradspec(words: list[str]) -> None:
     if READERS in " ".join(words):
         return  # it is run
-    command = main.commands.get(words[1])
+    command = main.get_command(None, words[1])
     if command is None:
         raise UnrunError(f"gradspec has no command {words[1]!r}")
     try:

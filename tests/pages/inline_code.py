@@ -83,7 +83,7 @@ def wrong(span: Span) -> str:
 
 
 def _gradspec(words: list[str]) -> str:
-    command: Any = main.commands.get(words[1])
+    command: Any = main.get_command(None, words[1])
     if command is None:
         return "" if words[1] in ("COMMAND", "--help", "--version") else f"gradspec has no command {words[1]!r}"
     options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}

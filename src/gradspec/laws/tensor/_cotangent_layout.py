@@ -40,7 +40,7 @@ def _check(trial: Trial) -> Finding:
             got = vjp(trial.spec.function, inputs, laid_out)
         except Exception as error:
             return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
-        finding = compare_all(trial, f"gradient ({name} cotangent)", got, expected)
+        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent")
         if finding is not HOLDS:
             return finding
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
@@ -59,7 +59,8 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
             got = _gradients(trial, inputs, way, lay_out)
         except Exception as error:
             return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
-        if (finding := compare_all(trial, f"gradient ({name} cotangent)", got, expected)) is not HOLDS:
+        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent")
+        if finding is not HOLDS:
             return finding
     return HOLDS
 

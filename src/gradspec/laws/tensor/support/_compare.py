@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
-from gradspec.laws.tensor.support._rounding import rounding_where_it_vanishes
+from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
 
@@ -74,24 +74,29 @@ def compare_all(
     got: Mapping[str, Any],
     expected: Mapping[str, Any],
     *,
+    when: str = "",
     why: Callable[[str], str] = lambda _: "",
     **how: Any,
 ) -> Finding:
-    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name."""
+    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name.
+
+    What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
+    """
     for name in expected:
-        finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
+        called = f"{what} of `{name}`" + (f" ({when})" if when else "")
+        finding = compare(trial, called, got[name], expected[name], **how)
         if finding is not HOLDS:
             return replace(finding, likely=why(name) or finding.likely)
     return HOLDS
 
 
 def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float:
-    """Return how far two derivatives in float64 may lie apart by rounding alone; -1.0 where nothing excuses them."""
-    if got.dtype not in (torch.float64, torch.complex128) or not isinstance(trial.spec, FunctionSpec):
+    """Return how far two derivatives may lie apart by rounding alone; -1.0 where nothing excuses them."""
+    if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
     is_derivative = "gradient" in what or "derivative" in what
-    # Beyond it no reference need run again: it is no rounding of anything that a case holds.
-    if not is_derivative or not bool((got - expected).isfinite().all()) or largest(got - expected) > 1e-6:
+    is_finite = bool((got - expected).isfinite().all())
+    if not is_derivative or not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
         return -1.0
     try:
         return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
