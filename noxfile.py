@@ -312,6 +312,13 @@ def stress(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def faults(session: nox.Session) -> None:
+    """Kill ranks of a sharded training at 20 random places, and compare the bank with that of an undisturbed one."""
+    install(session, "test")
+    session.run("pytest", "-n", "0", "tests/distributed/test_faults.py", env={"GRADSPEC_KILLS": "20", **ONE_THREAD})
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
