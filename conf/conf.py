@@ -46,6 +46,8 @@ nitpick_ignore = [
 ]
 # In the constructor of OperatorSpec, whose fields are annotated in the module of another class.
 nitpick_ignore += [("py:class", "Tensor")]
+# In signatures: it is imported for the checker of types alone, for a torch may come without it.
+nitpick_ignore += [("py:class", "DeviceMesh")]
 # Sphinx cuts the annotation of a field at the brackets of a callable without arguments.
 nitpick_ignore += [("py:class", "collections.abc.Callable[[]")]
 exclude_patterns = ["records", "examples", "images"]

@@ -12,6 +12,7 @@ import click
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from _digits import Digits, load_digits
+from _ranks import Ranks, ranks
 from rich.console import Console
 from rich.progress import Progress
 from torch import Generator, Tensor, nn
@@ -31,6 +32,7 @@ Examples:
   python docs/examples/instance_discrimination.py --epochs 2 --seeds 1
   python docs/examples/instance_discrimination.py --temperature 0.2
   python docs/examples/instance_discrimination.py --out docs/records/examples/instance_discrimination.json
+  torchrun --nproc-per-node 2 docs/examples/instance_discrimination.py --epochs 2 --seeds 1
 """
 
 
@@ -71,8 +73,11 @@ def turned(x: Tensor, generator: Generator) -> Tensor:
     return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
-def train(encoder: Encoder, bank: LinearAverage, images: Tensor, *, epochs: int, seed: int) -> Iterator[float]:
+def train(
+    encoder: Encoder, bank: LinearAverage, images: Tensor, *, epochs: int, seed: int, here: Ranks
+) -> Iterator[float]:
     """Train without labels, and yield the mean loss of each epoch: each image is a class of its own."""
+    parallel = here.parallel(encoder)
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(encoder.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * math.ceil(len(images) / BATCH))
@@ -80,14 +85,15 @@ def train(encoder: Encoder, bank: LinearAverage, images: Tensor, *, epochs: int,
         encoder.train()
         losses = []
         for y in torch.randperm(len(images), generator=generator).split(BATCH):
-            x = encoder(turned(images[y], generator))
+            x, y = here.own(turned(images[y], generator)), here.own(y)
+            x = parallel(x)
             loss = bank.loss(x, y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
             bank.update(x, y)
-            losses.append(loss.item())
+            losses.append(here.mean(loss))
         yield sum(losses) / len(losses)
 
 
@@ -123,6 +129,8 @@ def main(
     Training uses 1,000 images, each turned, scaled and moved a little, and no label. After each epoch the labels of
     those images vote on 797 others: each test image goes to the digit of its nearest neighbours in the space. The
     same vote on the raw pixels is the number to beat. The same options give the same numbers.
+
+    Under torchrun each process has a part of every batch, and of the memory bank.
     """
     _record.check_writable(out)
     torch.set_num_threads(threads)
@@ -134,19 +142,21 @@ def main(
     raw = accuracy(pixels, digits)
     by_seed: list[list[dict[int, float]]] = []
     losses: list[list[float]] = []
-    with Progress(console=Console(stderr=True)) as progress:
+    with ranks() as here, Progress(console=Console(stderr=True), disable=here.rank > 0) as progress:
         task = progress.add_task("training", total=seeds * epochs)
         for seed in range(seeds):
             progress.update(task, description=f"seed {seed}")
             torch.manual_seed(seed)
             encoder = Encoder(features)
-            bank = LinearAverage(features, len(digits.train_y), T=temperature, momentum=momentum)
+            bank = here.deal(LinearAverage(features, len(digits.train_y), T=temperature, momentum=momentum))
             by_seed.append([accuracy(encoder.eval(), digits)])
             losses.append([])
-            for loss in train(encoder, bank, digits.train_x, epochs=epochs, seed=seed):
+            for loss in train(encoder, bank, digits.train_x, epochs=epochs, seed=seed, here=here):
                 losses[-1].append(loss)
                 by_seed[-1].append(accuracy(encoder.eval(), digits))
                 progress.advance(task)
+    if here.rank > 0:
+        return
     histories = {k: [[measured[k] for measured in history] for history in by_seed] for k in NEIGHBOURS}
     numbers = {f"k{k}": compared(raw[k], histories[k]) for k in NEIGHBOURS}
     for k in NEIGHBOURS:

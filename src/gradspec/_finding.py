@@ -48,7 +48,8 @@ class Rank(StrEnum):
     WRONG = "wrong"
     #: A call that should work raises.
     REFUSED = "refused"
-    #: Needless: a gradient that nobody asked for, a wait for the device, a promise that is smaller than it could be.
+    #: Needless or unsaid: a gradient that nobody asked for, a wait for the device, a smaller promise than could be, a
+    #: view that is not declared.
     WASTE = "waste"
     #: This torch does it to any function of this form, a sound one too.
     LIMIT = "limit"

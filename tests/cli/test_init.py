@@ -1,8 +1,13 @@
 """`gradspec init`: a spec, a test and a page, written from calls of a function."""
 
+import contextlib
+import shutil
 import sys
 
 import pytest
+from click.testing import CliRunner
+
+from gradspec.cli import main
 
 OPS = """
 import torch
@@ -34,26 +39,40 @@ def init(gradspec, folder):
     return lambda *words: gradspec("init", *words)
 
 
-def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(init, gradspec, folder):
-    result = init("ops.py:RoundSTE", *CALL)
-    spec = (folder / "round_ste_spec.py").read_text()
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A folder in which `init` has written its files: it audits the function for that, which takes seconds."""
+    folder = tmp_path_factory.mktemp("init")
+    (folder / "ops.py").write_text(OPS)
+    with contextlib.chdir(folder):
+        assert CliRunner().invoke(main, ["init", "ops.py:RoundSTE", *CALL]).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def written(once, folder):
+    """The same files, in the folder of the test."""
+    shutil.copytree(once, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(written, gradspec):
+    spec = (written / "round_ste_spec.py").read_text()
     checked = gradspec("check", "round_ste_spec.py", "--law", "primal", "--law", "vjp", "--law", "ctx_clean")
 
-    assert result.exit_code == 0
     assert "yield read_case('(randn(2, 3),)')\n    yield read_case('(tensor([0.5]),)')" in spec
     assert "primal=stand_in(lambda x: RoundSTE.apply(x)),  # TODO" in spec
     assert "surrogate=lambda x: x,  # agrees with every case" in spec
-    assert (folder / "round_ste.md").read_text() == "# RoundSTE\n\n```{gradspec-function} RoundSTE\n```\n"
+    assert (written / "round_ste.md").read_text() == "# RoundSTE\n\n```{gradspec-function} RoundSTE\n```\n"
     assert checked.exit_code == 0
     assert "4 laws hold" not in checked.stdout
     assert "2 laws hold, 1 not measured" in checked.stdout
 
 
-def test_the_written_test_is_one_that_pytest_runs(init, folder, monkeypatch):
-    init("ops.py:RoundSTE", *CALL)
-    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+def test_the_written_test_is_one_that_pytest_runs(written, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(written), *sys.path])
     scope = {}
-    exec((folder / "test_round_ste_spec.py").read_text(), scope)
+    exec((written / "test_round_ste_spec.py").read_text(), scope)
 
     (mark,) = scope["test_laws"].pytestmark
     assert [spec.name for spec in mark.args[0]] == ["RoundSTE"]

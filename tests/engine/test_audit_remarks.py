@@ -144,6 +144,47 @@ def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
     assert said(found, "Backward draws noise: two backward passes through one graph differ.")
 
 
+def test_a_mask_that_backward_draws_for_itself_is_not_that_of_forward():
+    class Redrawn(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * (torch.rand_like(x) > 0.5)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return y_bar * (torch.rand_like(y_bar) > 0.5)
+
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * (torch.rand_like(x) > 0.5)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return 2 * y_bar * (torch.rand_like(y_bar) > 0.5)
+
+    (redrawn,), (wrong,) = (judged(f, "(randn(4, 30),)", "surrogate").report.failures for f in (Redrawn, Doubled))
+    assert redrawn.finding.message == "backward does not apply the derivative of what forward computes"
+    assert redrawn.finding.likely.startswith("backward draws its noise anew, and the gradient is right where")
+    assert wrong.finding.likely.startswith("a wrong backward")
+
+
+@pytest.mark.parametrize("drawn", [0.0, 1.0])
+def test_a_straight_through_estimator_is_neither_right_nor_wrong_without_its_surrogate(drawn):
+    class Rounded(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.floor(x + drawn * torch.rand_like(x))
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return y_bar
+
+    (verdict,) = judged(Rounded, "(randn(4, 30),)", "surrogate").report.verdicts
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.finding.message.startswith("forward is constant around here")
+
+
 def test_a_function_that_keeps_state_is_not_compared_with_itself():
     found = judged(counts, "(randn(2),)", "surrogate", "global_state", "retained_graph")
 

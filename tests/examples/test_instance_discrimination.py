@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from distributed.torchrun import torchrun
+
 SCRIPT = "instance_discrimination.py"
 SHORT = ("--epochs", 1, "--seeds", 1, "--features", 8)
 
@@ -24,6 +26,14 @@ def test_the_same_options_give_the_same_numbers(run, tmp_path: Path) -> None:
     assert len(embedding["runs"][0]) == 2, "before the first epoch, and after it"
     assert embedding["runs"][0][0] != embedding["runs"][0][1]
     assert raw["runs"][0] == [records[0]["numbers"]["k200"]["raw"]] * 2
+
+
+def test_two_ranks_that_torchrun_starts_write_one_record(tmp_path: Path) -> None:
+    said = torchrun(2, f"docs/examples/{SCRIPT}", *SHORT, "--out", tmp_path / "two.json")
+    record = json.loads((tmp_path / "two.json").read_text(encoding="utf-8"))
+    assert len(said.splitlines()) == 4, "one rank prints"
+    # The loss of the first epoch is near that of one process; batch normalisation sees half of each batch.
+    assert record["figures"]["loss"]["lines"][0]["runs"] == [[pytest.approx(15.85, abs=0.3)]]
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,22 @@ TIED = torch.tensor([[2.0, 2.0, 1.0], [0.5, -1.0, 0.0]], dtype=torch.float64)
 
 
 def of(primal, backward, args, *, wrt=("x",), surrogate=None):
-    """Return a spec of a Function whose backward gets the arguments, the output and the cotangent."""
+    """Return a spec of a Function whose backward gets the arguments, the outputs and the cotangents."""
 
     class Diseased(Function):
         @staticmethod
         def forward(ctx, *args):
             y = primal(*args)
             ctx.rest = [None if isinstance(a, torch.Tensor) else a for a in args]
-            ctx.save_for_backward(y, *(a for a in args if isinstance(a, torch.Tensor)))
+            given = y if isinstance(y, tuple) else (y,)
+            ctx.save_for_backward(*given, *(a for a in args if isinstance(a, torch.Tensor)))
+            ctx.outputs = len(given)
             return y
 
         @staticmethod
-        def backward(ctx, v):
-            y, *tensors = ctx.saved_tensors
-            back = backward(*(tensors.pop(0) if a is None else a for a in ctx.rest), y, v)
+        def backward(ctx, *v):
+            y, tensors = ctx.saved_tensors[: ctx.outputs], list(ctx.saved_tensors[ctx.outputs :])
+            back = backward(*(tensors.pop(0) if a is None else a for a in ctx.rest), *y, *v)
             back = back if isinstance(back, tuple) else (back,)
             return (*back, *[None] * (len(ctx.rest) - len(back)))
 
@@ -77,6 +79,32 @@ DISEASES = {
     "0/0 or 0 * inf at a kink": of(lambda x: x.norm(dim=1, keepdim=True), lambda x, y, v: v * x / y, (X * 0,)),
     "a mask is missing": of(lambda x: x.clamp(-1, 1), lambda x, y, v: v, (X,)),
     "a mask in backward shuts too much": of(lambda x: x.clamp(-2, 2), lambda x, y, v: v * (x.abs() < 1), (X,)),
+    "wrong where `x` is negative": of(
+        lambda x: x.abs() * x, lambda x, y, v: v * 2 * x.abs() * torch.where(x < 0, 0.5, 1.0), (X,)
+    ),
+    "right where `k` is symmetric": of(
+        lambda k, b: torch.linalg.solve(k, b),
+        lambda k, b, y, v: (-torch.linalg.solve(k, v) @ y.T, torch.linalg.solve(k, v)),
+        (W + 3 * torch.eye(3, dtype=torch.float64), X),
+        wrt=("k", "b"),
+    ),
+    "right where dimension 0 has one element": of(
+        lambda x: x / x.norm(dim=1, keepdim=True),
+        lambda x, y, v: (v - y * (v * y).sum()) / x.norm(dim=1, keepdim=True),
+        (X,),
+    ),
+    "right where all numbers of the cotangent are equal": of(
+        lambda x: x.sin(), lambda x, y, v: x.cos() * v.mean(0, keepdim=True).mean(1, keepdim=True), (X[:1],)
+    ),
+    "right where the factors of backward are conjugated": of(
+        lambda x: x * 1j, lambda x, y, v: v * 1j, (torch.complex(X, W),)
+    ),
+    "backward ignores the cotangent of output 1": of(
+        lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos(), (X,)
+    ),
+    "wrong for the cotangent of output 1": of(
+        lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos() + w * x.sin(), (X,)
+    ),
     "the derivative at the output": of(lambda x: x.sin(), lambda x, y, v: v * y.cos(), (X,)),
     "of the first sample of the batch alone": of(
         lambda x, w: x @ w.T,
@@ -149,6 +177,58 @@ def test_a_value_of_a_lower_precision_is_named():
     assert "every number of it is a float32" in narrow.likely
     assert narrow.status is merely_wrong.status is Status.BROKEN
     assert "float32" not in merely_wrong.likely
+
+
+def test_a_dimension_that_squeeze_took_is_named():
+    squeezed = first(lambda x: x.sum(1).squeeze(), lambda x: x.sum(1), "primal", X[:1])
+    summed = first(lambda x: x.sum(), lambda x: 2 * x.sum(1), "primal", X[:1])
+
+    assert "name it, squeeze(dim) for squeeze()" in squeezed.likely
+    assert squeezed.message == summed.message == "value has the wrong shape"
+    assert "squeeze" not in summed.likely
+
+
+class Intermediate(Function):
+    """x sin(x), of which backward takes the sine as forward made it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.sine = x.sin()
+        return x * ctx.sine
+
+    @staticmethod
+    def backward(ctx, v):
+        (x,) = ctx.saved_tensors
+        return v * (ctx.sine + x * x.cos())
+
+
+class Detached(Intermediate):
+    @staticmethod
+    def backward(ctx, v):
+        return Intermediate.backward(ctx, v).detach()
+
+
+def test_an_intermediate_that_knows_no_graph_is_told_from_a_gradient_that_is_cut():
+    kept, cut = (first(f.apply, lambda x: x * x.sin(), "second_order", X) for f in (Intermediate, Detached))
+
+    assert "backward uses a result of forward" in kept.likely
+    assert "backward is cut from the graph" in cut.likely
+
+
+def test_a_gradient_too_few_is_counted():
+    class Short(Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, v):
+            return 2 * v
+
+    assert first(lambda x: Short.apply(x, 2.0), lambda x: 2 * x, "vjp", X).likely == (
+        "backward returns 1 of 2 gradients: one for each argument of forward, or None for it"
+    )
 
 
 def test_a_tensor_in_the_default_dtype_is_named():

@@ -46,10 +46,16 @@ def _example(words: list[str]) -> None:
     _there(words[1])
 
 
+def _of_ranks(words: list[str]) -> None:
+    # tests/distributed/test_page.py runs them, by as many ranks.
+    assert words[1:3] == ["--nproc-per-node", "2"]
+    _there(words[3])
+
+
 def _gradspec(words: list[str]) -> None:
     if READERS in " ".join(words):
         return  # it is run
-    command = main.commands.get(words[1])
+    command = main.get_command(None, words[1])
     if command is None:
         raise UnrunError(f"gradspec has no command {words[1]!r}")
     try:
@@ -86,6 +92,7 @@ def _there(path: str) -> None:
 
 KNOWN: tuple[tuple[str, Callable[[list[str]], None]], ...] = (
     (r"python docs/examples/\w+\.py", _example),
+    (r"torchrun \S+ \d docs/examples/[\w/]+\.py", _of_ranks),
     (r"gradspec ", _gradspec),
     (r"nox -s \w+$", _nox),
     (r"python -m pip install \S+$", _install),

@@ -83,7 +83,7 @@ def wrong(span: Span) -> str:
 
 
 def _gradspec(words: list[str]) -> str:
-    command: Any = main.commands.get(words[1])
+    command: Any = main.get_command(None, words[1])
     if command is None:
         return "" if words[1] in ("COMMAND", "--help", "--version") else f"gradspec has no command {words[1]!r}"
     options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
@@ -131,7 +131,9 @@ def sessions() -> frozenset[str]:
     text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     found = re.findall(r"^@nox\.session(?:\(([^)]*)\))?\n(?:@nox\..*\n)*def (\w+)\(session", text, re.MULTILINE)
     named = [(re.search(r'name="([\w-]+)"', how), function) for how, function in found]
-    return frozenset(name[1] if name else function for name, function in named)
+    (versions,) = re.findall(r"^TORCHES = \{(.*)\}$", text, re.MULTILINE)
+    each = {f"torch-{minor}" for minor in re.findall(r'"([\d.]+)":', versions)}
+    return frozenset(name[1] if name else function for name, function in named) | each
 
 
 @cache

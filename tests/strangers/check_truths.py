@@ -17,6 +17,7 @@ import torch
 
 torch.set_num_threads(1)
 HERE = Path(__file__).parent
+FOLDERS = ("flat", "functions", "second", "third")  # operators/ has a truth.py of its own
 
 
 def load(path):
@@ -171,15 +172,15 @@ def text(x):
 
 def main(part=""):
     wrong = []
-    for path in sorted(HERE.glob("*/*.py")):
-        if part not in str(path):
+    for path in sorted(p for folder in FOLDERS for p in (HERE / folder).glob("*.py")):
+        if part not in str(path.relative_to(HERE)):
             continue
         default, rng = torch.get_default_dtype(), torch.get_rng_state()
         torch.manual_seed(0)
         truth, found, shown = report(path)
         torch.set_default_dtype(default)
         torch.set_rng_state(rng)
-        limit = 1e-5 if path.stem == "lut_interp" else 1e-8
+        limit = 1e-5 if path.stem in ("lut_interp", "mu_law") else 1e-8  # in float32
         if truth["sound"]:
             fine = shown is not False and all(x == "once" or (x != "raises" and x < limit) for x in found)
         else:

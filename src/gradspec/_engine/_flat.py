@@ -64,6 +64,7 @@ def flattened(trial: Trial) -> Trial:
         zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in leaves(name)),
         supports=spec.supports,
         effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
+        saved=spec.saved and replace(spec.saved, bytes=adapted(spec.saved.bytes)),
         documented=spec.documented,
     )
     return replace(trial, spec=plain, case=Case(name=case.name, args=tuple(flat.values())))

@@ -41,8 +41,10 @@ class Session:
         self._can = available(profile.device)
         self._isolate = self._can if isolate is None else isolate
         self._said = {(verdict.spec, verdict.law, verdict.case): verdict for verdict in said}
-        self._child: Child[tuple[int, dict[str, Status]], Verdict] = Child(
-            self._answer, seconds=profile.seconds, silent=silent
+        #: One child for all checks, and one for each check of a law that wants a process in which nothing has run.
+        self._child, self._untouched = (
+            Child[tuple[int, dict[str, Status]], Verdict](self._answer, seconds=profile.seconds, silent=silent)
+            for _ in range(2)
         )
         #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
         self._compiles = False
@@ -65,8 +67,9 @@ class Session:
             self._child.start()
 
     def close(self) -> None:
-        """End the child process."""
+        """End the child processes."""
         self._child.close()
+        self._untouched.close()
 
     def __enter__(self) -> Session:
         return self
@@ -85,11 +88,10 @@ class Session:
             at_home(import_compiler)
             self._child.close()
             self._compiles = True
-        if check.law.alone:
-            self._child.close()
-        answer = self._child.ask((self._numbers[check.cell], prior))
+        child = self._untouched if check.law.alone else self._child
+        answer = child.ask((self._numbers[check.cell], prior))
         if check.law.alone:  # what it called must not decide what comes next
-            self._child.close()
+            child.close()
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)
         return answer

@@ -1,25 +1,28 @@
-"""The group of commands, and the commands that are in it."""
+"""The command `gradspec`, and where each of its commands is."""
 
 from __future__ import annotations
 
 import click
 
 from gradspec import __version__
-from gradspec.cli._audit import audit
-from gradspec.cli._check import check
-from gradspec.cli._commands import explain, list_, show
-from gradspec.cli._events import events
-from gradspec.cli._init import init
-from gradspec.cli._merge import merge
-from gradspec.cli._selftest import selftest
-from gradspec.cli._shared import Commands, block
+from gradspec.cli._group import Commands
 
 
 @click.group(
     cls=Commands,
-    commands=(check, audit, init, selftest, list_, explain, show, merge, events),
+    homes={
+        "check": "gradspec.cli._check:check",
+        "audit": "gradspec.cli._audit:audit",
+        "init": "gradspec.cli._init:init",
+        "selftest": "gradspec.cli._selftest:selftest",
+        "list": "gradspec.cli._list:list_",
+        "explain": "gradspec.cli._list:explain",
+        "show": "gradspec.cli._show:show",
+        "merge": "gradspec.cli._merge:merge",
+        "events": "gradspec.cli._events:events",
+    },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=block("Examples", "gradspec check gradspec.functions", "gradspec list", "gradspec explain vjp"),
+    epilog="\b\nExamples:\n  gradspec check gradspec.functions\n  gradspec list\n  gradspec explain vjp",
 )
 @click.version_option(__version__, prog_name="gradspec")
 def main() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import signal
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +14,6 @@ import click
 from gradspec._record import RecordError, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
-from gradspec._searches import skip_last_search
 from gradspec.profile import ProfileError, available
 
 if TYPE_CHECKING:
@@ -34,25 +30,6 @@ class Interrupted(click.ClickException):
     """The user stopped the run: one line."""
 
     exit_code = 130  # as a shell counts a process that SIGINT ended: 1 would say that a law is broken
-
-
-#: The errors of a disk, or of a share of it, that takes no more.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-
-class Commands(click.Group):
-    """A click group that exits quickly and reports a failed write in one line."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        skip_last_search()
-        try:
-            return super().main(*args, **kwargs)
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes out the rest at its end
-            click.echo(f"Error: the output cannot be written ({error.strerror})", err=True)
-            sys.exit(Unusable.exit_code)
 
 
 def block(heading: str, *lines: str) -> str:

@@ -35,6 +35,7 @@ _USES_OF_LAWS = {
     **dict.fromkeys(("second_order", "first_order_only", "forward_over_reverse"), "second derivatives"),
     **dict.fromkeys(("jvp", "adjoint", "func_grad", "vmap", "batched_cotangent"), "torch.func"),
     **dict.fromkeys(("compile", "compile_grad", "compile_vmap", "compile_jvp", "module_compile", "fake"), "compile"),
+    **dict.fromkeys(("compiled_autograd", "dynamic_shapes"), "compile"),
     **dict.fromkeys(("export", "module_export"), "export"),
     **dict.fromkeys(("freed", "ctx_clean"), "effects and memory"),
 }

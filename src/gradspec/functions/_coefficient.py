@@ -61,6 +61,13 @@ def broadcasts_to(tensor: Tensor, shape: torch.Size) -> bool:
     return len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True))
 
 
+def bytes_of_coefficient(coefficient: Coefficient, x: Tensor) -> int:
+    """Return the most bytes that `save_coefficient` keeps beside the coefficient of a call, which the caller has."""
+    if isinstance(coefficient, Tensor) and coefficient.dtype != x.dtype:
+        return coefficient.numel() * x.element_size()
+    return 0
+
+
 def save_coefficient(ctx: Any, coefficient: Coefficient) -> None:
     """Keep it for backward and forward mode: a tensor where torch tracks it, a float on ctx."""
     ctx.coefficient = None if isinstance(coefficient, Tensor) else coefficient

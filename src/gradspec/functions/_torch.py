@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import torch
 import wrapt
@@ -13,6 +14,7 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 
 C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def allow_in_graph(cls: C) -> C:
@@ -31,6 +33,24 @@ def allow_in_graph(cls: C) -> C:
         "torch._dynamo",
     )
     return cls
+
+
+def outside_graphs(function: F) -> F:
+    """Have `torch.compile` break its graph at a function, and compile nothing of it; `fullgraph=True` refuses it.
+
+    As above, importing Dynamo is left to others.
+    """
+    held = [function]
+
+    def disable(dynamo: object) -> None:
+        held[0] = torch.compiler.disable(function, reason="its ranks communicate")  # type: ignore[no-untyped-call]
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return held[0](*args, **kwargs)
+
+    wrapt.register_post_import_hook(disable, "torch._dynamo")
+    return cast(F, call)
 
 
 def keep_signature(cls: C) -> C:

@@ -1,6 +1,6 @@
 """The documented networks and the modules that they are made of, under their published names."""
 
-from gradspec.nn._memory_bank import LINEAR_AVERAGE, LinearAverage, nearest_neighbour_scores
+from gradspec.nn._memory_bank import LINEAR_AVERAGE, LinearAverage, nearest_neighbour_scores, shard
 from gradspec.nn._shake import (
     SHAKE_BLOCK,
     SHAKE_BOTTLE_NECK,
@@ -32,4 +32,5 @@ __all__ = [
     "ShakeResNet",
     "Shortcut",
     "nearest_neighbour_scores",
+    "shard",
 ]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradspec.functions import GRAD_FACTOR
 from gradspec.operators._registered import register
-from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec
+from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec, Saved
 
 
 def _keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
@@ -91,6 +91,7 @@ GRAD_FACTOR_OPERATOR = OperatorSpec(
         Argument(name="x", type="Tensor", shape="any", dtype="floating", gradient=True, text="What is returned."),
         Argument(name="factor", type="float", text="What the gradient is multiplied by."),
     ),
+    saved=Saved(text="nothing", bytes=lambda x, factor: 0),
     documented=(grad_factor,),
     references=GRAD_FACTOR.references,
 )

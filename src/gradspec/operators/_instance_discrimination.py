@@ -16,7 +16,7 @@ from gradspec.functions._instance_discrimination._gradient import hessian_produc
 from gradspec.functions._linear_cross_entropy._checks import checked_temperature
 from gradspec.functions._linear_cross_entropy._values import Values
 from gradspec.operators._registered import register
-from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec
+from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec, Saved
 
 
 def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -153,6 +153,7 @@ INSTANCE_DISCRIMINATION_LOSS_OPERATOR = OperatorSpec(
         else a
         for a in INSTANCE_DISCRIMINATION_LOSS.arguments
     ),
+    saved=Saved(text="nothing: the gradient is an output", bytes=lambda x, y, memory, temperature: 0),
     documented=(instance_discrimination_loss,),
     references=INSTANCE_DISCRIMINATION_LOSS.references,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function_parts import Effects, Formula, Noise, Supports
+from gradspec.spec._function_parts import Effects, Formula, Noise, Saved, Supports
 from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "Misuse",
     "Noise",
     "Reference",
+    "Saved",
     "Spec",
     "Supports",
     "Waiver",
@@ -63,6 +64,8 @@ class FunctionSpec(Spec):
     effects: Effects = Effects()
     #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
+    #: The most that a call keeps for its backward pass; None says nothing.
+    saved: Saved | None = None
     #: Only for functions with noise among their arguments: how it is drawn.
     noise: Noise | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
@@ -136,7 +139,8 @@ class FunctionSpec(Spec):
             noise: how the other implementation draws its noise, if it does.
 
         Returns:
-            A copy of this spec about `function`, without the examples and differences, which are ours.
+            A copy of this spec about `function`, without the examples, the differences and the bound on what is saved,
+            which are ours.
         """
         return replace(
             self,
@@ -144,6 +148,7 @@ class FunctionSpec(Spec):
             function=function,
             implementation=implementation,
             noise=noise,
+            saved=None,
             documented=(),
             differences=(),
         )

@@ -34,6 +34,10 @@ class Supports:
     compile_vmap: bool | None = True
     #: `torch.compile` of a function that calls `torch.func.jvp`.
     compile_jvp: bool | None = True
+    #: `torch.compile(dynamic=True)`: one compilation for all batch sizes.
+    dynamic_shapes: bool | None = True
+    #: `torch._dynamo.config.compiled_autograd`: the backward pass compiled when it runs.
+    compiled_autograd: bool | None = True
     #: `torch.export.export(...).module()`, then backward.
     export: bool | None = True
     #: Fake tensors, which have no values: what compilers and memory estimators trace with.
@@ -61,6 +65,22 @@ class Effects:
     view_of: str | None = None
     #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
     writes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """The most that a call keeps for its backward pass beside its arguments and outputs, which the caller has.
+
+    Example:
+        >>> from gradspec.spec import Saved
+        >>> Saved(text="a mask of the shape of `x`", bytes=lambda x, p: x.numel()).text
+        'a mask of the shape of `x`'
+    """
+
+    #: In words, for the page: "a mask of the shape of `x`".
+    text: str
+    #: The number of bytes, of the arguments of the call; 0 for none.
+    bytes: Callable[..., int]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from gradspec.sphinx_ext.directives._matrix import MatrixDirective
 from gradspec.sphinx_ext.directives._number import NumberRole
 from gradspec.sphinx_ext.directives._peers import PeersDirective
 from gradspec.sphinx_ext.directives._spec import SpecDirective
+from gradspec.sphinx_ext.directives._versions import VersionsDirective
 from gradspec.sphinx_ext.domain import _domain
 from gradspec.sphinx_ext.drawing import _style
 from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary
@@ -40,6 +41,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-audit": AuditDirective,
     "gradspec-benchmark": BenchmarkDirective,
     "gradspec-checkers": CheckersDirective,
+    "gradspec-versions": VersionsDirective,
     "gradspec-curves": CurvesDirective,
     "gradspec-failure": FailureDirective,
     "gradspec-fields": FieldsDirective,

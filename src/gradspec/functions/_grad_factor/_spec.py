@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._grad_factor._function import GradFactor, grad_factor
 from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
-from gradspec.spec import Formula, FunctionSpec
+from gradspec.spec import Formula, FunctionSpec, Saved
 
 GRAD_FACTOR = FunctionSpec(
     name="grad_factor",
@@ -18,6 +19,10 @@ GRAD_FACTOR = FunctionSpec(
     arguments=_cases.arguments("f"),
     documented=(GradFactor, grad_factor),
     effects=_cases.EFFECTS,
+    saved=Saved(
+        text="a factor that is a tensor of another dtype, in that of `x`",
+        bytes=lambda x, f: bytes_of_coefficient(f, x),
+    ),
     formula=Formula(primal="x", surrogate="f * x"),
     references=(_cases.DIFFLOGIC, _cases.REVERSAL),
     differences=differences("torchlogix.functional.GradFactor", "f"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._grad_multiply._function import GradMultiply, grad_multiply
 from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
-from gradspec.spec import Difference, Formula, FunctionSpec
+from gradspec.spec import Difference, Formula, FunctionSpec, Saved
 
 GRAD_MULTIPLY = FunctionSpec(
     name="grad_multiply",
@@ -18,6 +19,10 @@ GRAD_MULTIPLY = FunctionSpec(
     arguments=_cases.arguments("scale"),
     documented=(GradMultiply, grad_multiply),
     effects=_cases.EFFECTS,
+    saved=Saved(
+        text="a factor that is a tensor of another dtype, in that of `x`",
+        bytes=lambda x, scale: bytes_of_coefficient(scale, x),
+    ),
     formula=Formula(primal="x", surrogate="scale * x"),
     references=(_cases.GRADIENT_MULTIPLIER, _cases.REVERSAL),
     differences=(

@@ -12,7 +12,9 @@ from gradspec.functions._instance_discrimination._checks import CALL, checked_em
 from gradspec.functions._instance_discrimination._gradient import LossGradient
 from gradspec.functions._linear_cross_entropy._checks import check_reduction, checked_temperature
 from gradspec.functions._linear_cross_entropy._logits import Point, Temperature
+from gradspec.functions._linear_cross_entropy._shard_loss import sharded_loss
 from gradspec.functions._linear_cross_entropy._values import plain_loss, values
+from gradspec.functions._sharded import is_dtensor
 from gradspec.functions._torch import allow_in_graph, apply_function, keep_signature
 
 
@@ -130,10 +132,12 @@ def instance_discrimination_loss(
     Args:
         x: shape (B, D), floating: the embeddings, used as they are given, not normalised.
         y: shape (B,), int64: the row of the bank that each embedding is an instance of, from 0 to N - 1.
-        memory: shape (N, D), dtype and device of `x`: the bank. No gradient flows to it.
+        memory: shape (N, D), dtype and device of `x`: the bank. No gradient flows to it. Or a DTensor, placed as
+            `Shard(0)`: each rank gives a batch of its own, and gets the losses of that batch against the whole bank.
         temperature: a float above 0, or a 0-d tensor, whose value is not checked. No gradient flows to it.
         reduction: "mean", "sum" or "none": over the batch. The mean over an empty batch is NaN, as that of
-            `torch.nn.functional.cross_entropy` is.
+            `torch.nn.functional.cross_entropy` is. Of a sharded bank, "mean" divides by the rows of an average rank:
+            the mean over the ranks is the loss of one process on the rows of all.
 
     Returns:
         Shape (), or (B,) with `reduction="none"`; dtype and device of `x`; under autocast, the dtype of the bank.
@@ -144,6 +148,8 @@ def instance_discrimination_loss(
         ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
             above 0, the bank or the temperature is differentiated, or the reduction is not one of its choices.
         IndexError: `y` holds what is no row of the bank.
+        RuntimeError: the ranks of a mesh cannot make the call together. One of them refuses it or makes a different
+            one, or it is under a transform of `torch.func`, in forward mode, or differentiated twice.
 
     Example:
         >>> import torch
@@ -154,6 +160,13 @@ def instance_discrimination_loss(
         >>> torch.testing.assert_close(loss, F.cross_entropy(x @ memory.T / 0.5, y))
     """
     check_reduction(CALL, reduction)
+    if is_dtensor(memory):
+
+        def check(shard: Tensor, _: None) -> Point:
+            fixed = checked_temperature(CALL, temperature)
+            return bank_point(checked_embeddings(x, y, shard, whole=False), y, shard, fixed)
+
+        return sharded_loss(CALL, ("y", "bank"), (x, y, memory, None), check, reduction)
     loss = InstanceDiscriminationLoss.apply(x, y, memory, temperature)
     if reduction == "none":
         return loss

@@ -51,7 +51,10 @@ class LossGradient(Function):
     @staticmethod
     def backward(ctx: Any, vector: Tensor | None) -> tuple[Tensor | None, None, None, None]:
         """Return the Hessian times the cotangent."""
-        return (None if vector is None else _product(ctx, vector)), None, None, None
+        if vector is not None:
+            return _product(ctx, vector), None, None, None
+        # Compiled autograd adds what comes to `x` by its two paths, and takes no None for a sum.
+        return (torch.zeros_like(ctx.saved_tensors[0]) if torch.compiler.is_compiling() else None), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor | None:

@@ -9,7 +9,7 @@ from gradspec.functions._instance_discrimination._function import (
     instance_discrimination_loss,
 )
 from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
-from gradspec.spec import FunctionSpec
+from gradspec.spec import FunctionSpec, Saved
 
 INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     name="instance_discrimination_loss",
@@ -21,5 +21,9 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     raises=_cases.misuses,
     arguments=_cases.ARGUMENTS,
     documented=(InstanceDiscriminationLoss, instance_discrimination_loss, merge_by_log_sum_exp),
+    saved=Saved(
+        text="the gradient, of the shape of `x`",
+        bytes=lambda x, y, memory, temperature: x.numel() * x.element_size(),
+    ),
     references=(_cases.WU_2018, _cases.FLASH_2022),
 )

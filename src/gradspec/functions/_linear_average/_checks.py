@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import is_fake
 
+from gradspec.functions._sharded import is_dtensor
 from gradspec.functions._torch import has_tangent, transforms_active
 
 
@@ -34,6 +35,11 @@ def check_forms(call: str, x: Tensor, y: Tensor, memory: Tensor, params: Tensor)
     for name, tensor in (("x", x), ("y", y), ("memory", memory), ("params", params)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{call}: {name} is a {type(tensor).__name__}, expected a tensor")
+        if is_dtensor(tensor):
+            raise TypeError(
+                f"{call}: {name} is a DTensor. The logits of a sharded bank are on no rank: use LinearAverage.loss and "
+                "update, which take the rows of this rank"
+            )
         if name != "y" and not tensor.is_floating_point():
             raise TypeError(f"{call}: {name} has dtype {tensor.dtype}, expected a floating one")
     if memory.ndim != 2:

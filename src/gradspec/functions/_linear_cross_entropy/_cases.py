@@ -109,6 +109,10 @@ def misuses(make: Make) -> Iterator[Misuse]:
     yield wrong("devices that do not fit", x, weight, target.to("meta"), match="x is on .* and target on meta")
     option = Case(name="reduction that is not a choice", args=(x, weight, target), kwargs={"reduction": "max"})
     yield Misuse(case=option, error=ValueError, match="reduction is 'max'", call=linear_cross_entropy)
+    option = Case(name="mesh that is text", args=(x, weight, target), kwargs={"mesh": "cpu"})
+    yield Misuse(
+        case=option, error=TypeError, match="mesh is a str, expected a .*DeviceMesh", call=linear_cross_entropy
+    )
     yield wrong("no ignored class", ignore_index=None, error=TypeError, match="ignore_index is a NoneType")
 
 

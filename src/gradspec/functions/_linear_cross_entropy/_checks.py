@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradspec.functions._linear_cross_entropy._logits import Point, Temperature
+from gradspec.functions._sharded import is_dtensor
 from gradspec.functions._torch import has_tangent
 
 CALL = "linear_cross_entropy"
@@ -16,9 +17,20 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def checked_call(
-    x: Any, weight: Any, target: Any, bias: Any, margin: Any, temperature: Any, ignore_index: Any, label_smoothing: Any
+    x: Any,
+    weight: Any,
+    target: Any,
+    bias: Any,
+    margin: Any,
+    temperature: Any,
+    ignore_index: Any,
+    label_smoothing: Any,
+    *,
+    whole: bool = True,
 ) -> Point:
     """Return the call as the Function takes it: in one dtype, that of the weight, with a margin for each row.
+
+    The weight is `whole`, or the shard of a rank, which may have no row.
 
     Raises:
         TypeError: an argument is of a wrong type or dtype, or the floating ones differ in dtype outside of autocast.
@@ -33,12 +45,16 @@ def checked_call(
     for name, value in (*floating.items(), ("target", target)):
         if not isinstance(value, Tensor):
             raise TypeError(f"{CALL}: {name} is a {type(value).__name__}, expected a tensor")
+        if is_dtensor(value):
+            raise TypeError(f"{CALL}: {name} is a DTensor. Call the function {CALL}, with a weight placed as Shard(0)")
     for name, value in floating.items():
         if not value.is_floating_point():
             raise TypeError(f"{CALL}: {name} has dtype {value.dtype}, expected a floating one")
     if target.dtype != torch.int64:
         raise TypeError(f"{CALL}: target has dtype {target.dtype}, expected torch.int64. Write target.long()")
     _check_shapes(x, weight, target, bias)
+    if whole and weight.shape[0] == 0:
+        raise ValueError(f"{CALL}: the weight has no row, expected one at least")
     for name, value in (*floating.items(), ("target", target)):
         if value.device != x.device:
             raise ValueError(f"{CALL}: x is on {x.device} and {name} on {value.device}, expected one device")
@@ -71,8 +87,6 @@ def _check_shapes(x: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None
         raise ValueError(
             f"{CALL}: x has shape {shape} and target {tuple(target.shape)}, expected one class for each row of x"
         )
-    if weight.shape[0] == 0:
-        raise ValueError(f"{CALL}: the weight has no row, expected one at least")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(
             f"{CALL}: weight has shape {tuple(weight.shape)} and bias {tuple(bias.shape)}, expected one number for "

@@ -19,20 +19,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._linear_cross_entropy._logits import (
-    Point,
-    Tangent,
-    at_own_,
-    spans,
-    working,
-)
+from gradspec.functions._linear_cross_entropy._by_class import by_class
+from gradspec.functions._linear_cross_entropy._logits import Point, Tangent, working
 from gradspec.functions._linear_cross_entropy._second_order import SecondOrder, second_order
 from gradspec.functions._linear_cross_entropy._turns import in_turn
 from gradspec.functions._torch import without_autocast
 
-#: How many logits a chunk of the weight's gradient holds: 4 MB in float32. Smaller ones stay nearer to a processor, but
-#: threads wait for one another after each chunk, and on a busy machine that takes longer.
-CACHED_NUMBERS = 2**20
 #: The arguments to which a gradient flows, in the order of `Tangent`.
 DIFFERENTIATED = Tangent._fields
 #: Where they are in a `Point`.
@@ -68,7 +60,8 @@ class Gradients(Function):
             found["x"] = kept.cotangent.unsqueeze(1) * kept.gradient
         if needed[1] or needed[2]:
             with without_autocast(point.x):
-                found["weight"], found["bias"] = _by_class(point, kept, *needed[1:3])
+                by_row = working(kept.cotangent) / point.temperature
+                found["weight"], found["bias"] = by_class(point, by_row, kept.log_sum_exp, *needed[1:3])
         if needed[3]:
             assert point.margin is not None
             slope = -working(kept.cotangent) * kept.own_slope / point.temperature
@@ -141,34 +134,3 @@ def _like(found: SecondOrder, name: str, point: Point) -> Tensor:
     """Return a gradient in the dtype of its argument."""
     value: Tensor = getattr(found, name)
     return value.to(getattr(point, name).dtype)
-
-
-def _by_class(point: Point, kept: Kept, of_weight: bool, of_bias: bool) -> tuple[Tensor | None, Tensor | None]:
-    """Return the gradients by the weight and by the bias, a chunk of their rows at a time, each written once."""
-    given, smoothing = point.widened(), point.label_smoothing
-    # The cotangent goes to x, which is small, rather than to the chunk: sum_i g_i r_ij x_i = sum_i r_ij (g_i x_i).
-    by_row = working(kept.cotangent) / point.temperature
-    rows = by_row.unsqueeze(1) * given.x
-    parts = list(spans(given.x, point.weight, CACHED_NUMBERS))
-    queries, alone = given.x / point.temperature, len(parts) == 1
-    # Of large logits, z - l has lost the digits of log p: a chunk that is all there is finds its own sum.
-    shift = torch.zeros_like(kept.log_sum_exp) if alone else -kept.log_sum_exp
-    # Made from what the cotangent is in, so that a batched cotangent gets a batch of gradients.
-    weight = rows.new_empty(point.weight.shape, dtype=point.weight.dtype) if of_weight else None
-    bias = by_row.new_empty(point.weight.shape[:1], dtype=point.weight.dtype) if of_bias else None
-    for span in parts:
-        # Transposed, a class a row: r = exp(z - l) - q is written over the logits.
-        r = torch.addmm(shift, point.weight[span].to(queries.dtype), queries.mT)
-        if given.bias is not None:
-            r += (given.bias[span] / point.temperature).unsqueeze(1)
-        if given.margin is not None:
-            at_own_(r.mT, span, point.own, -given.margin / point.temperature)
-        r = r.softmax(0) if alone else r.exp_()
-        if smoothing:
-            r -= smoothing / point.weight.shape[0]
-        at_own_(r.mT, span, point.own, smoothing - 1.0)
-        if weight is not None:
-            weight[span] = r @ rows
-        if bias is not None:
-            bias[span] = r @ by_row
-    return weight, bias

@@ -90,7 +90,11 @@ def working(tensor: Tensor) -> Tensor:
 
 def spans(x: Tensor, weight: Tensor, numbers: int | None = None) -> Iterator[slice]:
     """Yield slices of the rows of a weight, each so small that its logits, and a copy of it, are few numbers."""
-    height, rows = max(1, (numbers or CHUNK_NUMBERS) // max(1, *x.shape)), weight.shape[0]
+    most, width, rows = numbers or CHUNK_NUMBERS, max(1, *x.shape), weight.shape[0]
+    if 0 < rows * width <= most:
+        yield slice(0, rows)  # without the height, which a compiler would bake in: one graph for each batch size
+        return
+    height = max(1, most // width)
     for start in range(0, rows, height):
         yield slice(start, min(start + height, rows))
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from torch import Tensor
+
 from gradspec.functions._linear_cross_entropy import _cases
 from gradspec.functions._linear_cross_entropy._differences import DIFFERENCES
 from gradspec.functions._linear_cross_entropy._function import LinearCrossEntropy
 from gradspec.functions._linear_cross_entropy._loss import linear_cross_entropy
 from gradspec.functions._linear_cross_entropy._values import plain_loss
-from gradspec.spec import FunctionSpec
+from gradspec.spec import FunctionSpec, Saved
+
+
+def _saved(x: Tensor, weight: Tensor, target: Tensor, bias: Any, margin: Any, *_: Any) -> int:
+    numbers = 4 if isinstance(margin, float | int) else 3
+    # The numbers of a row are in float32 where x is in half precision.
+    return x.numel() * x.element_size() + numbers * len(x) * max(x.element_size(), 4)
+
 
 LINEAR_CROSS_ENTROPY = FunctionSpec(
     name="linear_cross_entropy",
@@ -19,6 +30,7 @@ LINEAR_CROSS_ENTROPY = FunctionSpec(
     raises=_cases.misuses,
     arguments=_cases.ARGUMENTS,
     documented=(LinearCrossEntropy, linear_cross_entropy),
+    saved=Saved(text="the gradient by `x`, and three numbers a row; four where the margin is a number", bytes=_saved),
     references=_cases.REFERENCES,
     differences=DIFFERENCES,
 )

@@ -128,11 +128,7 @@ def values(point: Point) -> Numbers:
 
 def _of_a_large_weight(point: Point) -> Numbers:
     x, weight, temperature = point.x, point.weight, point.temperature
-    if point.margin is None:
-        mean, log_sum_exp = attend(x / temperature, weight, None if point.bias is None else point.bias / temperature)
-    else:
-        # Of what it weighs, flash attention knows no single place: chunks in plain torch, with the margin in them.
-        mean, log_sum_exp = merged(_attended(point, span) for span in spans_of(point))
+    mean, log_sum_exp = attended(point)
     # sum_j q_ij z_ij = (1 - eps) z_iy + eps mean_j z_ij, and sum_j q_ij w_j likewise; z is linear in w.
     own = weight[point.own].to(x.dtype)
     own_logit = (x * own).sum(-1)
@@ -153,6 +149,15 @@ def _of_a_large_weight(point: Point) -> Numbers:
         row = (1 - smoothing) * own + smoothing * mean_row
     own_slope = (own_logit / temperature - log_sum_exp).exp() - (1 - smoothing) - smoothing / size
     return Numbers(log_sum_exp - expected / temperature, (mean - row) / temperature, log_sum_exp, own_slope)
+
+
+def attended(point: Point) -> Pair:
+    """Return the mean of the rows of the weight under the softmax of the logits, and their log-sum-exp."""
+    x, weight, bias, temperature = point.x, point.weight, point.bias, point.temperature
+    if point.margin is None:
+        return attend(x / temperature, weight, None if bias is None else bias / temperature)
+    # Of what it weighs, flash attention knows no single place: chunks in plain torch, with the margin in them.
+    return merged(_attended(point, span) for span in spans_of(point))
 
 
 def _attended(point: Point, span: slice) -> Pair:

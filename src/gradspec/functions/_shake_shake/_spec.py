@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._shake_shake import _cases
 from gradspec.functions._shake_shake._differences import DIFFERENCES
 from gradspec.functions._shake_shake._function import ShakeShake, mix_branches, shake_shake
-from gradspec.spec import Formula, FunctionSpec, Noise
+from gradspec.spec import Formula, FunctionSpec, Noise, Saved
 
 SHAKE_SHAKE = FunctionSpec(
     name="shake_shake",
@@ -21,6 +22,10 @@ SHAKE_SHAKE = FunctionSpec(
     formula=Formula(primal="alpha*x1 + (1 - alpha)*x2", surrogate="beta*x1 + (1 - beta)*x2"),
     references=(_cases.SHAKE_SHAKE_2017,),
     differences=DIFFERENCES,
+    saved=Saved(
+        text="a `beta` that is drawn, or a tensor of another dtype, in that of `x1`",
+        bytes=lambda x1, x2, alpha, beta: bytes_of_coefficient(beta, x1),
+    ),
     noise=Noise(
         names=("alpha", "beta"),
         drawing=ShakeShake.apply,

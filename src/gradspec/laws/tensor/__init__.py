@@ -27,9 +27,13 @@ from gradspec.laws.tensor._compile import COMPILE
 from gradspec.laws.tensor._compile_grad import COMPILE_GRAD
 from gradspec.laws.tensor._compile_vmap import COMPILE_VMAP
 from gradspec.laws.tensor._compile_jvp import COMPILE_JVP
+from gradspec.laws.tensor._compiled_autograd import COMPILED_AUTOGRAD
+from gradspec.laws.tensor._dynamic_shapes import DYNAMIC_SHAPES
 from gradspec.laws.tensor._export import EXPORT
 from gradspec.laws.tensor._fake import FAKE
+from gradspec.laws.tensor._inference import INFERENCE
 from gradspec.laws.tensor._checkpoint import CHECKPOINT
+from gradspec.laws.tensor._selective_checkpoint import SELECTIVE_CHECKPOINT
 from gradspec.laws.tensor._batched_cotangent import BATCHED_COTANGENT
 from gradspec.laws.tensor._autocast import AUTOCAST
 from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT
@@ -43,6 +47,7 @@ from gradspec.laws.tensor._aliasing import ALIASING
 from gradspec.laws.tensor._global_state import GLOBAL_STATE
 from gradspec.laws.tensor._ctx_clean import CTX_CLEAN
 from gradspec.laws.tensor._freed import FREED
+from gradspec.laws.tensor._saved_bytes import SAVED_BYTES
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
 from gradspec.laws.tensor._replayed import REPLAYED
 from gradspec.laws.tensor._evaluation import EVALUATION

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._passes import THROUGH_BACKWARD, Pass, in_each_pass
@@ -41,6 +41,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
             if trial.spec.effects.view_of != name:
                 return broken(
                     f"the output shares memory with `{name}`, which the spec does not declare",
+                    # Autograd follows a view that it knows: a write to it raises, and nothing goes wrong in silence.
+                    rank=Rank.WASTE if _tracked(t, arg) else Rank.WRONG,
                     likely=f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
                     if _tracked(t, arg)
                     else UNTRACKED,

@@ -12,15 +12,12 @@ Remedy: use `ctx.save_for_backward` and `ctx.save_for_forward`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
-from gradspec.laws.tensor.support._graph import nodes_behind
+from gradspec.laws.tensor.support._graph import nodes_behind, tensors_in
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
 
 
@@ -43,7 +40,7 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
 def _look(tensors: list[Tensor]) -> Finding:
     for node in nodes_behind(tuple(tensors)):
         for name, value in getattr(node, "__dict__", {}).items():  # of a custom Function: it is ctx too
-            for tensor in _tensors(value):
+            for tensor in tensors_in(value):
                 return broken(
                     f"a tensor sits on ctx.{name}",
                     argument=f"ctx.{name}",
@@ -52,17 +49,6 @@ def _look(tensors: list[Tensor]) -> Finding:
                     likely="the tensor was put on ctx instead of ctx.save_for_backward(...)",
                 )
     return HOLDS
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, list | tuple | set):
-        for item in value:
-            yield from _tensors(item)
 
 
 CTX_CLEAN = Law(

@@ -40,7 +40,8 @@ def _check(trial: Trial) -> Finding:
         for mine, theirs in zip(y, expected, strict=True):
             if (finding := compare(trial, f"value ({name} inputs)", mine, theirs, likely=STRIDES)) is not HOLDS:
                 return finding
-        if (finding := compare_all(trial, f"gradient ({name} inputs)", got, right, likely=STRIDES)) is not HOLDS:
+        finding = compare_all(trial, "gradient", got, right, when=f"{name} inputs", likely=STRIDES)
+        if finding is not HOLDS:
             return finding
     return HOLDS
 

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, like, outputs
-from gradspec.laws.tensor.support._differences import double, inner, slope
+from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 
 
@@ -75,6 +75,10 @@ def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
         return Finding(status=Status.INCONCLUSIVE, message=said)
     if numeric.agrees(exact, scale, dtype):
         return HOLDS
+    if is_stand_in(trial.spec.surrogate) and numeric == Slope(0.0, 0.0):
+        said = "forward is constant around here: backward applies the derivative of another function, or a wrong one"
+        why = "meant so, as in a straight-through estimator: then a spec names the surrogate"
+        return Finding(status=Status.INCONCLUSIVE, message=said, likely=why)
     given = {"got": f"{exact:.12g}", "expected": str(numeric)}
     if is_stand_in(trial.spec.surrogate):
         return broken(

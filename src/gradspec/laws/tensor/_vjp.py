@@ -41,8 +41,9 @@ def _check(trial: Trial) -> Finding:
             got = vjp(trial.spec.function, inputs, v)
         except RuntimeError as error:
             return raised(error, likely=unreduced(error))
-        what, why = f"gradient ({name} cotangent)", partial(why_wrong, trial, inputs, v=kept)
-        if (finding := compare_all(trial, what, got, expected, why=why)) is not HOLDS:
+        why = partial(why_wrong, trial, inputs, v=kept)
+        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", why=why)
+        if finding is not HOLDS:
             return finding
     return _where_sloped(trial, inputs)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from gradspec.functions._sharded import is_dtensor
+
 
 def check_hyperparameters(owner: str, **given: float) -> None:
     """Refuse a temperature that is not above 0, and a momentum that is not between 0 and 1.
@@ -50,6 +52,8 @@ def faults_of(state_dict: Mapping[str, Any], prefix: str, memory: Tensor) -> lis
         value = state_dict.get(prefix + name)
         if value is not None and tuple(value.shape) != shape:
             faults.append(f"{prefix}{name} has shape {tuple(value.shape)} in the state, and {shape} here")
+    if is_dtensor(state_dict.get(prefix + "memory")) and not is_dtensor(memory):
+        faults.append(f"{prefix}memory is sharded in the state, and whole here. Shard the bank, or load it from a file")
     params = state_dict.get(prefix + "params")
     if params is not None and tuple(params.shape) == (2,) and not params.is_meta:
         values = zip(("T", "momentum"), params.tolist(), strict=True)

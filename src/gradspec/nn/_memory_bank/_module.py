@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,14 @@ from torch import Tensor, nn
 from gradspec.functions import LinearAverageOp, instance_discrimination_loss
 from gradspec.functions._linear_average._bank import logits, move_rows
 from gradspec.functions._linear_average._checks import check_call, check_forms, check_move
+from gradspec.functions._linear_average._shard_moves import move_shard_rows
+from gradspec.functions._sharded import is_dtensor
 from gradspec.nn._checks import check_positive
 from gradspec.nn._memory_bank._checks import check_hyperparameters, faults_of
+from gradspec.nn._memory_bank._shard import drawn_over, sharded_like
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
 
 
 class LinearAverage(nn.Module):
@@ -32,6 +38,7 @@ class LinearAverage(nn.Module):
         outputSize: N, the instances of the data set.
         T: the temperature, above 0.
         momentum: the share of the old row in the new one, between 0 and 1.
+        mesh: of one dimension: each rank makes and holds only its rows. `shard` deals out a bank that is there.
 
     Shape:
         embeddings (B, D) and rows (B,) to logits (B, N), in the dtype of the bank.
@@ -75,16 +82,24 @@ class LinearAverage(nn.Module):
         outputSize: int,  # noqa: N803
         T: float = 0.07,  # noqa: N803
         momentum: float = 0.5,
+        *,
+        mesh: DeviceMesh | None = None,
     ) -> None:
         super().__init__()
         check_positive("LinearAverage", inputSize=inputSize, outputSize=outputSize)
         check_hyperparameters("LinearAverage", T=T, momentum=momentum)
         self.register_buffer("params", torch.tensor([T, momentum], dtype=torch.get_default_dtype()))
         bound = 1 / math.sqrt(inputSize / 3)
-        self.register_buffer("memory", torch.rand(outputSize, inputSize).mul_(2 * bound).sub_(bound))
+        if mesh is None:
+            memory = torch.rand(outputSize, inputSize).mul_(2 * bound).sub_(bound)
+        else:
+            memory = drawn_over(mesh, outputSize, inputSize, bound)
+        self.register_buffer("memory", memory)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logits; in training mode, their backward pass moves the rows `y` when it ends.
+
+        A sharded bank refuses it with a TypeError: its logits are on no rank.
 
         Args:
             x: shape (B, D), in the dtype of the bank; used as given, not normalised.
@@ -105,7 +120,8 @@ class LinearAverage(nn.Module):
         """Return the cross-entropy of the logits with the rows as classes, without making them; it moves nothing.
 
         It is the same in training and in evaluation mode, and works under every transform: it is
-        `gradspec.functions.instance_discrimination_loss`.
+        `gradspec.functions.instance_discrimination_loss`. Of a sharded bank, every rank calls it with a batch of its
+        own, in autograd only.
 
         Args:
             x: shape (B, D), in the dtype of the bank; used as given, not normalised.
@@ -119,7 +135,8 @@ class LinearAverage(nn.Module):
             TypeError: as `instance_discrimination_loss`.
             ValueError: as `instance_discrimination_loss`.
             IndexError: as `instance_discrimination_loss`.
-            RuntimeError: in a double backward, the bank has moved since the forward pass.
+            RuntimeError: as `instance_discrimination_loss`, or in a double backward, the bank has moved since the
+                forward pass.
         """
         return instance_discrimination_loss(x, y, self.memory, self.params[0], reduction=reduction)
 
@@ -128,7 +145,8 @@ class LinearAverage(nn.Module):
         """Move the rows `y` towards `x`, at once, in training and in evaluation mode.
 
         A graph that is waiting for its backward pass keeps the gradient of its own forward pass. (In a compiled
-        region it raises instead.)
+        region it raises instead.) Of a sharded bank, every rank calls it with a batch of its own; the rows move as by
+        one process on the batches of all ranks, in their order.
 
         Args:
             x: shape (B, D), in the dtype of the bank; no gradient flows from here.
@@ -141,6 +159,9 @@ class LinearAverage(nn.Module):
             RuntimeError: the call is under a transform of `torch.func` or `torch.vmap`.
         """
         check_move("LinearAverage.update")
+        if is_dtensor(self.memory):
+            move_shard_rows("LinearAverage.update", x, y, self.memory, self.params)
+            return
         check_call("LinearAverage.update", x, y, self.memory, self.params)
         move_rows(x, y, self.memory, self.params)
 
@@ -163,6 +184,8 @@ class LinearAverage(nn.Module):
         if faults := faults_of(state_dict, prefix, self.memory):
             error_msgs.extend(faults)
             return
+        if (whole := state_dict.get(prefix + "memory")) is not None and is_dtensor(self.memory):
+            state_dict = {**state_dict, prefix + "memory": sharded_like(self.memory, whole)}
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )

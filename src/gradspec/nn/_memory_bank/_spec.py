@@ -73,6 +73,7 @@ LINEAR_AVERAGE = ModuleSpec(
         Argument(
             name="momentum", type="float", range="0 <= momentum <= 1", text="The share of the old row in the new."
         ),
+        Argument(name="mesh", type="DeviceMesh | None", text="The ranks that share the rows; None for one process."),
     ),
     inputs=(
         replace(ARGUMENTS[0], shape="(B, inputSize)", dtype="same as the module"),

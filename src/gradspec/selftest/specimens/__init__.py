@@ -1,6 +1,17 @@
 """What is sound, and what is broken on purpose and named after its disease, of every kind of spec."""
 
-from gradspec.selftest.specimens import diseased, further, hidden, honest, intruders, modules, operators, text
+from gradspec.selftest.specimens import (
+    compiled,
+    diseased,
+    further,
+    hidden,
+    honest,
+    intruders,
+    modules,
+    operators,
+    text,
+    unrecorded,
+)
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.selftest.specimens.honest import SCALE
 from gradspec.selftest.specimens.mixed import MIXED
@@ -17,6 +28,8 @@ DISEASED = {
     **intruders.DISEASED,
     **hidden.DISEASED,
     **further.DISEASED,
+    **unrecorded.DISEASED,
+    **compiled.DISEASED,
     **operators.DISEASED,
     **modules.DISEASED,
     **text.DISEASED,

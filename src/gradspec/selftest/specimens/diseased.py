@@ -7,7 +7,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gradspec.selftest.specimens.honest import PRODUCT, SCALE, Product, Scale
-from gradspec.spec import Effects, Formula, FunctionSpec, Spec
+from gradspec.spec import Effects, Formula, FunctionSpec, Saved, Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,6 +324,20 @@ class GradientOfAnotherShape(Scale):
         return torch.stack((x_bar, x_bar), -1), None  # torch sums over a dimension in front, and refuses one behind
 
 
+class SavesTenTimesAsMuch(Scale):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.factor = inputs
+        ctx.save_for_backward(*(x.detach() * k for k in range(10)))
+
+
+class KeepsMoreOnCtx(Scale):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.factor = inputs
+        ctx.copies = [x.detach().clone(), x.detach().clone()]
+
+
 class StaleExample(Scale):
     """Scale, with a docstring that the code has left behind.
 
@@ -364,6 +378,17 @@ enter(
     vjp=r"returned an invalid gradient at index 0",
 )
 enter("unreduced_broadcast", PRODUCT.for_(UnreducedBroadcast.apply, name="x"), raw_returns=r"another shape or dtype")
+ONE_COPY = Saved(text="a tensor of the shape of `x`", bytes=lambda x, factor: x.nbytes)
+enter(
+    "saves_ten_times_as_much",
+    replace(SCALE.for_(SavesTenTimesAsMuch.apply, name="x"), saved=ONE_COPY),
+    saved_bytes=r"480 bytes are kept for backward, and the spec declares at most 48",
+)
+enter(
+    "keeps_more_on_ctx",
+    replace(SCALE.for_(KeepsMoreOnCtx.apply, name="x"), saved=ONE_COPY),
+    saved_bytes=r"96 bytes are kept for backward, and the spec declares at most 48",
+)
 enter(
     "formula_of_another_function",
     replace(SCALE, formula=Formula(primal="x", surrogate="x / factor")),

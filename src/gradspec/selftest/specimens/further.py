@@ -83,8 +83,8 @@ class AnotherTangentUnderVmap(Scale):
         return super().apply(x, 2 * factor if is_within else factor)
 
 
-@diseased(cotangent_layout=r"^gradient \(transposed cotangent\) of `x` differs")
-@beside_a_tangent(cotangent_layout=r"gradient \(transposed cotangent\) of `x, order 1` differs")
+@diseased(cotangent_layout=r"^gradient of `x` \(transposed cotangent\) differs")
+@beside_a_tangent(cotangent_layout=r"gradient of `x, order 1` \(transposed cotangent\) differs")
 class MisreadsAStridedCotangent(Scale):
     @staticmethod
     def backward(ctx, y_bar):
@@ -105,7 +105,7 @@ class NeedsBothOrNone(Multiples):
         return None if y_bar is None and z_bar is None else 2 * y_bar + 3 * z_bar
 
 
-@diseased_as(PRODUCT, needs_input_grad=r"gradient \(alone required\) of `x` is None|no gradient flows at all")
+@diseased_as(PRODUCT, needs_input_grad=r"gradient of `x` \(the only one required\) is None|no gradient flows at all")
 class MixesUpWhoNeedsAGradient(Product):
     @staticmethod
     def backward(ctx, y_bar):
@@ -159,7 +159,7 @@ class MisreadsAStridedInput(Scale):
         return as_if_contiguous(x).clone()
 
 
-@diseased(layout=r"gradient \(transposed inputs\) of `x` differs")
+@diseased(layout=r"gradient of `x` \(transposed inputs\) differs")
 class AnotherGradientOfAStridedInput(Scale):
     @staticmethod
     def setup_context(ctx, inputs, output):

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.functions import GRAD_FACTOR
-from gradspec.spec import Case, Formula, FunctionSpec, Make, Misuse
+from gradspec.spec import Case, Formula, FunctionSpec, Make, Misuse, Saved
 
 
 class Scale(Function):
@@ -148,6 +148,7 @@ SCALE = FunctionSpec(
     wrt=("x",),
     cases=_scale_cases,
     raises=_scale_misuses,
+    saved=Saved(text="nothing", bytes=lambda x, factor: 0),
     documented=(Scale,),
     formula=Formula(primal="x", surrogate="factor * x"),
 )

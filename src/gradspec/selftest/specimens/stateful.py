@@ -60,7 +60,18 @@ def _cases(make: Make) -> Iterator[Case]:
     yield Case(name="one row", args=(make(1, 3), make(3)))
 
 
-REFUSED = ("forward_mode", "func_grad", "vmap", "compile", "compile_grad", "compile_vmap", "compile_jvp", "export")
+REFUSED = (
+    "forward_mode",
+    "func_grad",
+    "vmap",
+    "compile",
+    "compile_grad",
+    "compile_vmap",
+    "compile_jvp",
+    "dynamic_shapes",
+    "compiled_autograd",
+    "export",
+)
 TALLY = FunctionSpec(
     name="tally",
     function=Tally.apply,

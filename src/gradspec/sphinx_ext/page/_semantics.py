@@ -94,6 +94,9 @@ def arguments(view: View) -> Iterator[nodes.Node]:
         yield paragraph(f"The output may be a tracked view of `{view_of}`: an in-place operation on it raises.")
     for name in effects.get("writes", ()):
         yield paragraph(f"`{name}` moves once for each forward pass, at the end of the first backward pass through it.")
+    if saved := view.sheet.get("saved"):
+        law = law_link("saved_bytes")
+        yield paragraph(f"Kept for backward beside the arguments and outputs, at most: {saved} (", law, ").")
     if noise := view.sheet.get("noise"):
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"Where it is drawn, {names} is {noise['law']}.")

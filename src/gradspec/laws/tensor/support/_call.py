@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -76,6 +76,11 @@ class Inputs:
         """Return the positional arguments, copies but for the given ones."""
         given = given or {}
         return tuple(given[name] if name in given else fresh(value) for name, value in self.values.items())
+
+    def scaled(self, factors: Sequence[float]) -> Inputs:
+        """Return the same arguments, those that are differentiated times the factors, in turn."""
+        scaled = {name: self.values[name] * factors[k % len(factors)] for k, name in enumerate(self.wrt)}
+        return Inputs({**self.values, **scaled}, self.wrt)
 
     def closed(self, function: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
         """Return the function of only the differentiated arguments; the others do not move."""

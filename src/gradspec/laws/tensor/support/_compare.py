@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
-from gradspec.laws.tensor.support._rounding import rounding_where_it_vanishes
+from gradspec.laws.tensor.support._guess import guess
+from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
 
@@ -74,24 +75,29 @@ def compare_all(
     got: Mapping[str, Any],
     expected: Mapping[str, Any],
     *,
+    when: str = "",
     why: Callable[[str], str] = lambda _: "",
     **how: Any,
 ) -> Finding:
-    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name."""
+    """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name.
+
+    What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
+    """
     for name in expected:
-        finding = compare(trial, f"{what} of `{name}`", got[name], expected[name], **how)
+        called = f"{what} of `{name}`" + (f" ({when})" if when else "")
+        finding = compare(trial, called, got[name], expected[name], **how)
         if finding is not HOLDS:
             return replace(finding, likely=why(name) or finding.likely)
     return HOLDS
 
 
 def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float:
-    """Return how far two derivatives in float64 may lie apart by rounding alone; -1.0 where nothing excuses them."""
-    if got.dtype not in (torch.float64, torch.complex128) or not isinstance(trial.spec, FunctionSpec):
+    """Return how far two derivatives may lie apart by rounding alone; -1.0 where nothing excuses them."""
+    if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
     is_derivative = "gradient" in what or "derivative" in what
-    # Beyond it no reference need run again: it is no rounding of anything that a case holds.
-    if not is_derivative or not bool((got - expected).isfinite().all()) or largest(got - expected) > 1e-6:
+    is_finite = bool((got - expected).isfinite().all())
+    if not is_derivative or not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
         return -1.0
     try:
         return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
@@ -146,51 +152,13 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
-        likely=likely or _guess(what, got, expected),
+        likely=likely or guess(what, got, expected),
     )
-
-
-def _guess(what: str, got: Tensor, expected: Tensor) -> str:
-    """Name the likely cause from the shape of the error."""
-    if not got.any():
-        return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
-    if torch.equal(got, -expected):
-        return "the sign is flipped"
-    if narrow := _narrow(got, expected):
-        return narrow
-    ratio = (got / expected).flatten()
-    ratio = ratio[ratio.isfinite()]
-    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
-        return f"every element is off by the factor {_factor(ratio[0])}"
-    if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
-        return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
-    return ""
-
-
-def _narrow(got: Tensor, expected: Tensor) -> str:
-    """Say whether a result has the digits of a lower precision alone, which the right one has not."""
-    for dtype in (torch.bfloat16, torch.float16, torch.float32):
-        if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
-            continue
-        is_near = largest(got - expected) < 16 * torch.finfo(dtype).eps * largest(expected)
-        if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
-            return f"every number of it is a {_plain(dtype)}: something is computed in {_plain(dtype)} on the way"
-    return ""
-
-
-def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
-    return torch.equal(tensor.to(dtype).to(tensor.dtype), tensor)
 
 
 def _number(value: Tensor) -> str:
     number = value.item()
     return f"{number:.12g}" if isinstance(number, float | complex) else str(number)
-
-
-def _factor(value: Tensor) -> str:
-    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
-    number = value.item()
-    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
 
 
 def _plain(trait: Any) -> str:

@@ -15,7 +15,47 @@ from torch import Tensor
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._lost import why_none
-from gradspec.laws.tensor.support._symptoms import TESTS, Wrong
+from gradspec.laws.tensor.support._other_calls import (
+    beside_a_kink,
+    with_a_negative_number,
+    with_a_symmetric_argument,
+    with_an_index_that_repeats,
+    with_one_sample,
+)
+from gradspec.laws.tensor.support._other_cotangents import (
+    conjugated,
+    ignores_the_cotangent,
+    of_equal_numbers,
+    of_one_output,
+)
+from gradspec.laws.tensor.support._symptoms import (
+    at_the_output,
+    exchanged,
+    in_some_places,
+    of_a_part,
+    of_forward,
+    transposed,
+)
+from gradspec.laws.tensor.support._wrong import Wrong
+
+#: In this order: what needs the fewest words to be mended comes first.
+TESTS: tuple[Callable[[Wrong], str], ...] = (
+    ignores_the_cotangent,
+    exchanged,
+    of_forward,
+    transposed,
+    conjugated,
+    with_a_negative_number,
+    with_an_index_that_repeats,
+    beside_a_kink,
+    of_one_output,
+    in_some_places,
+    at_the_output,
+    of_a_part,
+    with_a_symmetric_argument,
+    with_one_sample,
+    of_equal_numbers,
+)
 
 
 def why_wrong(trial: Trial, inputs: Inputs, name: str, v: tuple[Tensor, ...]) -> str:
@@ -27,7 +67,11 @@ def why_wrong(trial: Trial, inputs: Inputs, name: str, v: tuple[Tensor, ...]) ->
 
 
 def unreduced(error: RuntimeError) -> str:
-    """Say whether torch refused a gradient that still has the dimensions over which its argument was broadcast."""
+    """Say what backward returns that torch refuses: a number too few, or a gradient that is still broadcast."""
+    if counts := re.search(r"incorrect number of gradients \(expected (\d+), got (\d+)\)", str(error)):
+        return (
+            f"backward returns {counts[2]} of {counts[1]} gradients: one for each argument of forward, or None for it"
+        )
     found = re.search(
         r"returned an invalid gradient at index (\d+) - got \[(.*)\] but expected .* \[(.*)\]", str(error)
     )

@@ -37,3 +37,15 @@ def leaves_behind(y: Any) -> list[Tensor]:
     """Return the leaves to which the graph of an output leads."""
     leaves = (getattr(node, "variable", None) for node in nodes_behind(y))
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value: the value itself, or what lists, tuples, sets and dictionaries hold."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors_in(item)
+    elif isinstance(value, list | tuple | set):
+        for item in value:
+            yield from tensors_in(item)

@@ -16,12 +16,14 @@ from gradspec.laws.tensor.support._reference import reference
 POINTS = 8
 #: By how much it must be larger than one that vanishes.
 VANISHED = 1e-3
+#: Beyond it a difference is no rounding of anything that a case holds; in other dtypes nothing is excused.
+FAR = {torch.float64: 1e-6, torch.complex128: 1e-6, torch.float32: 1e-2, torch.complex64: 1e-2}
 #: How many units of rounding may be left.
 UNITS = 32
 
 
 def rounding_where_it_vanishes(trial: Trial, gradient: float, times: float = 1.0) -> float:
-    """Return how far apart rounding takes two right gradients in float64, where the gradient vanishes; 0.0 elsewhere.
+    """Return how far apart rounding takes two right gradients, where the gradient vanishes; 0.0 elsewhere.
 
     Behind a softmax that is saturated, or for a cotangent that the function does not see, a sound backward adds terms
     of the size of `v y` that cancel; what is left is a few units of their rounding, in the reference as in the
@@ -40,16 +42,16 @@ def rounding_where_it_vanishes(trial: Trial, gradient: float, times: float = 1.0
     """
     inputs = Inputs.of(trial)
     given = inputs.tensors()
-    if not given or any(t.dtype not in (torch.float64, torch.complex128) for t in given):
+    if not given or any(t.dtype not in FAR for t in given):
         return 0.0
     right = reference(trial.spec)
     y = outputs(right(*inputs.args()))
-    nearer = ({name: inputs.values[name] * 0.5**k for name in inputs.wrt} for k in range(POINTS))
-    there = [Inputs({**inputs.values, **x}, inputs.wrt) for x in nearer]
+    there = [inputs.scaled([0.5**k]) for k in range(POINTS)]
     found = [g for at in there for g in vjp(right, at, like(y, trial.seed)).values() if g is not None]
     if gradient > VANISHED * times * _largest(found):
         return 0.0
-    return UNITS * torch.finfo(torch.float64).eps * times * _largest(y) * _largest(like(y, trial.seed))
+    rounding = max(torch.finfo(t.dtype).eps for t in given)
+    return UNITS * rounding * times * _largest(y) * _largest(like(y, trial.seed))
 
 
 def _largest(tensors: Iterable[Any]) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -50,12 +51,19 @@ def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
 
 def exported(module: Module, args: tuple[Any, ...], *, strict: bool = False) -> Module:
     """Return the module of an exported program. What torch logs of a refusal is left out: the verdict says it."""
-    logger = logging.getLogger("torch.export")
-    level = logger.level
     torch._dynamo.reset()
+    with silenced("torch.export"):
+        return torch.export.export(module, args, strict=strict).module()
+
+
+@contextmanager
+def silenced(name: str) -> Iterator[None]:
+    """Drop what a part of torch logs."""
+    logger = logging.getLogger(name)
+    level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return torch.export.export(module, args, strict=strict).module()
+        yield
     finally:
         logger.setLevel(level)
 

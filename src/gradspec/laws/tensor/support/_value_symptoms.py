@@ -11,19 +11,30 @@ from gradspec.law import HOLDS, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._symptoms import counted_from_the_front
+from gradspec.laws.tensor.support._other_calls import counted_from_the_front
 
 DEFAULT = "a tensor is made in the default dtype: give the dtype of the argument (x.new_zeros(...), dtype=x.dtype)"
+
+SQUEEZED = "a dimension of size 1 is gone with the one that is meant: name it, squeeze(dim) for squeeze()"
 
 
 def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> str:
     """Return what is wrong with an output, as far as a test shows it; empty where none does."""
     if isinstance(expected, Tensor) and quietly(lambda: _of_the_default_dtype(trial, inputs, place, expected)):
         return DEFAULT
+    if quietly(lambda: _is_squeezed(trial, inputs, place, expected)):
+        return SQUEEZED
     for said, counted in counted_from_the_front(inputs):
         if quietly(lambda counted=counted: _is_right(trial, counted, place)):  # type: ignore[misc]
             return str(said)
     return ""
+
+
+def _is_squeezed(trial: Trial, inputs: Inputs, place: int, expected: Any) -> bool:
+    """Whether an output is the right one but for dimensions of size 1."""
+    got = outputs(trial.spec.function(*inputs.args()))[place]
+    is_short = got.ndim < expected.ndim and [n for n in got.shape if n != 1] == [n for n in expected.shape if n != 1]
+    return is_short and compare(trial, "a value", got.reshape(expected.shape), expected) is HOLDS
 
 
 def _is_right(trial: Trial, inputs: Inputs, place: int) -> bool:

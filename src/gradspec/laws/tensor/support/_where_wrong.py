@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+import torch
 from torch import Tensor, isclose
+
+#: The ranges of numbers in which a formula may have a branch of its own.
+_RANGES: dict[str, Callable[[Tensor], Tensor]] = {
+    "negative": lambda x: x < 0,
+    "positive": lambda x: x > 0,
+    "0": lambda x: x == 0,
+    "outside of -1 to 1": lambda x: x.abs() > 1,
+    "inside of -1 to 1": lambda x: x.abs() < 1,
+}
 
 
 def in_places(got: Tensor, expected: Tensor) -> str:
@@ -31,6 +43,21 @@ def masked(got: Tensor, expected: Tensor) -> str:
         return "right but where the surrogate's gradient is 0: a mask is missing in backward (a clip, a threshold)"
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
         return "0 in places where the surrogate's gradient is not, right elsewhere: a mask in backward shuts too much"
+    return ""
+
+
+def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> str:
+    """Say for which numbers of an argument a gradient of its shape is wrong, where it is right for all others."""
+    off = ~_close(got, expected)
+    if not bool(off.any()):
+        return ""
+    told = off | (got != 0) | (expected != 0)  # where both are zero, either answer is right
+    for name, value in values.items():
+        if not isinstance(value, Tensor) or value.shape != off.shape or not value.is_floating_point():
+            continue
+        for what, there in _RANGES.items():
+            if torch.equal(there(value)[told], off[told]) and not bool(off[told].all()):
+                return f"wrong where `{name}` is {what}, right elsewhere"
     return ""
 
 

@@ -34,7 +34,7 @@ def note(what: str, expected: Tensor | None, declared_zero: tuple[str, ...] = ()
     """Note a comparison that holds.
 
     Args:
-        what: what was compared, as the message of a failure says it: "gradient (random 0 cotangent) of `x`".
+        what: what was compared, as the message of a failure says it: "gradient of `x` (random 0 cotangent)".
         expected: what the reference gave; None counts as zero.
         declared_zero: the arguments whose gradient is declared to be zero, of which nothing is asked here.
     """

@@ -1,54 +1,16 @@
-"""The commands that run no law: `list`, `explain` and `show`. Nothing here imports torch before it must."""
+"""The command `show`: a saved record as `check` showed it. Nothing here imports torch before it must."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gradspec._registry._laws import listed_laws, select_laws
-from gradspec._registry._registry import listed_specs, resolve_all
 from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
-from gradspec.cli._shared import (
-    Unusable,
-    block,
-    one_line_errors,
-)
+from gradspec.cli._shared import Unusable, block, one_line_errors
 from gradspec.law import Rank
 from gradspec.report import read_records
-
-if TYPE_CHECKING:
-    pass
-
-
-@click.command("list", epilog=block("Examples", "gradspec list", "gradspec list my_package.specs"))
-@click.argument("targets", nargs=-1, metavar="[TARGET...]")
-def list_(targets: tuple[str, ...]) -> None:
-    """List the specs that can be checked, and the laws.
-
-    Without a TARGET: those of gradspec and of installed packages (entry points `gradspec.specs`).
-    """
-    from gradspec.cli import _screen, _tables
-
-    with one_line_errors():
-        pairs = resolve_all(targets) if targets else listed_specs()
-        known = listed_laws()
-    console = _screen.console()
-    _screen.put(console, _tables.specs(pairs))
-    _screen.put(console, _tables.laws(known))
-
-
-@click.command(epilog=block("Examples", "gradspec explain vjp"))
-@click.argument("law")
-def explain(law: str) -> None:
-    """Say what a law states, why it matters, what breaks it, and the remedy."""
-    from gradspec.cli import _tables
-
-    with one_line_errors():
-        (found,) = select_laws([law], listed_laws())
-    click.echo(_tables.law_page(found), nl=False)
 
 
 @click.command(

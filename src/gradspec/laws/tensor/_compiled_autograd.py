@@ -1,0 +1,53 @@
+r"""The backward pass under compiled autograd, which traces it as one program when it runs, gives the declared gradient.
+
+Forward runs in eager mode here. A break of the graph is no failure: what is asked is the gradient.
+
+Why it matters: `torch._dynamo.config.compiled_autograd = True` compiles the whole backward pass of a model, hooks and
+communication included. The backward of a Function is traced with a stand-in for its ctx.
+
+What breaks it: state that is kept beside ctx, by `id(ctx)` or in a dictionary whose keys are ctx; a backward that asks
+for the type of ctx or whether it is compiled.
+
+Remedy: keep what backward needs on ctx: tensors by `ctx.save_for_backward`, plain values as attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradspec.law import Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._transform import expected_gradients, frozen, judge, silenced, tracing_backend
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    leaves = inputs.leaves()
+    y = outputs(frozen(trial.spec.function, inputs)(*leaves.values()))
+    v = like(y, trial.seed)
+    right = expected_gradients(trial, inputs, v)
+    torch._dynamo.reset()
+
+    def compiled(graph: Any) -> Any:
+        return torch.compile(graph, backend=tracing_backend(trial))
+
+    with silenced("torch._dynamo"), torch._dynamo.compiled_autograd._enable(compiled):
+        got = gradients(y, leaves, v)
+    return judge(trial, inputs, "compiled autograd", tuple(got.values()), right)
+
+
+COMPILED_AUTOGRAD = Law(
+    name="compiled_autograd",
+    family="transforms",
+    statement=r"\operatorname{compile}(B)(v) = Ds(x)^{\top} v",
+    check=_check,
+    doc=__doc__ or "",
+    cost="compile",
+    requires=("primal", "vjp"),
+    capability="compiled_autograd",
+    specimens=("keeps_state_by_ctx", "asks_whether_backward_is_compiled"),
+)

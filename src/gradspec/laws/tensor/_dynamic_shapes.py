@@ -1,0 +1,116 @@
+r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch sizes with the right values and gradients.
+
+The other batches are rows of those of the case: each tensor whose first size is that of the first differentiated
+argument gets as many rows as that. Where the function or its reference then raises, the case says nothing.
+
+Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
+than the calls; a size that is baked into the graph silently gives what is right for another size.
+
+What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table of the size of the first batch.
+
+Remedy: let sizes enter only the sizes of tensors; where a function has to be compiled for each, promise nothing:
+`supports=Supports(dynamic_shapes=None)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
+from gradspec.laws.tensor.support._call import Inputs, fresh
+from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._transform import frozen, judge_run
+
+#: How many batch sizes one compilation is to serve.
+SIZES = 3
+#: The most elements of the first argument in a batch that is larger than every other size of the call.
+LARGEST = 100_000
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    batches = list(islice(_batches(inputs), SIZES))
+    if not batches:
+        return not_applicable("the first differentiated argument has no rows")
+    for batch in batches:
+        try:
+            trial.spec.function(*batch.args(batch.leaves()))
+            reference(trial.spec)(*batch.args(batch.leaves()))
+        except Exception:
+            return not_applicable("the other arguments fix the batch size")
+    names = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
+    graphs: set[Any] = set()
+
+    def backend(graph: Any, examples: Any) -> Any:
+        made = torch._dynamo.lookup_backend(trial.profile.backend)(graph, examples)
+
+        def call(*args: Any) -> Any:
+            graphs.add(made)  # here, for Dynamo may start again with a graph that it has had compiled
+            return made(*args)
+
+        return call
+
+    torch._dynamo.reset()
+    whole = frozen(trial.spec.function, Inputs(inputs.values, names))
+    compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=backend)
+    for batch in batches:
+
+        def run(*leaves: Tensor, batch: Inputs = batch) -> Any:
+            given = dict(zip(batch.wrt, leaves, strict=True))
+            return compiled(*(given[name] if name in given else fresh(batch.values[name]) for name in names))
+
+        way = f"torch.compile(dynamic=True), a batch of {_rows(batch)}"
+        if (finding := judge_run(trial, batch, way, run)) is not HOLDS:
+            return finding
+    if len(graphs) > 1 and trial.spec.supports.dynamic_shapes:
+        return broken(
+            f"compiled {len(graphs)} times for the batch sizes {', '.join(str(_rows(batch)) for batch in batches)}",
+            got=f"{len(graphs)} graphs",
+            expected="one graph",
+            likely="a size is read as a number: in a branch, a loop, or by int()",
+            rank=Rank.WASTE,
+        )
+    return HOLDS
+
+
+def _rows(inputs: Inputs) -> int:
+    return len(inputs.values[inputs.wrt[0]])
+
+
+def _batches(inputs: Inputs) -> Iterator[Inputs]:
+    """Yield the call with other batch sizes, none of which is another size of the call, nor 0 or 1."""
+    first = inputs.values[inputs.wrt[0]]
+    if not first.ndim or not len(first):
+        return
+    tensors = {name: value for name, value in inputs.values.items() if isinstance(value, Tensor)}
+    batched = {name for name, value in tensors.items() if value.ndim and len(value) == len(first)}
+    others = [size for name, value in tensors.items() for size in value.shape[name in batched :]]
+    # Above all other sizes, where that is not too much: a function may choose by which of two sizes is larger. Never
+    # one of these, which torch would take for the same size in the first call, nor 0 or 1: these get their own graphs.
+    top = max(others, default=0)
+    is_small = first[0].numel() * top <= LARGEST
+    for rows in (size for size in count(max(2, top + 1 if is_small else 2)) if size not in others):
+        index = (torch.arange(rows, device=first.device) + rows) % len(first)
+        moved = {name: tensors[name].detach()[index.to(tensors[name].device)] for name in batched}
+        yield Inputs({**inputs.values, **moved}, inputs.wrt)
+
+
+DYNAMIC_SHAPES = Law(
+    name="dynamic_shapes",
+    family="transforms",
+    statement=r"\operatorname{compile}(F)(x_n) = r(x_n) \text{ for each } n, \text{ once}",
+    check=_check,
+    doc=__doc__ or "",
+    cost="compile",
+    requires=("primal", "vjp"),
+    implied_by=("compile",),
+    capability="dynamic_shapes",
+    specimens=("asks_for_its_batch_size", "computes_the_first_rows_only"),
+)

@@ -1,0 +1,72 @@
+r"""Selective activation checkpointing gives the same value and the declared gradient, whatever its policy saves.
+
+It runs with a policy that saves the result of each operation, but of those that write to an argument, and with one that
+saves none. Where forward writes to what the first one has saved, torch refuses it, and the second is asked alone.
+
+Why it matters: large models save matrix products and compute all else a second time. That second run of forward takes
+what was saved by its place among the calls of the same operation.
+
+What breaks it: a forward that runs other operations the second time, such as one that fills a table in its first call:
+the gradient is then made of the result of another operation, without an error.
+
+Remedy: run the same operations in each call; fill a table where the module is made, or make it in numpy.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._transform import frozen, judge_run
+
+
+def _saves(_: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+    schema = getattr(operation, "_schema", None)  # an operation of higher order has none
+    is_saved = schema is not None and not schema.is_mutable
+    return CheckpointPolicy.MUST_SAVE if is_saved else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def _recomputes(_: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+    return CheckpointPolicy.PREFER_RECOMPUTE
+
+
+POLICIES = {"saves all results": _saves, "saves none": _recomputes}
+
+
+def _check(trial: Trial) -> Finding:
+    inputs = Inputs.of(trial)
+    if not inputs.wrt:
+        return not_applicable("no floating-point input in this case")
+    for name, policy in POLICIES.items():
+        run = partial(
+            checkpoint,
+            frozen(trial.spec.function, inputs),  # anew: a call may write to the arguments that it holds
+            use_reentrant=False,
+            context_fn=partial(create_selective_checkpoint_contexts, policy),
+        )
+        try:
+            finding = judge_run(trial, inputs, f"selective checkpointing that {name}", run)
+        except RuntimeError as error:
+            if "has been mutated" in str(error):
+                continue  # of a result that forward wrote to later: the policy is at fault
+            raise
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+SELECTIVE_CHECKPOINT = Law(
+    name="selective_checkpoint",
+    family="transforms",
+    statement=r"\operatorname{checkpoint}_{\text{policy}}(F) = r",
+    check=_check,
+    doc=__doc__ or "",
+    requires=("primal", "vjp"),
+    implied_by=("checkpoint",),
+    refusable_without="compile",
+    specimens=("fills_a_table_in_its_first_call",),
+)

@@ -1,0 +1,52 @@
+"""What the numbers of a result say of its mistake, without another call."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def guess(what: str, got: Tensor, expected: Tensor) -> str:
+    """Name the likely cause from the shape of the error."""
+    if not got.any():
+        return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
+    if torch.allclose(got, -expected, rtol=1e-9, atol=0):
+        return "the sign is flipped"
+    if narrow := _narrow(got, expected):
+        return narrow
+    ratio = (got / expected).flatten()
+    ratio = ratio[ratio.isfinite()]
+    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
+        return f"every element is off by the factor {_factor(ratio[0])}"
+    if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
+        return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
+    return ""
+
+
+def _narrow(got: Tensor, expected: Tensor) -> str:
+    """Say whether a result has the digits of a lower precision alone, which the right one has not."""
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
+            continue
+        is_near = _largest(got - expected) < 16 * torch.finfo(dtype).eps * _largest(expected)
+        if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
+            return f"every number of it is a {_name(dtype)}: something is computed in {_name(dtype)} on the way"
+    return ""
+
+
+def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
+    return torch.equal(tensor.to(dtype).to(tensor.dtype), tensor)
+
+
+def _factor(value: Tensor) -> str:
+    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
+    number = value.item()
+    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
+
+
+def _largest(tensor: Tensor) -> float:
+    return float(tensor.abs().nan_to_num(posinf=0.0).max())
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,82 @@
+"""A gradient that differs from the surrogate's, and what it is asked to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Trial
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._reference import reference
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A gradient that differs from the surrogate's, at one point and for one cotangent."""
+
+    trial: Trial
+    inputs: Inputs
+    name: str
+    v: tuple[Tensor, ...]
+
+    @cached_property
+    def given(self) -> Mapping[str, Tensor | None]:
+        """The gradients as the function gives them."""
+        return vjp(self.trial.spec.function, self.inputs, self._v())
+
+    @cached_property
+    def right(self) -> Mapping[str, Tensor | None]:
+        """The gradients of the surrogate."""
+        return vjp(reference(self.trial.spec), self.inputs, self._v())
+
+    @property
+    def got(self) -> Tensor:
+        """The gradient in question."""
+        return some(self.given[self.name])
+
+    @property
+    def expected(self) -> Tensor:
+        """The gradient that it should be."""
+        return some(self.right[self.name])
+
+    def is_right(self, inputs: Inputs, v: tuple[Tensor, ...] | None = None) -> bool:
+        """Whether the function has the right gradients for other arguments, and the same or another cotangent."""
+        mine, theirs = (tuple(t.clone() for t in (v or self.v)) for _ in range(2))
+        got = vjp(self.trial.spec.function, inputs, mine)
+        expected = vjp(reference(self.trial.spec), inputs, theirs)
+        return all(self.same(some(got[name]), some(expected[name])) for name in inputs.wrt)
+
+    def holds(self, inputs: Inputs, *, drawn: bool = False) -> bool | None:
+        """Whether the function is right for other arguments; None where they are refused.
+
+        Args:
+            inputs: the arguments.
+            drawn: take cotangents of the shapes that come out for them, and not those at hand.
+        """
+        try:
+            v = like(outputs(self.trial.spec.primal(*inputs.args())), self.trial.seed) if drawn else None
+            return self.is_right(inputs, v)
+        except Exception:  # an index that is out of range, another shape
+            return None
+
+    def same(self, one: Tensor, other: Tensor) -> bool:
+        """Whether two tensors agree as the law asks it."""
+        return compare(self.trial, "a gradient", one, other) is HOLDS
+
+    def _v(self) -> tuple[Tensor, ...]:
+        return tuple(t.clone() for t in self.v)  # the function may change it
+
+
+def some(gradient: Tensor | None) -> Tensor:
+    """Return a gradient.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if gradient is None:
+        raise ValueError("there is no gradient to look at")
+    return gradient

@@ -1,0 +1,115 @@
+"""The directive `gradspec-versions`: what holds under each version of torch, a record for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec._record import experiment_sources, read_experiment
+from gradspec.law import Status
+from gradspec.report import RecordError
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
+from gradspec.sphinx_ext.domain._page import is_about_today
+from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
+from gradspec.sphinx_ext.page._verdicts import badge
+
+Record = Mapping[str, Any]
+
+
+class VersionsDirective(SphinxDirective):
+    """Render a row for each version of torch; the argument is a folder of records, one a version.
+
+    With the option `transforms`, the cells of the transforms table that are not alike under all of them.
+    """
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {"transforms": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the tables, or that nothing was measured."""
+        folder = Path(self.env.relfn2path(self.arguments[0])[1])
+        records, older = [], []
+        for path in sorted(folder.glob("*.json")):
+            self.env.note_dependency(path)
+            try:
+                records.append(read_experiment(path))
+                if not is_about_today(self.env, path, experiment_sources(records[-1])):
+                    older.append(str(records[-1]["name"]))
+            except RecordError as error:
+                warn_each_build(self, GradspecWarning.RECORD, str(error))
+        if not records:
+            return [paragraph(badge(Status.NOT_MEASURED))]
+        try:
+            made: list[nodes.Node] = list(_transforms(records) if "transforms" in self.options else _overview(records))
+        except (KeyError, TypeError, AttributeError) as error:
+            warn_each_build(self, GradspecWarning.RECORD, f"{folder}: {type(error).__name__}: {error}")
+            return [paragraph(badge(Status.NOT_MEASURED))]
+        if older and "transforms" not in self.options:
+            made.append(paragraph(f"Recorded for an older source: {', '.join(older)}.", classes=["gradspec-detail"]))
+        return made
+
+
+def _version(record: Record) -> str:
+    return str(record["provenance"]["torch"]).partition("+")[0]
+
+
+def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
+    head: list[Cell] = [
+        "torch",
+        "Python",
+        "Date",
+        "Verdicts: hold",
+        "otherwise",
+        "Sound rejected",
+        "Broken noticed",
+        "Tests failed",
+    ]
+    rows: list[list[Cell]] = []
+    for record in records:
+        facts, found, tests = record["provenance"], record["specimens"], record["tests"]
+        rows.append(
+            [
+                _version(record),
+                str(facts["python"]),
+                str(facts["date"])[:10],
+                f"{record['verdicts']['counts'].get('holds', 0):,}",
+                str(len(record["verdicts"]["otherwise"])),
+                f"{len(found['rejected'])} of {found['sound']}",
+                f"{found['diseased'] - len(found['missed'])} of {found['diseased']}",
+                f"{len(tests['failed'])} of {tests['passed'] + len(tests['failed']):,}",
+            ]
+        )
+    yield table(head, rows, "gradspec-versions")
+    if odd := list(_otherwise(records)):
+        yield paragraph("The verdicts that are not as the specs promise:")
+        yield table(["torch", "Spec", "Law", "Cases", "What was found"], odd, "gradspec-versions")
+
+
+def _otherwise(records: Sequence[Record]) -> Iterator[list[Cell]]:
+    for record in records:
+        rows = sorted(record["verdicts"]["otherwise"], key=lambda row: (row["spec"], row["law"]))
+        for (spec, law), cells in groupby(rows, key=lambda row: (row["spec"], row["law"])):
+            found = list(cells)
+            said = f"{found[0]['status'].replace('_', ' ')}: {found[0]['message']}"
+            yield [_version(record), nodes.literal("", spec), nodes.literal("", law), str(len(found)), nodes.Text(said)]
+
+
+def _transforms(records: Sequence[Record]) -> Iterator[nodes.Element]:
+    cells = [(transform, step) for transform, row in records[-1]["transforms"].items() for step in row]
+    rows: list[list[Cell]] = []
+    for transform, step in cells:
+        said = [record["transforms"].get(transform, {}).get(step, "not measured") for record in records]
+        if len(set(said)) > 1:
+            rows.append([nodes.literal("", transform.replace("`", "")), nodes.literal("", step), *said])
+    versions = [_version(record) for record in records]
+    if rows:
+        yield paragraph("What differs from one version of torch to another:")
+        yield table(["transform", "class", *versions], rows, "gradspec-versions")
+    else:
+        yield paragraph(f"It is the same under torch {', '.join(versions)}.")

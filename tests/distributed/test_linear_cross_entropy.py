@@ -1,0 +1,36 @@
+"""The loss over two and four ranks is that of one process, with each of its options and with shards of any size."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from distributed.calls import Call, compare
+from distributed.pool import Pool
+
+CALLS = {
+    "plain": Call(),
+    "by mesh": Call(by_mesh=True, bias=True),
+    "bias": Call(bias=True),
+    "margin for each row": Call(margin=True, bias=True),
+    "one margin": Call(options=(("margin", 0.35), ("temperature", 0.1))),
+    "label smoothing": Call(bias=True, margin=True, options=(("label_smoothing", 0.1),)),
+    "only label smoothing": Call(options=(("label_smoothing", 1.0),)),
+    "ignored class": Call(bias=True, options=(("ignore_index", 2), ("label_smoothing", 0.2))),
+    "tensor temperature": Call(options=(("temperature", torch.tensor(0.2, dtype=torch.float64)),)),
+    "no gradient to the weight": Call(weight=False),
+    "gradient to the bias only": Call(weight=False, bias=True),
+    "a rank without a row": Call(classes=3, bias=True, margin=True, options=(("label_smoothing", 0.1),)),
+    "shards of two sizes": Call(classes=9, bias=True),
+    "one class": Call(classes=1),
+    "batches of different sizes": Call(batches=(1, 4), bias=True, margin=True, options=(("label_smoothing", 0.1),)),
+    "a rank without a batch": Call(batches=(0, 5), bias=True),
+    "a loss for each row": Call(options=(("reduction", "none"),)),
+    "many classes": Call(classes=10_000, batches=(2, 3), features=3, bias=True),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_loss_and_gradients_are_those_of_one_process(pool: Pool, call: Call) -> None:
+    for errors in pool.run(compare, call):
+        assert max(errors.values()) <= 1e-12, errors

@@ -1,0 +1,36 @@
+"""Fifty steps over ranks end where one process ends: with each wrapper, precision and trick of training."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from distributed.pool import Pool
+from distributed.training import train
+
+#: bfloat16 has 8 bits, and a sum of gradients in another order differs by their rounding.
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-6, torch.bfloat16: 3e-2}
+HOW = {
+    "DistributedDataParallel": torch.float64,
+    "FSDP2": torch.float64,
+    "gradient accumulation": torch.float64,
+    "activation checkpointing": torch.float64,
+    "compiled encoder": torch.float64,
+    "bfloat16 autocast": torch.bfloat16,
+}
+
+
+def _held(found: list[dict[str, float]], tolerance: float) -> None:
+    for errors in found:
+        assert errors.pop("moved") > 0.1, "the bank has moved"
+        assert max(errors.values()) <= tolerance, errors
+
+
+@pytest.mark.parametrize(("how", "dtype"), HOW.items(), ids=HOW)
+def test_training_ends_where_one_process_ends(two: Pool, how: str, dtype: torch.dtype) -> None:
+    _held(two.run(train, how, torch.float32 if dtype == torch.bfloat16 else dtype), TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_ranks_may_have_batches_of_different_sizes(pool: Pool, dtype: torch.dtype) -> None:
+    _held(pool.run(train, "DistributedDataParallel", dtype, (1, 4, 0)), TOLERANCES[dtype])

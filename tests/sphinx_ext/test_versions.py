@@ -1,0 +1,67 @@
+"""The table of versions of torch: a row for each record, what differs between them, and what is not as promised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bs4 import BeautifulSoup
+
+from gradspec.report import write_experiment
+from sphinx_ext.handmade import Project, copied
+
+PAGE = "# Versions\n\n```{gradspec-versions} versions\n```\n\n```{gradspec-versions} versions\n:transforms:\n```\n"
+BROKEN = {"spec": "cube", "law": "vjp", "status": "broken", "message": "gradient of `x` differs"}
+
+
+def record(torch: str, word: str, *otherwise: dict[str, str], failed: int = 0) -> dict[str, Any]:
+    return {
+        "name": f"torch {torch}",
+        "what": "a version",
+        "provenance": {"torch": torch, "python": "3.11.7", "date": "2026-01-02 10:00 UTC"},
+        "verdicts": {"counts": {"holds": 1200, "broken": len(otherwise)}, "otherwise": list(otherwise)},
+        "specimens": {"sound": 23, "rejected": [], "diseased": 5, "missed": ["a: survived"]},
+        "transforms": {"`func.jvp`": {"Plain": word, "Survives": "right"}},
+        "tests": {"passed": 90 - failed, "skipped": 1, "failed": [f"test_{k}" for k in range(failed)]},
+    }
+
+
+def built_of(folder: Path, *records: dict[str, Any]) -> tuple[Any, list[list[list[str]]]]:
+    project: Project = copied("test-function", folder)
+    for number, content in enumerate(records):
+        (project.source / "versions").mkdir(exist_ok=True)
+        write_experiment(content, project.source / "versions" / f"{number}.json")
+    (project.source / "versions.md").write_text(PAGE, encoding="utf-8")
+    with (project.source / "index.md").open("a", encoding="utf-8") as index:
+        index.write("\n```{toctree}\nversions\n```\n")
+    built = project.build()
+    soup = BeautifulSoup(built.html("versions"), "html.parser")
+    tables = [
+        [[cell.get_text(" ", strip=True) for cell in row.find_all(["th", "td"])] for row in table.find_all("tr")]
+        for table in soup.find_all("table")
+    ]
+    return built, tables
+
+
+def test_each_version_has_a_row_and_what_is_otherwise_is_said(tmp_path: Path) -> None:
+    old = record("2.11.0+cpu", "raises", {**BROKEN, "case": "one"}, {**BROKEN, "case": "two"}, failed=3)
+    built, (overview, otherwise, transforms) = built_of(tmp_path, old, record("2.13.0", "right"))
+    assert built.warnings == []
+    assert overview[1:] == [
+        ["2.11.0", "3.11.7", "2026-01-02", "1,200", "2", "0 of 23", "4 of 5", "3 of 90"],
+        ["2.13.0", "3.11.7", "2026-01-02", "1,200", "0", "0 of 23", "4 of 5", "0 of 90"],
+    ]
+    assert otherwise[1:] == [["2.11.0", "cube", "vjp", "2", "broken: gradient of x differs"]]
+    assert transforms == [["transform", "class", "2.11.0", "2.13.0"], ["func.jvp", "Plain", "raises", "right"]]
+
+
+def test_versions_that_agree_need_no_table(tmp_path: Path) -> None:
+    built, tables = built_of(tmp_path, record("2.12.1", "right"), record("2.13.0", "right"))
+    assert len(tables) == 1
+    assert "It is the same under torch 2.12.1, 2.13.0." in built.html("versions")
+
+
+def test_without_a_record_nothing_is_claimed(tmp_path: Path) -> None:
+    built, tables = built_of(tmp_path)
+    assert tables == []
+    assert "not measured" in built.html("versions")
