@@ -64,6 +64,10 @@ def flattened(trial: Trial) -> Trial:
         zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in leaves(name)),
         supports=spec.supports,
         effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
+        placements=tuple(
+            replace(way, arguments={leaf: at for name, at in way.arguments.items() for leaf in leaves(name)})
+            for way in spec.placements
+        ),
         saved=spec.saved and replace(spec.saved, bytes=adapted(spec.saved.bytes)),
         documented=spec.documented,
     )

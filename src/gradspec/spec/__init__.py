@@ -1,7 +1,7 @@
 """What is promised, as frozen data: of a function on tensors, of a module, of an operation on text."""
 
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Saved, Supports
+from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Placements, Saved, Supports
 from gradspec.spec._invocation import Invocation
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
@@ -25,6 +25,7 @@ __all__ = [
     "ModuleSupports",
     "Noise",
     "OperatorSpec",
+    "Placements",
     "Reference",
     "Saved",
     "Spec",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function_parts import Effects, Formula, Noise, Saved, Supports
+from gradspec.spec._function_parts import Effects, Formula, Noise, Placements, Saved, Supports
 from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "Make",
     "Misuse",
     "Noise",
+    "Placements",
     "Reference",
     "Saved",
     "Spec",
@@ -66,6 +67,8 @@ class FunctionSpec(Spec):
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
     #: The most that a call keeps for its backward pass; None says nothing.
     saved: Saved | None = None
+    #: How the call works on DTensors; none says nothing.
+    placements: tuple[Placements, ...] = ()
     #: Only for functions with noise among their arguments: how it is drawn.
     noise: Noise | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
@@ -77,7 +80,8 @@ class FunctionSpec(Spec):
             if name not in self.wrt:
                 raise ValueError(f"spec {self.name!r}: zero_gradient names {name!r}, which is not in wrt")
         names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
-        for name in (*self.wrt, *self.effects.writes, *(argument.name for argument in self.arguments)):
+        placed = (name for placements in self.placements for name in placements.arguments)
+        for name in (*self.wrt, *self.effects.writes, *placed, *(argument.name for argument in self.arguments)):
             if name.partition("[")[0] not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
         if other != names:
@@ -139,8 +143,8 @@ class FunctionSpec(Spec):
             noise: how the other implementation draws its noise, if it does.
 
         Returns:
-            A copy of this spec about `function`, without the examples, the differences and the bound on what is saved,
-            which are ours.
+            A copy of this spec about `function`, without the examples, the differences, the bound on what is saved and
+            the placements, which are ours.
         """
         return replace(
             self,
@@ -149,6 +153,7 @@ class FunctionSpec(Spec):
             implementation=implementation,
             noise=noise,
             saved=None,
+            placements=(),
             documented=(),
             differences=(),
         )

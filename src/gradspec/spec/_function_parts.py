@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,33 @@ class Saved:
     text: str
     #: The number of bytes, of the arguments of the call; 0 for none.
     bytes: Callable[..., int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placements:
+    """One way in which the call works on DTensors of a mesh of one dimension.
+
+    Raises:
+        ValueError: a placement is none of these words, or an argument is "partial".
+
+    Example:
+        >>> from gradspec.spec import Placements
+        >>> Placements(arguments={"x": "shard(0)", "weight": "replicate"}, output="shard(0)").output
+        'shard(0)'
+    """
+
+    #: How each argument is placed, by name: "shard(0)", some of its rows on each rank, or "replicate", all of it. What
+    #: is not named, and what is no tensor in a case, is the same on each rank.
+    arguments: Mapping[str, str]
+    #: How each output is then placed: as an argument, or "partial", where the sum over the ranks is still to be made.
+    output: str
+
+    def __post_init__(self) -> None:
+        for name, placement in {**self.arguments, "output": self.output}.items():
+            is_output = name not in self.arguments
+            if not re.fullmatch(r"shard\(\d+\)|replicate" + r"|partial" * is_output, placement):
+                words = '"shard(0)", "replicate" or "partial"' if is_output else '"shard(0)" or "replicate"'
+                raise ValueError(f"the placement of {name} is {placement!r}, expected {words}")
 
 
 @dataclass(frozen=True, kw_only=True)

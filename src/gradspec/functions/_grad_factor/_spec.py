@@ -23,6 +23,7 @@ GRAD_FACTOR = FunctionSpec(
         text="a factor that is a tensor of another dtype, in that of `x`",
         bytes=lambda x, f: bytes_of_coefficient(f, x),
     ),
+    placements=_cases.placements("f"),
     formula=Formula(primal="x", surrogate="f * x"),
     references=(_cases.DIFFLOGIC, _cases.REVERSAL),
     differences=differences("torchlogix.functional.GradFactor", "f"),

@@ -23,6 +23,7 @@ GRAD_MULTIPLY = FunctionSpec(
         text="a factor that is a tensor of another dtype, in that of `x`",
         bytes=lambda x, scale: bytes_of_coefficient(scale, x),
     ),
+    placements=_cases.placements("scale"),
     formula=Formula(primal="x", surrogate="scale * x"),
     references=(_cases.GRADIENT_MULTIPLIER, _cases.REVERSAL),
     differences=(

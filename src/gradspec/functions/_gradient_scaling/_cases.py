@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradspec.functions import _papers as papers
-from gradspec.spec import Argument, Case, Effects, Make, Misuse
+from gradspec.spec import Argument, Case, Effects, Make, Misuse, Placements
 
 
 def cases(make: Make) -> Iterator[Case]:
@@ -70,6 +70,14 @@ def arguments(factor: str) -> tuple[Argument, ...]:
             text="What the gradient is multiplied by; any real number, 0 and negative ones among them. A tensor is "
             "cast to the dtype of a floating `x`, or of the parts of a complex one.",
         ),
+    )
+
+
+def placements(factor: str) -> tuple[Placements, ...]:
+    """Return how the call works on DTensors: `x` may be placed anyhow, and the factor is whole on each rank."""
+    return tuple(
+        Placements(arguments={"x": place, factor: "replicate"}, output=place)
+        for place in ("shard(0)", "shard(1)", "replicate")
     )
 
 

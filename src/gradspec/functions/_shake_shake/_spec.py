@@ -6,7 +6,7 @@ from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._shake_shake import _cases
 from gradspec.functions._shake_shake._differences import DIFFERENCES
 from gradspec.functions._shake_shake._function import ShakeShake, mix_branches, shake_shake
-from gradspec.spec import Formula, FunctionSpec, Noise, Saved
+from gradspec.spec import Formula, FunctionSpec, Noise, Placements, Saved
 
 SHAKE_SHAKE = FunctionSpec(
     name="shake_shake",
@@ -25,6 +25,11 @@ SHAKE_SHAKE = FunctionSpec(
     saved=Saved(
         text="a `beta` that is drawn, or a tensor of another dtype, in that of `x1`",
         bytes=lambda x1, x2, alpha, beta: bytes_of_coefficient(beta, x1),
+    ),
+    placements=(
+        Placements(
+            arguments={"x1": "shard(0)", "x2": "shard(0)", "alpha": "replicate", "beta": "replicate"}, output="shard(0)"
+        ),
     ),
     noise=Noise(
         names=("alpha", "beta"),

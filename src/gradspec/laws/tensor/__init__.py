@@ -34,6 +34,7 @@ from gradspec.laws.tensor._fake import FAKE
 from gradspec.laws.tensor._inference import INFERENCE
 from gradspec.laws.tensor._checkpoint import CHECKPOINT
 from gradspec.laws.tensor._selective_checkpoint import SELECTIVE_CHECKPOINT
+from gradspec.laws.tensor._sharded import SHARDED
 from gradspec.laws.tensor._batched_cotangent import BATCHED_COTANGENT
 from gradspec.laws.tensor._autocast import AUTOCAST
 from gradspec.laws.tensor._cotangent_layout import COTANGENT_LAYOUT

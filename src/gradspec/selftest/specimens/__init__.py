@@ -9,6 +9,7 @@ from gradspec.selftest.specimens import (
     intruders,
     modules,
     operators,
+    sharded,
     text,
     unrecorded,
 )
@@ -18,11 +19,22 @@ from gradspec.selftest.specimens.mixed import MIXED
 from gradspec.selftest.specimens.modules import NET
 from gradspec.selftest.specimens.noisy import NOISY
 from gradspec.selftest.specimens.selecting import SELECTING
+from gradspec.selftest.specimens.sharded import SHARDED
 from gradspec.selftest.specimens.stateful import STATEFUL
 from gradspec.selftest.specimens.text import TAG
 
 #: Sound specs of every kind: no law may break on them.
-HONEST = (*honest.HONEST, *STATEFUL, *NOISY, *MIXED, *SELECTING, *operators.HONEST, *modules.HONEST, *text.HONEST)
+HONEST = (
+    *honest.HONEST,
+    *STATEFUL,
+    *NOISY,
+    *MIXED,
+    *SELECTING,
+    *SHARDED,
+    *operators.HONEST,
+    *modules.HONEST,
+    *text.HONEST,
+)
 DISEASED = {
     **diseased.DISEASED,
     **intruders.DISEASED,
@@ -30,6 +42,7 @@ DISEASED = {
     **further.DISEASED,
     **unrecorded.DISEASED,
     **compiled.DISEASED,
+    **sharded.DISEASED,
     **operators.DISEASED,
     **modules.DISEASED,
     **text.DISEASED,

@@ -97,6 +97,9 @@ def arguments(view: View) -> Iterator[nodes.Node]:
     if saved := view.sheet.get("saved"):
         law = law_link("saved_bytes")
         yield paragraph(f"Kept for backward beside the arguments and outputs, at most: {saved} (", law, ").")
+    for way in view.sheet.get("placements", ()):
+        placed = ", ".join(f"`{name}` {place}" for name, place in way["arguments"].items())
+        yield paragraph(f"On DTensors with {placed}, the output is {way['output']} (", law_link("sharded"), ").")
     if noise := view.sheet.get("noise"):
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"Where it is drawn, {names} is {noise['law']}.")

@@ -1,0 +1,102 @@
+"""One call of a function on DTensors, forward and backward, and what it has to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, vjp
+from gradspec.laws.tensor.support._ranks import PLAIN, dimension_of, on_each_rank, placed, placement_of
+from gradspec.laws.tensor.support._reference import on_spec_side, reference, stop
+from gradspec.spec import Placements
+
+
+def places_in(inputs: Inputs, way: Placements) -> dict[str, str]:
+    """Return how the tensors of a case are placed, by name; none where one of them has nothing to shard."""
+    tensors = {n: v for n, v in inputs.values.items() if n in way.arguments and isinstance(v, Tensor)}
+    places = {name: way.arguments[name] for name in tensors}
+    return places if all(_fits(tensors[name], place) for name, place in places.items()) else {}
+
+
+def _fits(tensor: Tensor, place: str) -> bool:
+    """Whether a tensor has the dimension to shard; torch keeps no placement where that is of size 0."""
+    return place == "replicate" or any(tensor.shape[dimension_of(place) :][:1])
+
+
+@dataclass(frozen=True)
+class PlacedCall:
+    """The arguments of a case, how they are placed on a mesh, and what the call gives on whole tensors."""
+
+    function: Any
+    inputs: Inputs
+    mesh: Any
+    places: Mapping[str, str]
+    y: tuple[Tensor, ...]
+    v: tuple[Tensor, ...]
+    gradients: Mapping[str, Tensor | None]
+
+    @classmethod
+    def of(cls, trial: Trial, way: Placements, mesh: Any) -> PlacedCall:
+        """Return the call of a case, placed in one of the ways of the spec."""
+        inputs = Inputs.of(trial)
+        y = tuple(stop(t) for t in outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())))
+        v = like(y, trial.seed)
+        gradients = vjp(reference(trial.spec), inputs, v)
+        return cls(trial.spec.function, inputs, mesh, places_in(inputs, way), y, v, gradients)
+
+    def forward(self, plain: str = "") -> tuple[tuple[Any, ...], dict[str, Tensor]]:
+        """Return the outputs, and the leaves by name; one argument may stay a plain tensor."""
+        given = {
+            name: placed(fresh(self.inputs.values[name]), place, self.mesh)
+            for name, place in self.places.items()
+            if name != plain
+        }
+        for name in self.inputs.wrt:
+            given[name] = given.get(name, fresh(self.inputs.values[name])).requires_grad_()
+        y = outputs(self.function(*self.inputs.args(given)))
+        return y, {name: given[name] for name in self.inputs.wrt}
+
+    def backward(
+        self, y: tuple[Any, ...], leaves: Mapping[str, Tensor], handed: tuple[str, ...]
+    ) -> dict[str, Tensor | None]:
+        """Return the gradients of the leaves; the cotangent of each output is placed as `handed` says."""
+        v = [
+            fresh(w) if how == PLAIN else placed(fresh(w), how, self.mesh)
+            for w, how in zip(self.v, handed, strict=True)
+        ]
+        pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
+        if not pairs:
+            return dict.fromkeys(leaves)
+        given = {"allow_unused": True, "retain_graph": True}
+        got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), [w for _, w in pairs], **given)
+        return dict(zip(leaves, got, strict=True))
+
+    def until_refused(self, plain: str) -> Iterator[tuple[str, list[Tensor | None], Tensor | None]]:
+        """Yield what a call with one plain tensor gives on each rank, beside what is right, until an error refuses it.
+
+        Nothing is yielded where the call itself is refused, and values only where its backward pass is.
+        """
+        try:
+            y, leaves = self.forward(plain)
+            values = [on_each_rank(t) for t in y]
+        except Exception:
+            return
+        for k, (mine, right) in enumerate(zip(values, self.y, strict=True)):
+            yield "value" if len(y) == 1 else f"output {k}", mine, right
+        try:
+            got = self.backward(y, leaves, tuple(cotangent_of(placement_of(t)) for t in y))
+            gradients = {name: on_each_rank(t) for name, t in got.items()}
+        except Exception:
+            return
+        for name, mine in gradients.items():
+            yield f"gradient of `{name}`", mine, self.gradients[name]
+
+
+def cotangent_of(placement: str) -> str:
+    """Return how the cotangent of an output is placed by itself: that of a pending sum is the same on each rank."""
+    return "replicate" if placement == "partial" else placement

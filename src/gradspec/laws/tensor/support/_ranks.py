@@ -1,0 +1,105 @@
+"""A mesh of two ranks in one process: each tensor of a rank is computed, and no message leaves the process.
+
+torch simulates the ranks by `torch.distributed._local_tensor`, which is private: where a torch lacks it, nothing is
+simulated.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+#: How many ranks a mesh has here.
+RANKS = 2
+#: How a tensor is placed that is no DTensor.
+PLAIN = "a plain tensor"
+
+
+class UnsimulatedError(Exception):
+    """The ranks cannot be simulated here, or not what a function does on them."""
+
+
+@contextmanager
+def simulated_mesh(device_type: str) -> Iterator[Any]:
+    """Yield a mesh of simulated ranks; its process group ends with it.
+
+    Raises:
+        UnsimulatedError: torch cannot simulate ranks, or not a call that was made on them.
+    """
+    try:
+        from torch.distributed._local_tensor import LocalTensorMode
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+    except ImportError as error:
+        raise UnsimulatedError(f"torch {torch.__version__} simulates no ranks: {error}") from error
+    if torch.distributed.is_initialized():
+        raise UnsimulatedError("a process group exists already, and the simulated ranks need one of their own")
+    torch.distributed.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
+    try:
+        with LocalTensorMode(RANKS):
+            yield init_device_mesh(device_type, (RANKS,))
+    except Exception as error:
+        if "_local_tensor" in traceback.extract_tb(error.__traceback__)[-1].filename:
+            raise UnsimulatedError(f"torch's simulated ranks refuse it: {type(error).__name__}: {error}") from error
+        raise
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def off_ranks() -> AbstractContextManager[Any]:
+    """Return the context in which plain tensors are those of this process; on simulated ranks they belong to a rank."""
+    try:
+        from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+    except ImportError:
+        return nullcontext()
+    return maybe_disable_local_tensor_mode()
+
+
+def placed(tensor: Tensor, placement: str, mesh: Any) -> Tensor:
+    """Return a whole tensor as a DTensor: "shard(0)", "replicate" or "partial", of which each rank has a part."""
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+
+    if placement == "partial":
+        parts = torch.stack([tensor * share for share in (0.25, 0.75)])
+        part = cast(Any, distribute_tensor(parts, mesh, [Shard(0)])).to_local()[0]
+        return DTensor.from_local(part, mesh, [Partial()])
+    by_word = Replicate() if placement == "replicate" else Shard(dimension_of(placement))
+    return distribute_tensor(tensor, mesh, [by_word])
+
+
+def dimension_of(placement: str) -> int:
+    """Return the dimension of "shard(0)"."""
+    return int(placement[len("shard(") : -1])
+
+
+def placement_of(tensor: Any) -> str:
+    """Return how a tensor is placed, in the words of a spec; `PLAIN` where it is no DTensor."""
+    if not is_dtensor(tensor):
+        return PLAIN
+    (placement,) = tensor.placements
+    if placement.is_shard():
+        return f"shard({placement.dim})"
+    return "replicate" if placement.is_replicate() else "partial"
+
+
+def is_dtensor(tensor: Any) -> bool:
+    """Whether a tensor is a DTensor; nothing is imported to know it."""
+    return type(tensor).__name__ == "DTensor"
+
+
+def on_each_rank(tensor: Any) -> list[Tensor | None]:
+    """Return what each rank takes for the whole of a tensor, the pending sums made; in a real rank, what this one does.
+
+    None is for no tensor at all, such as a gradient that does not flow.
+    """
+    if tensor is None:
+        return [None]
+    whole = tensor.detach()
+    if is_dtensor(whole):
+        whole = whole.full_tensor()
+    return list(getattr(whole, "_local_tensors", {0: whole}).values())
