@@ -28,6 +28,8 @@ def checked_coefficient(x: Tensor, coefficient: Coefficient, *, call: str, name:
         TypeError: it is complex, or no number.
         ValueError: it requires grad, carries a tangent, or does not broadcast to x's shape.
     """
+    if type(coefficient) is float:
+        return coefficient  # most calls
     if isinstance(coefficient, Tensor):
         return _checked_tensor(x, coefficient, call, name)
     if isinstance(coefficient, complex):

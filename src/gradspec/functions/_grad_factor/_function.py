@@ -61,7 +61,7 @@ class GradFactor(Function):
                 float nor a tensor.
             ValueError: `f` requires grad, carries a tangent, or does not broadcast to x's shape.
         """
-        return scaling.apply_scaling(super().apply, x, f, call="GradFactor.apply", name="f")
+        return scaling.apply_scaling(cls, x, f, call="GradFactor.apply", name="f")
 
     @staticmethod
     def forward(x: Tensor, f: Factor) -> Tensor:

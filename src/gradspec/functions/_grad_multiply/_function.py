@@ -61,7 +61,7 @@ class GradMultiply(Function):
                 neither a float nor a tensor.
             ValueError: `scale` requires grad, carries a tangent, or does not broadcast to x's shape.
         """
-        return scaling.apply_scaling(super().apply, x, scale, call="GradMultiply.apply", name="scale")
+        return scaling.apply_scaling(cls, x, scale, call="GradMultiply.apply", name="scale")
 
     @staticmethod
     def forward(x: Tensor, scale: Factor) -> Tensor:

@@ -10,7 +10,6 @@ and everything that computes is here, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import torch
@@ -19,7 +18,7 @@ from torch.autograd import Function
 
 from gradspec.functions._coefficient import Coefficient as Factor
 from gradspec.functions._coefficient import checked_coefficient, save_coefficient, saved_coefficient
-from gradspec.functions._torch import allow_in_graph, apply_function, has_tangent
+from gradspec.functions._torch import allow_in_graph, apply_function, apply_in_place_of, has_tangent
 
 
 class _Required:
@@ -32,13 +31,11 @@ class _Required:
 REQUIRED: Final[Any] = _Required()
 
 
-def apply_scaling(
-    function: Callable[[Tensor, Factor], Tensor], x: Tensor, factor: Factor, *, call: str, name: str
-) -> Tensor:
+def apply_scaling(cls: type[Function], x: Tensor, factor: Factor, *, call: str, name: str) -> Tensor:
     """Check a call, and choose the form in which torch keeps the declared gradient.
 
     Args:
-        function: `apply` of the published class, as torch made it.
+        cls: the published class.
         x: the tensor whose gradient is scaled.
         factor: what the caller gave.
         call: how the call is written, for the messages: "GradFactor.apply".
@@ -51,7 +48,8 @@ def apply_scaling(
         return stop_gradient_form(x, factor)
     if has_tangent(x):
         return apply_function(ScaledCopy, x, factor)
-    return function(x, factor)
+    scaled: Tensor = apply_in_place_of(cls, x, factor)
+    return scaled
 
 
 def checked_factor(x: Tensor, factor: Factor, *, call: str, name: str) -> Factor:
