@@ -73,12 +73,14 @@ def published() -> dict[str, Any]:
 def strangers() -> dict[str, Any]:
     """Count the functions of other authors, and those of them that the laws accuse."""
     now = _json(STRANGERS / "record.json")["rows"]
-    second, operators = (
-        _json(STRANGERS / path)["rows"] for path in ("second-first-run.json", "operators/first-run.json")
+    second, third, operators = (
+        _json(STRANGERS / path)["rows"]
+        for path in ("second-first-run.json", "third-first-run.json", "operators/first-run.json")
     )
     return {
-        "first_now": _noticed(now),
+        "now": _noticed(now),
         "second_first": _noticed(second),
+        "third_first": _noticed(third),
         "operators": {
             "sound": sum(row["defect"] is None for row in operators),
             "broken": sum(row["defect"] is not None for row in operators),

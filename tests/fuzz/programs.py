@@ -37,7 +37,15 @@ VIEWS = (
     "{a}[:1].expand(3, 4)",
     "{a}.contiguous().view(2, 6).view(3, 4)",
 )
-IN_PLACE = ("{a}.mul_(0.5)", "{a}.add_({b})", "{a}[0].zero_()", "{a}.sin_()", "{a}[:, 1:].copy_({b}[:, 1:])")
+#: With copies of the other operand, and no hook goes on a tensor older than the last of these changes: torch crashes in
+#: `register_hook` of a view whose base was written to from the view.
+IN_PLACE = (
+    "{a}.mul_(0.5)",
+    "{a}.add_({b}.clone())",
+    "{a}[0].zero_()",
+    "{a}.sin_()",
+    "{a}[:, 1:].copy_({b}[:, 1:].clone())",
+)
 
 
 def source(seed: int) -> str:
@@ -53,6 +61,8 @@ class _Writer:
         self.names: list[str] = []
         #: Those that need a gradient.
         self.live: set[str] = set()
+        #: How many names there were at the last change in place.
+        self.changed = 0
 
     def text(self) -> str:
         for _ in range(self.rng.randint(1, 3)):
@@ -97,7 +107,8 @@ class _Writer:
                 self.bind(f"{target}.clone()")
                 target = self.names[-1]
             self.lines.append(expression.format(a=target, b=self.any()))
-        elif kind == "hook" and made:
+            self.changed = len(self.names)
+        elif kind == "hook" and (made := [name for name in made if name in self.names[self.changed :]]):
             name, factor = self.rng.choice(made), self.rng.choice(("", " * 2"))
             keep = self.rng.choice(("", f"; {name}.retain_grad()"))
             self.lines.append(f"{name}.register_hook(lambda g: (seen.append(g.clone()), g{factor})[1]){keep}")

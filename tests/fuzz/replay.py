@@ -76,7 +76,7 @@ def _allowed(ours: Any, theirs: Any) -> str:
     """Return which difference between the two is declared; empty if none is."""
     if isinstance(ours, Exception) and DECLARED in str(ours):
         return "a change in place of a view is refused, as declared"
-    if isinstance(ours, Exception) and CHANGED in str(ours) and not isinstance(theirs, Exception):
+    if isinstance(ours, Exception) and CHANGED in str(ours) and CHANGED not in str(theirs):
         return "a change in place of what ours has saved"
     if isinstance(theirs, Exception) and FREED in str(theirs) and not isinstance(ours, Exception):
         return "a freed graph of which ours needed nothing"

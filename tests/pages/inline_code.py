@@ -131,7 +131,9 @@ def sessions() -> frozenset[str]:
     text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     found = re.findall(r"^@nox\.session(?:\(([^)]*)\))?\n(?:@nox\..*\n)*def (\w+)\(session", text, re.MULTILINE)
     named = [(re.search(r'name="([\w-]+)"', how), function) for how, function in found]
-    return frozenset(name[1] if name else function for name, function in named)
+    (versions,) = re.findall(r"^TORCHES = \{(.*)\}$", text, re.MULTILINE)
+    each = {f"torch-{minor}" for minor in re.findall(r'"([\d.]+)":', versions)}
+    return frozenset(name[1] if name else function for name, function in named) | each
 
 
 @cache

@@ -20,7 +20,7 @@ import torch
 from gradspec import verify
 from gradspec.law import Status
 from gradspec.report import write_experiment
-from gradspec.selftest import selftest
+from gradspec.selftest._run import selftest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from versions.transforms import measured as transforms

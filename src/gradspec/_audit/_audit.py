@@ -18,6 +18,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._redrawn import redrawn
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
@@ -137,6 +138,12 @@ def audit(
         known=known,
         given=given,
     )
+    if measured.noisy_forward and measured.noisy_backward:
+
+        def alike() -> FunctionSpec:
+            return eager_spec(subject, made, measured, seed, alike=True)
+
+        report = redrawn(report, alike, tuple(chosen), profile, seed)
     remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]

@@ -16,13 +16,16 @@ from gradspec.laws.tensor.support._reference import stand_in
 from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
 
 
-def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int) -> FunctionSpec:
-    """Return a spec that promises what the function itself does in eager mode."""
+def eager_spec(
+    subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int, *, alike: bool = False
+) -> FunctionSpec:
+    """Return a spec that promises what the function itself does in eager mode; `alike` as in `held_still`."""
     function = subject.call
     if measured.nested:
         function = _tensors_alone(function)
     if measured.noisy_forward or measured.noisy_backward:
-        function = held_still(function, seed, forward=measured.noisy_forward, backward=measured.noisy_backward)
+        noisy = {"forward": measured.noisy_forward, "backward": measured.noisy_backward}
+        function = held_still(function, seed, **noisy, alike=alike)
 
     def itself(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)

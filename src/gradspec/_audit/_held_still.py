@@ -12,15 +12,17 @@ from gradspec.laws.tensor.support._call import outputs
 from gradspec.laws.tensor.support._generators import seed_all
 
 
-def held_still(call: Callable[..., Any], seed: int, *, forward: bool, backward: bool) -> Callable[..., Any]:
+def held_still(
+    call: Callable[..., Any], seed: int, *, forward: bool, backward: bool, alike: bool = False
+) -> Callable[..., Any]:
     """Return the call with its noise fixed, of forward, of backward, or of both.
 
     Backward draws other numbers than forward, as it does in training: a mask that backward draws for itself must not
-    be that of forward by the grace of a seed.
+    be that of forward by the grace of a seed; it is with `alike`.
     """
 
     def seeded(*_: Any) -> None:
-        seed_all(seed + 1)
+        seed_all(seed if alike else seed + 1)
 
     @wraps(call, assigned=("__doc__",), updated=())
     def still(*args: Any, **kwargs: Any) -> Any:
