@@ -104,11 +104,12 @@ class Placements:
     output: str
 
     def __post_init__(self) -> None:
-        for name, placement in {**self.arguments, "output": self.output}.items():
-            is_output = name not in self.arguments
-            if not re.fullmatch(r"shard\(\d+\)|replicate" + r"|partial" * is_output, placement):
-                words = '"shard(0)", "replicate" or "partial"' if is_output else '"shard(0)" or "replicate"'
+        words = '"shard(0)" or "replicate"'
+        for name, placement in self.arguments.items():
+            if not re.fullmatch(r"shard\(\d+\)|replicate", placement):
                 raise ValueError(f"the placement of {name} is {placement!r}, expected {words}")
+        if self.output != "partial" and not re.fullmatch(r"shard\(\d+\)|replicate", self.output):
+            raise ValueError(f'the placement of the output is {self.output!r}, expected {words} or "partial"')
 
 
 @dataclass(frozen=True, kw_only=True)

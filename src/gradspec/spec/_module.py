@@ -65,7 +65,7 @@ class ModuleSpec(Spec):
     elsewhere the call.
 
     Raises:
-        ValueError: `module`, `cases` or `state` cannot be called.
+        ValueError: `module`, `cases` or `state` cannot be called, or `data_parallel` names another wrapper.
 
     Example:
         >>> import torch
@@ -96,12 +96,18 @@ class ModuleSpec(Spec):
     #: The parameters to which no gradient flows, in any mode.
     frozen: tuple[str, ...] = ()
     supports: ModuleSupports = ModuleSupports()
+    #: Under which wrappers halves of a batch on two ranks give the gradients of the whole batch: "ddp", for
+    #: DistributedDataParallel, and "fsdp2", for `fully_shard`. What is not named is not asked, for each takes seconds.
+    data_parallel: tuple[str, ...] = ()
     references: tuple[Reference, ...] = ()
     #: How the published class behaves otherwise.
     differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
         check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
+        for name in self.data_parallel:
+            if name not in ("ddp", "fsdp2"):
+                raise ValueError(f"spec {self.name!r}: data_parallel names {name!r}, expected 'ddp' or 'fsdp2'")
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def module_sheet(spec: ModuleSpec) -> dict[str, Any]:
         "inputs": [asdict(argument) for argument in spec.inputs],
         "returns": spec.returns,
         "frozen": list(spec.frozen),
+        "data_parallel": list(spec.data_parallel),
     }
 
 

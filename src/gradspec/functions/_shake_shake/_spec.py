@@ -26,10 +26,14 @@ SHAKE_SHAKE = FunctionSpec(
         text="a `beta` that is drawn, or a tensor of another dtype, in that of `x1`",
         bytes=lambda x1, x2, alpha, beta: bytes_of_coefficient(beta, x1),
     ),
-    placements=(
-        Placements(
-            arguments={"x1": "shard(0)", "x2": "shard(0)", "alpha": "replicate", "beta": "replicate"}, output="shard(0)"
-        ),
+    placements=tuple(
+        Placements(arguments={"x1": place, "x2": place, "alpha": weight, "beta": weight}, output=place)
+        for place, weight in (
+            ("shard(0)", "replicate"),
+            ("shard(0)", "shard(0)"),
+            ("shard(1)", "replicate"),
+            ("replicate", "replicate"),
+        )
     ),
     noise=Noise(
         names=("alpha", "beta"),

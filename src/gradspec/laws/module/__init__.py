@@ -14,6 +14,8 @@ from gradspec.laws.module._module_compile import MODULE_COMPILE
 from gradspec.laws.module._module_export import MODULE_EXPORT
 from gradspec.laws.module._module_precision import MODULE_PRECISION
 from gradspec.laws.module._channels_last import CHANNELS_LAST
+from gradspec.laws.module._ddp import DDP
+from gradspec.laws.module._fsdp2 import FSDP2
 
 from gradspec.law import Law
 

@@ -85,6 +85,7 @@ SHORTCUT = ModuleSpec(
     raises=_shortcut_misuses,
     state=state.shortcut,
     wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output, an even number: each of two paths makes half."),
@@ -103,6 +104,7 @@ SHAKE_BLOCK = ModuleSpec(
     raises=_block_misuses,
     state=state.block,
     wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
     arguments=(
         size("in_ch", "Channels of the input."),
         size("out_ch", "Channels of the output."),
@@ -121,6 +123,7 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     raises=_bottle_neck_misuses,
     state=state.bottle_neck,
     wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
     arguments=(
         size("in_ch", "Channels of the input."),
         size("mid_ch", "Channels inside the branches, a multiple of `cardinary`."),

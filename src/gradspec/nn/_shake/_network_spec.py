@@ -53,6 +53,7 @@ SHAKE_RESNET = ModuleSpec(
     raises=_resnet_misuses,
     state=state.resnet,
     wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
     arguments=(
         size("depth", "`6n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of the first layer, an even number."),
@@ -71,6 +72,7 @@ SHAKE_RESNEXT = ModuleSpec(
     raises=_resnext_misuses,
     state=state.resnext,
     wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
     arguments=(
         size("depth", "`9n + 2`, for n blocks in each of three layers."),
         size("w_base", "Channels of a group in the first layer, a multiple of 64."),

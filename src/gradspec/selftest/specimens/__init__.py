@@ -9,6 +9,7 @@ from gradspec.selftest.specimens import (
     intruders,
     modules,
     operators,
+    parallel,
     sharded,
     text,
     unrecorded,
@@ -33,6 +34,7 @@ HONEST = (
     *SHARDED,
     *operators.HONEST,
     *modules.HONEST,
+    *parallel.HONEST,
     *text.HONEST,
 )
 DISEASED = {
@@ -45,6 +47,7 @@ DISEASED = {
     **sharded.DISEASED,
     **operators.DISEASED,
     **modules.DISEASED,
+    **parallel.DISEASED,
     **text.DISEASED,
 }
 

@@ -115,6 +115,8 @@ def call(view: View) -> Iterator[nodes.Node]:
     yield from _argument_table(view, view.sheet["inputs"])
     if returns := view.sheet["returns"] or _shape(view.shape):
         yield paragraph(returns)
+    for name in view.sheet.get("data_parallel", ()):
+        yield paragraph("Each of two ranks gets the gradients of the whole batch by the law ", law_link(name), ".")
     if frozen := view.sheet["frozen"]:
         yield paragraph(f"Not trained: {', '.join(f'`{name}`' for name in frozen)}.")
 

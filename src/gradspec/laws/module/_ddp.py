@@ -1,0 +1,41 @@
+r"""Under DistributedDataParallel each of two ranks gets the gradients of one process on the whole batch.
+
+Each rank has half of the batch, and the module is called twice. Where a norm takes statistics of the batch, or noise is
+drawn, one process takes the halves one after another, and the mean of their gradients is compared. It starts a second
+process, which takes seconds: only a spec that names it in `ModuleSpec.data_parallel` is asked.
+
+Why it matters: training on several devices is to be the training of one, only faster.
+
+What breaks it: a gradient that divides by the number of ranks itself, a buffer that each rank writes from its own rows
+and that decides the output, a statistic of the batch outside of a norm, a parameter that a call does not use.
+
+Remedy: leave the mean over ranks to the wrapper, and reduce over the ranks what is taken from the batch.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from gradspec.law import Finding, Law, ModuleTrial
+from gradspec.laws.module.support._data_parallel import judge_ranks
+
+
+def _check(trial: ModuleTrial) -> Finding:
+    return judge_ranks(trial, "ddp", nn.parallel.DistributedDataParallel)
+
+
+DDP = Law(
+    name="ddp",
+    family="modules",
+    statement=r"\tfrac{1}{2} (\nabla_\theta L(x_1) + \nabla_\theta L(x_2)) = \nabla_\theta L(x)",
+    check=_check,
+    doc=__doc__ or "",
+    kinds=("module",),
+    cost="process",
+    specimens=(
+        "divides_by_the_ranks",
+        "keeps_a_center_of_its_rank",
+        "centers_over_its_batch",
+        "leaves_out_a_parameter",
+    ),
+)

@@ -1,0 +1,93 @@
+"""The same work in two processes that are joined in one gloo group: this one, and one that is forked off it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import FileStore
+
+from gradspec.law import shown
+
+#: How many ranks there are.
+RANKS = 2
+#: How long one waits for the other.
+TIMEOUT = datetime.timedelta(seconds=30)
+#: How long, in seconds, a rank that raised waits for the other to end, before it ends it.
+PATIENCE = 2.0
+
+
+class RankError(Exception):
+    """The work raised on one of the ranks; the message says on which."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What the work gave on a rank, or what it raised and when."""
+
+    gave: Any = None
+    raised: str = ""
+    when: float = 0.0
+
+
+def on_two_ranks(work: Callable[[int], Any]) -> list[Any]:
+    """Return what the work gives on each rank; tensors, and lists and dictionaries of them.
+
+    Raises:
+        RankError: it raised, or its process ended. Of two ranks that raise the first is named: the other waited.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer"
+        if not (other := os.fork()):
+            try:
+                torch.save(vars(_joined(1, folder, work)), answer)
+            finally:
+                os._exit(0)
+        mine = _joined(0, folder, work)
+        theirs = _of(other, answer, PATIENCE if mine.raised else None)
+    is_first = mine.when <= theirs.when or same_but_for_the_rank(mine.raised, theirs.raised)
+    if mine.raised and (is_first or not theirs.raised):
+        raise RankError(f"on rank 0 raised {mine.raised}")
+    if theirs.raised:
+        raise RankError(f"on rank 1 raised {theirs.raised}")
+    return [mine.gave, theirs.gave]
+
+
+def _of(process: int, answer: Path, patience: float | None) -> _Answer:
+    """Return what the other rank says once it ends; no answer where it had to be ended."""
+    end = math.inf if patience is None else time.monotonic() + patience
+    while os.waitpid(process, os.WNOHANG) == (0, 0):
+        if time.monotonic() > end:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            return _Answer()
+        time.sleep(0.005)
+    return _Answer(**torch.load(answer)) if answer.exists() else _Answer(raised="nothing: its process ended")
+
+
+def same_but_for_the_rank(mine: str, theirs: str) -> bool:
+    """Whether two ranks say the same, each of itself: which was first is then a matter of chance."""
+    return bool(mine) and re.sub(r"rank \d", "rank", mine) == re.sub(r"rank \d", "rank", theirs)
+
+
+def _joined(rank: int, folder: str, work: Callable[[int], Any]) -> _Answer:
+    torch.set_num_threads(1)  # the threads of the process that forked are not in this one
+    store = FileStore(str(Path(folder) / "store"), RANKS)
+    try:
+        torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=TIMEOUT)
+        return _Answer(gave=work(rank))
+    except Exception as error:
+        return _Answer(raised=shown(error), when=time.monotonic())
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
