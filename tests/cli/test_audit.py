@@ -37,6 +37,20 @@ class Sound(torch.autograd.Function):
     def backward(ctx, grad):
         return grad * ctx.scale, None
 
+class Drops(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        grad_weight = (grad * x).sum(0)
+        if hasattr(grad_weight, "placements"):
+            grad_weight = grad_weight.from_local(grad_weight.to_local(), grad_weight.device_mesh, run_check=False)
+        return grad * weight, grad_weight
+
 class Layer(torch.nn.Module):
     pass
 
@@ -129,3 +143,21 @@ def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_fir
     assert [row[0] for row in rows] == ["Reversed", "Counts", "Sound"]
     assert rows[-1][1:3] == ["nothing", "found"]
     assert rows[-1][-2:] == ["(randn(4,", "3),"] or "(randn(4, 3), 0.5)" in result.stdout
+
+
+def test_rows_that_ranks_share_are_asked_of_an_audit_that_says_so(audit):
+    call = ("ops:Drops", "--case", "(randn(4, 3), randn(3))", "--law", "sharded")
+
+    sound = audit("ops:Sound", "--case", "(randn(4, 3), 0.5)", "--law", "sharded", "--sharded")
+    assert (sound.exit_code, "Sound on 1 case: 1 law holds" in sound.stdout) == (0, True)
+
+    sick = audit(*call, "--sharded")
+    assert sick.exit_code == 1
+    assert "gradient of `weight` with `x` shard(0), `weight` replicate" in " ".join(sick.stdout.split())
+    assert f"Again:  gradspec audit ops:Drops --case '{call[2]}' --law sharded --sharded --seed 0" in sick.stdout
+    assert "DROPS = FunctionSpec(" in sick.stdout
+
+    assert "the law 'sharded' needs a spec" in audit(*call).stderr
+    without_rows = audit("ops:Sound", "--case", "(randn(()), 0.5)", "--sharded")
+    assert without_rows.exit_code == 2
+    assert "no argument has the batch dimension of the output" in without_rows.stderr

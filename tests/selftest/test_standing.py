@@ -104,8 +104,8 @@ def test_the_quick_profile_is_the_one_that_the_matrix_notes(fresh: Matrix) -> No
 
 
 def test_each_specimen_stands_on_the_modules_of_its_kind() -> None:
-    homes = {"text": ("text",), "module": ("modules",)}
+    homes = {"text": ("text",), "module": ("modules", "parallel")}
     for name, sick in DISEASED.items():
         found = [path for path, module in vars(specimens).items() if name in getattr(module, "DISEASED", {})]
         assert any(path in homes.get(sick.spec.kind, found) for path in found), name
-        assert sick.spec.kind != "function" or not {"text", "modules"} & set(found), name
+        assert sick.spec.kind != "function" or not {"text", "modules", "parallel"} & set(found), name

@@ -62,6 +62,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
     "gradspec-matrix": Written(),
     "gradspec-peers": Written(),
+    "gradspec-versions": Written(argument="versions", option=":transforms:"),
 }
 #: A new role needs an entry here.
 TARGETS: Mapping[str, str] = {
@@ -125,6 +126,8 @@ def prepared(folder: Path, suffix: str) -> Project:
     swept = {"run": 9, "specs": ["scale"], "laws": ["vjp"], "verdicts": 9, "by_law": {"vjp": 9}, "failures": []}
     seeds = Seeds(provenance={"date": "2026-01-02"}, sources={}, swept=swept)
     (source / "seeds.json").write_text(seeds.to_json(), encoding="utf-8")
+    (source / "versions").mkdir()
+    (source / "versions" / "one.json").write_text(to_text("experiment", VERSION), encoding="utf-8")
     (source / "audits.json").write_text(to_text("audits", AUDITS), encoding="utf-8")
 
     for name in DIRECTIVES:
@@ -153,6 +156,11 @@ MAPS = {
             "rows": [[0, 1], [2, 3]],
         }
     },
+}
+VERSION = {
+    "name": "torch 2.13.0",
+    "provenance": {"date": "2026-01-02", "torch": "2.13.0"},
+    "transforms": {"backward()": {"Plain": "right"}},
 }
 GALLERY = {
     "provenance": {"date": "2026-01-02"},

@@ -55,6 +55,12 @@ def test_each_version_has_a_row_and_what_is_otherwise_is_said(tmp_path: Path) ->
     assert transforms == [["transform", "class", "2.11.0", "2.13.0"], ["func.jvp", "Plain", "raises", "right"]]
 
 
+def test_what_was_left_out_is_not_measured(tmp_path: Path) -> None:
+    without = {name: value for name, value in record("2.13.0", "right").items() if name != "tests"}
+    _, (overview,) = built_of(tmp_path, without)
+    assert overview[1][-1].endswith("not measured")
+
+
 def test_versions_that_agree_need_no_table(tmp_path: Path) -> None:
     built, tables = built_of(tmp_path, record("2.12.1", "right"), record("2.13.0", "right"))
     assert len(tables) == 1

@@ -82,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
     parser.add_argument("--jobs", type=int, default=2, help="how many processes")
+    parser.add_argument("--without", action="append", default=[], metavar="PART", help="leave out: tests, say")
     options = parser.parse_args()
     torch.set_num_threads(1)
     content: dict[str, Any] = {
@@ -95,6 +96,8 @@ def main() -> None:
         "tests": lambda: tests(options.jobs),
     }
     for name, measure in parts.items():
+        if name in options.without:
+            continue
         content[name] = measure()
         print(f"{name}: {content[name]}", flush=True)
     roots = (__file__, "gradspec.laws:LAWS", "gradspec.functions:FUNCTIONS", "gradspec.nn:MODULES")

@@ -17,6 +17,7 @@ from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
+from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._remarks import of_calls, of_form, of_report
@@ -67,6 +68,7 @@ def audit(
     jobs: int | None = None,
     progress: Progress | None = None,
     known: Report | None = None,
+    sharded: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
 
@@ -83,6 +85,7 @@ def audit(
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
         known: an earlier report: its verdicts are reused where nothing that can change them has changed.
+        sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
@@ -123,21 +126,13 @@ def audit(
     given = {f"spec {spec.name}": _source(path, spec, made)}
     if measured.raised:
         return _refused(spec, measured, profile, seed, paths, given)
+    if sharded:
+        spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, spec.kind)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
-    report = run_plan(
-        checks,
-        [spec],
-        chosen,
-        profile,
-        seed=seed,
-        paths=paths,
-        jobs=jobs,
-        progress=progress,
-        known=known,
-        given=given,
-    )
+    how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known, "given": given}
+    report = run_plan(checks, [spec], chosen, profile, **how)
     if measured.noisy_forward and measured.noisy_backward:
 
         def alike() -> FunctionSpec:
@@ -152,8 +147,8 @@ def audit(
     if reason := unwritable(function, measured):
         return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
-    proposal = Proposal(spec=spec, report=report, path=path, written=written, seed=seed, dtype=found.own)
-    text, remark = agreeing(proposal, function, chosen, profile, seed)
+    proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)
+    text, remark = agreeing(proposal, function, chosen, profile, seed)  # without placements `sharded` says nothing
     return Audit(report=report, proposal=text, remarks=(*remarks, *remark))
 
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
     "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. May be given again.",
 )
+@click.option("--sharded", is_flag=True, help="Ask too whether it holds on DTensors that share the rows of the batch.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
 @format_option
 @run_options
@@ -67,6 +68,7 @@ def audit(
     target: str,
     all_: bool,
     cases: tuple[str, ...],
+    sharded: bool,
     proposal: Path | None,
     formats: tuple[str, ...],
     law_names: tuple[str, ...],
@@ -84,8 +86,10 @@ def audit(
     eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:
-        if cases or proposal or record or formats:
-            raise Unusable("--all goes with no --case, --proposal, --record or --format: it makes the calls itself")
+        if cases or proposal or record or formats or sharded:
+            raise Unusable(
+                "--all goes with no --case, --proposal, --record or --format, nor --sharded: it makes the calls"
+            )
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
@@ -108,6 +112,7 @@ def audit(
                 seed=seed,
                 jobs=jobs,
                 known=kept.report,
+                sharded=sharded,
             )
         kept.write(found.report)
         kept.said(found.report)
@@ -143,16 +148,17 @@ def audited(
     seed: int,
     jobs: int | None,
     known: Report | None = None,
+    sharded: bool = False,
 ) -> Audit:
     """Return the audit of what a target names, with the commands that ask one law again.
 
     Raises:
         Unusable: it cannot be audited.
     """
-    from gradspec._audit import _audit
+    from gradspec._audit import _audit, _placed
     from gradspec.cli import _screen
 
-    function = load_attribute(target)
+    function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
     if silent := [law.name for law in laws if law.needs_spec and law.name in profile.laws]:
         raise Unusable(f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, or write the spec")
     with _screen.progress() as report_progress:
@@ -168,6 +174,7 @@ def audited(
                 jobs=jobs,
                 progress=report_progress,
                 known=known,
+                sharded=sharded,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None
@@ -178,7 +185,7 @@ def audited(
 def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
     """Return the command that asks one law again; the whole audit, where no law was asked."""
     words = ["gradspec", "audit", target, "--case", verdict.case]
-    words += ["--law", verdict.law] if verdict.law != "primal" else []
+    words += [] if verdict.law == "primal" else ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
     return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])
 
 

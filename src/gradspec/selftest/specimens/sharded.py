@@ -162,12 +162,17 @@ class MixesTensorsSilently(Product):
         return x * weight
 
     @staticmethod
+    def setup_context(ctx, inputs, output):
+        Product.setup_context(ctx, inputs, output)
+        ctx.is_mixed = is_placed(inputs[0]) and not is_placed(inputs[1])
+
+    @staticmethod
     def backward(ctx, y_bar):
+        if not ctx.is_mixed:
+            return Product.backward(ctx, y_bar)
         x, weight = ctx.saved_tensors
-        if is_placed(x) and not is_placed(weight):
-            local = y_bar.to_local()
-            return labelled(local * weight, x), (local * x.to_local()).sum_to_size(weight.shape)
-        return Product.backward(ctx, y_bar)
+        local = y_bar.to_local()
+        return labelled(local * weight, x), (local * x.to_local()).sum_to_size(weight.shape)
 
 
 sick("drops_a_pending_sum", COLUMNS, DropsAPendingSum, r"value with `x` shard\(0\) on rank 0 differs")

@@ -72,7 +72,7 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
     ]
     rows: list[list[Cell]] = []
     for record in records:
-        facts, found, tests = record["provenance"], record["specimens"], record["tests"]
+        facts, found, tests = record["provenance"], record["specimens"], record.get("tests")
         rows.append(
             [
                 _version(record),
@@ -82,7 +82,9 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
                 str(len(record["verdicts"]["otherwise"])),
                 f"{len(found['rejected'])} of {found['sound']}",
                 f"{found['diseased'] - len(found['missed'])} of {found['diseased']}",
-                f"{len(tests['failed'])} of {tests['passed'] + len(tests['failed']):,}",
+                f"{len(tests['failed'])} of {tests['passed'] + len(tests['failed']):,}"
+                if tests
+                else badge(Status.NOT_MEASURED),
             ]
         )
     yield table(head, rows, "gradspec-versions")

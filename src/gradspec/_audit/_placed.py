@@ -1,0 +1,38 @@
+"""How an audit places the arguments of a function that declares nothing: the rows of a batch are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from gradspec.law import Law
+from gradspec.laws.tensor.support._call import outputs
+from gradspec.report import Report
+from gradspec.spec import Case, FunctionSpec, Placements
+
+
+def placed(spec: FunctionSpec, case: Case) -> FunctionSpec:
+    """Return a spec that declares "shard(0)" of the output, and of each argument with its batch dimension.
+
+    Raises:
+        ValueError: no argument of the case has it.
+    """
+    y = next((t for t in outputs(spec.primal(*case.args, **case.kwargs)) if isinstance(t, Tensor)), None)
+    tensors = {name: value for name, value in spec.named(case).items() if isinstance(value, Tensor)}
+    shared = {n for n, v in tensors.items() if y is not None and v.ndim and v.shape[:1] == y.shape[:1]}
+    if not shared:
+        raise ValueError("no argument has the batch dimension of the output, so that none can be shared by its rows")
+    arguments = {name: "shard(0)" if name in shared else "replicate" for name in tensors}
+    return replace(spec, placements=(Placements(arguments=arguments, output="shard(0)"),))
+
+
+def without_spec(laws: Sequence[Law]) -> list[Law]:
+    """Return the laws, of which `sharded` then needs no spec: the audit declares the placements."""
+    return [replace(law, needs_spec=law.needs_spec and law.name != "sharded") for law in laws]
+
+
+def without_ranks(report: Report) -> Report:
+    """Return a report without what was found on ranks, of which a proposed spec says nothing."""
+    return replace(report, verdicts=tuple(verdict for verdict in report.verdicts if verdict.law != "sharded"))
