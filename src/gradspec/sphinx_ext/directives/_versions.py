@@ -72,30 +72,35 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
     ]
     rows: list[list[Cell]] = []
     for record in records:
-        facts, found, tests = record["provenance"], record["specimens"], record.get("tests")
-        rows.append(
-            [
-                _version(record),
-                str(facts["python"]),
-                str(facts["date"])[:10],
-                f"{record['verdicts']['counts'].get('holds', 0):,}",
-                str(len(record["verdicts"]["otherwise"])),
-                f"{len(found['rejected'])} of {found['sound']}",
-                f"{found['diseased'] - len(found['missed'])} of {found['diseased']}",
-                f"{len(tests['failed'])} of {tests['passed'] + len(tests['failed']):,}"
-                if tests
-                else badge(Status.NOT_MEASURED),
-            ]
-        )
+        facts = record["provenance"]
+        rows.append([_version(record), str(facts["python"]), str(facts["date"])[:10], *_counts(record)])
     yield table(head, rows, "gradspec-versions")
     if odd := list(_otherwise(records)):
         yield paragraph("The verdicts that are not as the specs promise:")
         yield table(["torch", "Spec", "Law", "Cases", "What was found"], odd, "gradspec-versions")
 
 
+def _counts(record: Record) -> Iterator[Cell]:
+    """Yield the counts of a version; a part that was left out is not measured."""
+    if verdicts := record.get("verdicts"):
+        yield f"{verdicts['counts'].get('holds', 0):,}"
+        yield str(len(verdicts["otherwise"]))
+    else:
+        yield from (badge(Status.NOT_MEASURED) for _ in range(2))
+    if found := record.get("specimens"):
+        yield f"{len(found['rejected'])} of {found['sound']}"
+        yield f"{found['diseased'] - len(found['missed'])} of {found['diseased']}"
+    else:
+        yield from (badge(Status.NOT_MEASURED) for _ in range(2))
+    if tests := record.get("tests"):
+        yield f"{len(tests['failed'])} of {tests['passed'] + len(tests['failed']):,}"
+    else:
+        yield badge(Status.NOT_MEASURED)
+
+
 def _otherwise(records: Sequence[Record]) -> Iterator[list[Cell]]:
     for record in records:
-        rows = sorted(record["verdicts"]["otherwise"], key=lambda row: (row["spec"], row["law"]))
+        rows = sorted(record.get("verdicts", {}).get("otherwise", ()), key=lambda row: (row["spec"], row["law"]))
         for (spec, law), cells in groupby(rows, key=lambda row: (row["spec"], row["law"])):
             found = list(cells)
             said = f"{found[0]['status'].replace('_', ' ')}: {found[0]['message']}"
@@ -103,10 +108,10 @@ def _otherwise(records: Sequence[Record]) -> Iterator[list[Cell]]:
 
 
 def _transforms(records: Sequence[Record]) -> Iterator[nodes.Element]:
-    cells = [(transform, step) for transform, row in records[-1]["transforms"].items() for step in row]
+    cells = [(transform, step) for transform, row in records[-1].get("transforms", {}).items() for step in row]
     rows: list[list[Cell]] = []
     for transform, step in cells:
-        said = [record["transforms"].get(transform, {}).get(step, "not measured") for record in records]
+        said = [record.get("transforms", {}).get(transform, {}).get(step, "not measured") for record in records]
         if len(set(said)) > 1:
             rows.append([nodes.literal("", transform.replace("`", "")), nodes.literal("", step), *said])
     versions = [_version(record) for record in records]
