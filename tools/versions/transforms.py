@@ -97,7 +97,7 @@ def outcome(transform: Callable[[Loss], Tensor], function: Any) -> str:
 
     try:
         gradient = transform(loss)
-    except (NotImplementedError, torch._dynamo.exc.Unsupported):
+    except (NotImplementedError, torch._dynamo.exc.TorchDynamoException):
         return "raises"
     return VERDICTS.get(tuple(gradient.detach().tolist()), f"wrong: {gradient}")
 
