@@ -334,7 +334,7 @@ def under(minor: str) -> None:
 
     @nox.session(name=f"torch-{minor}", default=False)
     def verify(session: nox.Session) -> None:
-        """Verify everything, specimens and transforms included, under this version of torch, and write a record."""
+        """Verify all under this version of torch, and write a record; `-- --without tests` leaves a part out."""
         if session.venv_backend == "none":
             session.error("it replaces torch: run it with an environment of its own")
         tested = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8").splitlines()
@@ -342,7 +342,8 @@ def under(minor: str) -> None:
         constraints = Path(session.create_tmp()) / "constraints.txt"
         constraints.write_text("\n".join([*others, f"torch=={TORCHES[minor]}", ""]), encoding="utf-8")
         session.install("-c", str(constraints), "-e", ".", *nox.project.dependency_groups(PYPROJECT, "test"))
-        session.run("python", "tools/versions/measure.py", "--out", f"docs/records/versions/torch-{minor}.json")
+        out = f"docs/records/versions/torch-{minor}.json"
+        session.run("python", "tools/versions/measure.py", "--out", out, *session.posargs)
         session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "torch")  # gigabytes, five times over
 
 

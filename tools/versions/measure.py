@@ -101,7 +101,9 @@ def main() -> None:
         content[name] = measure()
         print(f"{name}: {content[name]}", flush=True)
     roots = (__file__, "gradspec.laws:LAWS", "gradspec.functions:FUNCTIONS", "gradspec.nn:MODULES")
-    write_experiment(content, options.out, *roots, command=f"nox -s {options.out.stem}")
+    left_out = "".join(f" --without {part}" for part in options.without)
+    command = f"nox -s {options.out.stem}" + (f" --{left_out}" if left_out else "")
+    write_experiment(content, options.out, *roots, command=command)
 
 
 if __name__ == "__main__":
