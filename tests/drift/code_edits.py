@@ -397,8 +397,8 @@ CODE_EDITS = (
     Edit(
         kind="a comparison that is blind",
         file="src/gradspec/laws/tensor/support/_compare.py",
-        old="    for name in expected:\n        finding = compare(",
-        new="    for name in ():\n        finding = compare(",
+        old="    for name in expected:\n        called = ",
+        new="    for name in ():\n        called = ",
         check=Site(),
         says=r"kill-matrix\.md:\d+: .*kill_matrix\.json was measured of an older source: .*gradspec\.stale",
     ),

@@ -15,7 +15,6 @@ differentiated by autograd and by central differences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -25,18 +24,13 @@ from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 from gradspec.laws.tensor.support._compare import compare, largest
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._penalty import COTANGENT, TIMES, is_no_slope, penalty
+from gradspec.laws.tensor.support._penalty import TIMES, is_no_slope, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import judge_by_differences
+from gradspec.laws.tensor.support._wrong_order import why_wrong_order
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
 TERMS = 1e-3
-#: What is said of a derivative that is not there.
-CUT = "backward is cut from the graph: look for .data, detach(), numpy, or an intermediate kept on ctx"
-#: What is said where backward is right in its cotangent, and not in the arguments.
-KEPT = "backward uses a result of forward, which knows no graph there: save the arguments, and compute it in backward"
-#: The derivatives of each order by name.
-Derivatives = Mapping[str, Tensor | None]
 #: How many calls near a case say how far off rounding takes the reference.
 PROBES = 8
 
@@ -56,7 +50,7 @@ def _check(trial: Trial) -> Finding:
             break
         mine = got[name]
         order = name.split()[0]
-        likely = _why(trial, name, got, expected)
+        likely = why_wrong_order(trial, name, got, expected)
         finding = compare(trial, name, mine, derivative, likely=likely, times=TIMES[order])
         if finding is HOLDS or _is_rounding(trial, inputs, name, mine, derivative):
             continue
@@ -65,16 +59,6 @@ def _check(trial: Trial) -> Finding:
             continue
         return finding
     return HOLDS
-
-
-def _why(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> str:
-    """Return why a derivative is wrong, if it is."""
-    if (mine := got[name]) is None or not bool(mine.any()):
-        return CUT
-    linear = f"second derivative with respect to {COTANGENT}"
-    if name.startswith("second") and name != linear and compare(trial, name, got[linear], expected[linear]) is HOLDS:
-        return KEPT
-    return ""
 
 
 def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, expected: Tensor | None) -> bool:

@@ -1,0 +1,28 @@
+"""Why a derivative of a gradient is wrong, as far as the other derivatives of that order show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Trial
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._penalty import COTANGENT
+
+#: What is said of a derivative that is not there.
+CUT = "backward is cut from the graph: look for .data, detach(), numpy, or an intermediate kept on ctx"
+#: What is said where backward is right in its cotangent, and not in the arguments.
+KEPT = "backward uses a result of forward, which knows no graph there: save the arguments, and compute it in backward"
+#: The derivatives of each order by name.
+Derivatives = Mapping[str, Tensor | None]
+
+
+def why_wrong_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> str:
+    """Return why a derivative is wrong, if it is."""
+    if (mine := got[name]) is None or not bool(mine.any()):
+        return CUT
+    linear = f"second derivative with respect to {COTANGENT}"
+    if name.startswith("second") and name != linear and compare(trial, name, got[linear], expected[linear]) is HOLDS:
+        return KEPT
+    return ""
