@@ -44,8 +44,13 @@ def once(tmp_path_factory):
     """A folder in which `init` has written its files: it audits the function for that, which takes seconds."""
     folder = tmp_path_factory.mktemp("init")
     (folder / "ops.py").write_text(OPS)
+    before, path = set(sys.modules), [*sys.path]
     with contextlib.chdir(folder):
         assert CliRunner().invoke(main, ["init", "ops.py:RoundSTE", *CALL]).exit_code == 0
+    sys.path[:] = path
+    for name in set(sys.modules) - before:  # another test has an `ops.py` of its own
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
     return folder
 
 
