@@ -49,7 +49,7 @@ nitpick_ignore += [("py:class", "Tensor")]
 # In signatures: it is imported for the checker of types alone, for a torch may come without it.
 nitpick_ignore += [("py:class", "DeviceMesh")]
 # Beside that name Sphinx has the annotations as they are written, and not the objects behind them.
-nitpick_ignore += [("py:class", "Temperature"), ("py:class", "gradspec.nn._memory_bank._module.LinearAverage")]
+nitpick_ignore += [("py:class", "gradspec.nn._memory_bank._module.LinearAverage")]
 # Sphinx cuts the annotation of a field at the brackets of a callable without arguments.
 nitpick_ignore += [("py:class", "collections.abc.Callable[[]")]
 exclude_patterns = ["records", "examples", "images"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from gradspec._audit._apart import apart
@@ -134,10 +135,7 @@ def audit(
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known, "given": given}
     report = run_plan(checks, [spec], chosen, profile, **how)
     if measured.noisy_forward and measured.noisy_backward:
-
-        def alike() -> FunctionSpec:
-            return eager_spec(subject, made, measured, seed, alike=True)
-
+        alike = partial(eager_spec, subject, made, measured, seed, alike=True)
         report = redrawn(report, alike, tuple(chosen), profile, seed)
     remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:

@@ -2,7 +2,7 @@
 
 The seeds of a check run one after another in one child process. What Dynamo compiled for one of them serves the next,
 under the guards that it set itself: it is tracing that takes the time, and a compiled function must be right for other
-numbers too. `torch.export` keeps nothing that another seed could use, so a law that exports runs under fewer seeds.
+numbers too. What a law exports, or compiles for sizes that it finds itself, serves no other seed: it runs under fewer.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gradspec.profile import Profile, load_profile
 from gradspec.selftest.specimens import HONEST
 from gradspec.spec import Spec
 
-#: Under how many seeds at most: a law for each seed of which something is compiled, and networks, a kind of spec.
-AT_MOST: Mapping[str, int] = {"export": 10, "module": 10}
+#: Under how many seeds at most: laws for each seed of which something is compiled, and networks, a kind of spec.
+AT_MOST: Mapping[str, int] = {"dynamic_shapes": 10, "export": 10, "exported_operator": 10, "module": 10}
 #: A case may bring a float of its seed, for which Dynamo compiles again, more often than it finds reasonable.
 RECOMPILATIONS = 10_000
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gradspec.functions._linear_cross_entropy._checks import CALL, check_reduction, checked_call
 from gradspec.functions._linear_cross_entropy._function import LinearCrossEntropy
-from gradspec.functions._linear_cross_entropy._logits import Point, Temperature
+from gradspec.functions._linear_cross_entropy._logits import Point
 from gradspec.functions._linear_cross_entropy._shard_loss import sharded_loss
 from gradspec.functions._sharded import is_dtensor
 
@@ -22,7 +22,7 @@ def linear_cross_entropy(
     target: Tensor,
     *,
     bias: Tensor | None = None,
-    temperature: Temperature = 1.0,
+    temperature: float | Tensor = 1.0,
     reduction: str = "mean",
     ignore_index: int = -100,
     label_smoothing: float = 0.0,

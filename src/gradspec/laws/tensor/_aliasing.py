@@ -38,16 +38,17 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         for t in y:
             if not overlap(t, arg):
                 continue
+            is_tracked = _tracked(t, arg)
             if trial.spec.effects.view_of != name:
                 return broken(
                     f"the output shares memory with `{name}`, which the spec does not declare",
-                    # Autograd follows a view that it knows: a write to it raises, and nothing goes wrong in silence.
-                    rank=Rank.WASTE if _tracked(t, arg) else Rank.WRONG,
+                    # A view that autograd knows is as safe as any of torch's.
+                    rank=Rank.WASTE if is_tracked else Rank.WRONG,
                     likely=f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
-                    if _tracked(t, arg)
+                    if is_tracked
                     else UNTRACKED,
                 )
-            if not _tracked(t, arg):
+            if not is_tracked:
                 return broken(
                     f"the output shares memory with `{name}`, and autograd does not know it",
                     likely=UNTRACKED,

@@ -14,6 +14,7 @@ from gradspec.laws.module.support._build import batch, build, inputs, rows
 from gradspec.laws.module.support._two_ranks import RANKS, RankError, on_two_ranks
 from gradspec.laws.tensor.support._call import like, outputs
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._ranks import is_dtensor
 
 #: How often each module is called: what the first call leaves behind decides the second.
 STEPS = 2
@@ -108,5 +109,5 @@ def _mean(parts: tuple[Gradients, ...]) -> Gradients:
 def _whole(gradient: Any) -> Tensor | None:
     if gradient is None:
         return None
-    whole: Tensor = gradient.full_tensor() if type(gradient).__name__ == "DTensor" else gradient
+    whole: Tensor = gradient.full_tensor() if is_dtensor(gradient) else gradient
     return whole.detach().clone()

@@ -44,7 +44,7 @@ def with_an_index_that_repeats(wrong: Wrong) -> str:
         if not isinstance(value, Tensor) or differentiable(value) or value.dtype == torch.bool or not _repeats(value):
             continue
         distinct = torch.arange(value.numel(), dtype=value.dtype, device=value.device).reshape(value.shape)
-        row = value[:1] if value.ndim else value
+        row = value[:1]
         once, twice = (Inputs({**wrong.inputs.values, name: t}, wrong.inputs.wrt) for t in (row, torch.cat((row, row))))
         is_cause = wrong.holds(Inputs({**wrong.inputs.values, name: distinct}, wrong.inputs.wrt)) or (
             not _repeats(row) and wrong.holds(once, drawn=True) and wrong.holds(twice, drawn=True) is False
