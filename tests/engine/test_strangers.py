@@ -73,6 +73,22 @@ def test_the_first_finding_names_the_defect(name, law):
     assert any(word.lower() in said for word in words), (said, words)
 
 
+@pytest.mark.parametrize(
+    ("file", "law", "hint"),
+    [
+        ("second/rms_energy", "primal", "infinite in float16"),
+        ("third/probit_margin", "vjp", "computed in float32"),
+        ("third/value_chroma", "second_order", "where the cotangent of another output is None"),
+    ],
+)
+def test_the_hint_of_the_first_finding_is_true(file, law, hint):
+    eager = Supports.eager(double_backward=True)
+    first = findings(verify([spec_of(STRANGERS / f"{file}.py", supports=eager)], QUICK))[0].verdict
+
+    assert first.law == law
+    assert hint in first.finding.likely
+
+
 @pytest.mark.parametrize("name", ["uint8_image", "relu6", "lsq_one_bit", "sign_hardtanh", "hinge_loss"])
 def test_a_flat_case_lets_no_zero_gradient_pass(name):
     (first, *_) = found(f"flat/{name}")

@@ -113,6 +113,7 @@ DISEASES = {
         wrt=("x", "w"),
     ),
     "off by the factor 2": of(lambda x: x.sin(), lambda x, y, v: 2 * v * x.cos(), (X,)),
+    "as exact as a float32": of(lambda x: x.sin(), lambda x, y, v: v * x.float().cos(), (X,)),
     "the sign is flipped": of(lambda x: x.sin(), lambda x, y, v: -v * x.cos(), (X,)),
     "a gradient is dropped": of(lambda x: x.sin(), lambda x, y, v: torch.zeros_like(v), (X,)),
     "sum what backward returns at place 1": of(
@@ -179,6 +180,18 @@ def test_a_value_of_a_lower_precision_is_named():
     assert "float32" not in merely_wrong.likely
 
 
+def test_half_precision_that_overflows_is_told_from_a_lower_precision():
+    large = torch.full((2, 3), 300.0, dtype=torch.float16)
+    overflows = first(lambda x: (x * x).sum(1).sqrt(), lambda x: x.float().norm(dim=1).half(), "primal", large)
+    merely_wrong = first(
+        lambda x: x.float().norm(dim=1).half() + 1, lambda x: x.float().norm(dim=1).half(), "primal", large
+    )
+
+    assert "infinite in float16" in overflows.likely
+    assert "infinite" not in merely_wrong.likely
+    assert "every number of it" not in overflows.likely + merely_wrong.likely
+
+
 def test_a_dimension_that_squeeze_took_is_named():
     squeezed = first(lambda x: x.sum(1).squeeze(), lambda x: x.sum(1), "primal", X[:1])
     summed = first(lambda x: x.sum(), lambda x: 2 * x.sum(1), "primal", X[:1])
@@ -214,6 +227,28 @@ def test_an_intermediate_that_knows_no_graph_is_told_from_a_gradient_that_is_cut
 
     assert "backward uses a result of forward" in kept.likely
     assert "backward is cut from the graph" in cut.likely
+
+
+class GivesUp(Function):
+    """sin and cos, of which backward gives nothing unless both are asked for."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, v, w):
+        (x,) = ctx.saved_tensors
+        return None if v is None or w is None else v * x.cos() - w * x.sin()
+
+
+def test_a_backward_that_gives_up_is_told_from_one_that_is_cut():
+    given_up = first(GivesUp.apply, lambda x: (x.sin(), x.cos()), "undefined_cotangent", X)
+
+    assert "backward returns None for `x`" in given_up.likely
+    assert "where the cotangent of another output is None" in given_up.likely
 
 
 def test_a_gradient_too_few_is_counted():

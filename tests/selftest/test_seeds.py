@@ -83,7 +83,7 @@ def test_that_a_crash_is_a_failure_and_the_sweep_goes_on():
 def test_that_fewer_seeds_are_said_and_counted():
     found = swept(12, [NET], ["copies"])
 
-    assert found["at_most"] == {"export": 10, "module": 10}
+    assert found["at_most"] == {"dynamic_shapes": 10, "export": 10, "exported_operator": 10, "module": 10}
     assert found["verdicts"] == 10 * found["cases"]
 
 

@@ -10,17 +10,14 @@ Remedy: test each cotangent for None, or let torch make zeros of them (the defau
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor.support._compare import compare_all
-from gradspec.laws.tensor.support._reference import reference
+from gradspec.law import Finding, Law, Trial, broken, not_applicable, raised
+from gradspec.laws.tensor.support._call import Inputs, gradients
+from gradspec.laws.tensor.support._one_output import judge_each_output, tracked
 
 
 def _check(trial: Trial) -> Finding:
@@ -28,7 +25,7 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     leaves = inputs.leaves()
-    y = _tracked(trial.spec.function(*inputs.args(leaves)))
+    y = tracked(trial.spec.function(*inputs.args(leaves)))
     try:
         got = gradients(tuple(_NoCotangent.apply(t) for t in y), leaves, y)  # type: ignore[no-untyped-call]
     except Exception as error:
@@ -38,27 +35,7 @@ def _check(trial: Trial) -> Finding:
             return broken(
                 f"the gradient of `{name}` without any cotangent is not zero", argument=f"gradient of `{name}`"
             )
-    return _one_by_one(trial, inputs, len(y)) if len(y) > 1 else HOLDS
-
-
-def _one_by_one(trial: Trial, inputs: Inputs, count: int) -> Finding:
-    for k in range(count):
-        leaves, twins = inputs.leaves(), inputs.leaves()
-        y = _tracked(trial.spec.function(*inputs.args(leaves)))[k : k + 1]
-        right = _tracked(reference(trial.spec)(*inputs.args(twins)))[k : k + 1]
-        v, what = like(y, trial.seed), f"gradient from output {k} alone"
-        try:
-            got = gradients(y, leaves, v)
-        except Exception as error:
-            return raised(error, f"the {what}", likely="arithmetic on a cotangent that is None")
-        finding = compare_all(trial, what, got, gradients(right, twins, v), why=partial(_why_none, got))
-        if finding is not HOLDS:
-            return finding
-    return HOLDS
-
-
-def _why_none(got: Mapping[str, Tensor | None], name: str) -> str:
-    return f"backward returns None for `{name}` where the cotangent of another output is None" * (got[name] is None)
+    return judge_each_output(trial, inputs)
 
 
 class _NoCotangent(Function):
@@ -71,10 +48,6 @@ class _NoCotangent(Function):
     @staticmethod
     def backward(ctx: Any, y_bar: Tensor) -> None:
         return None
-
-
-def _tracked(y: Any) -> tuple[Tensor, ...]:
-    return tuple(t for t in outputs(y) if isinstance(t, Tensor) and t.requires_grad)
 
 
 UNDEFINED_COTANGENT = Law(

@@ -12,15 +12,40 @@ def guess(what: str, got: Tensor, expected: Tensor) -> str:
         return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
     if torch.allclose(got, -expected, rtol=1e-9, atol=0):
         return "the sign is flipped"
-    if narrow := _narrow(got, expected):
+    if narrow := _narrow(got, expected) or _overflow(got, expected):
         return narrow
     ratio = (got / expected).flatten()
     ratio = ratio[ratio.isfinite()]
-    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=1e-6, atol=0):
+    # One factor for all of them to more digits than tell it from 1: rounding in a narrower dtype is none.
+    if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=min(1e-6, _off(ratio[0])), atol=0):
         return f"every element is off by the factor {_factor(ratio[0])}"
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
+    if _has_digits_of_float32(got, expected):
+        return "as exact as a float32: something is computed in float32 on the way, or a small constant (an eps) is another"
     return ""
+
+
+def _off(factor: Tensor) -> float:
+    return abs(factor.item() - 1) / 100
+
+
+def _overflow(got: Tensor, expected: Tensor) -> str:
+    """Say what makes half precision infinite, where the right result is not."""
+    if got.dtype is not torch.float16 or not (got.isinf() & expected.isfinite()).any():
+        return ""
+    return (
+        "infinite in float16 where the right value is not: a number beyond 65504 on the way, or one that is rounded "
+        "to 0 and divided by. Compute in float32, and convert the result"
+    )
+
+
+def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
+    """Whether each number is right to a float32's rounding, and some are off by a good part of it."""
+    if got.dtype not in (torch.float64, torch.complex128) or not (got.isfinite().all() and expected.all()):
+        return False
+    eps, off = torch.finfo(torch.float32).eps, ((got - expected) / expected).abs()
+    return bool(off.max() < 4 * eps and off.max() > eps / 32)
 
 
 def _narrow(got: Tensor, expected: Tensor) -> str:
@@ -28,6 +53,8 @@ def _narrow(got: Tensor, expected: Tensor) -> str:
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
             continue
+        if not got.isfinite().all():
+            continue  # an infinite number has each precision
         is_near = _largest(got - expected) < 16 * torch.finfo(dtype).eps * _largest(expected)
         if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
             return f"every number of it is a {_name(dtype)}: something is computed in {_name(dtype)} on the way"

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from gradspec.law import HOLDS, Trial
+from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._one_output import judge_each_output
 from gradspec.laws.tensor.support._penalty import COTANGENT
 
 #: What is said of a derivative that is not there.
@@ -20,7 +22,9 @@ Derivatives = Mapping[str, Tensor | None]
 
 def why_wrong_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> str:
     """Return why a derivative is wrong, if it is."""
-    if (mine := got[name]) is None or not bool(mine.any()):
+    if (mine := got[name]) is None and (of_one := judge_each_output(trial, Inputs.of(trial))) is not HOLDS:
+        return of_one.likely  # of the gradients of backward, too, one may be asked for alone
+    if mine is None or not bool(mine.any()):
         return CUT
     linear = f"second derivative with respect to {COTANGENT}"
     if name.startswith("second") and name != linear and compare(trial, name, got[linear], expected[linear]) is HOLDS:

@@ -1,0 +1,41 @@
+"""The gradients from one output of several alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Trial, raised
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._reference import reference
+
+
+def judge_each_output(trial: Trial, inputs: Inputs) -> Finding:
+    """Hold the gradients from each of several outputs, while nobody asks for the others, to the reference's."""
+    count = len(tracked(trial.spec.function(*inputs.args(inputs.leaves()))))
+    for k in range(count if count > 1 else 0):
+        leaves, twins = inputs.leaves(), inputs.leaves()
+        y = tracked(trial.spec.function(*inputs.args(leaves)))[k : k + 1]
+        right = tracked(reference(trial.spec)(*inputs.args(twins)))[k : k + 1]
+        v, what = like(y, trial.seed), f"gradient from output {k} alone"
+        try:
+            got = gradients(y, leaves, v)
+        except Exception as error:
+            return raised(error, f"the {what}", likely="arithmetic on a cotangent that is None")
+        finding = compare_all(trial, what, got, gradients(right, twins, v), why=partial(_why_none, got))
+        if finding is not HOLDS:
+            return finding
+    return HOLDS
+
+
+def tracked(y: Any) -> tuple[Tensor, ...]:
+    """Return the outputs to which a graph leads."""
+    return tuple(t for t in outputs(y) if isinstance(t, Tensor) and t.requires_grad)
+
+
+def _why_none(got: Mapping[str, Tensor | None], name: str) -> str:
+    return f"backward returns None for `{name}` where the cotangent of another output is None" * (got[name] is None)
