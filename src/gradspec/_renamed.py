@@ -1,7 +1,8 @@
-"""Fields that have another name since the last release: the old one works once more, and says the new one."""
+"""What has another name since the last release: the old one works once more, and says the new one."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -34,6 +35,23 @@ def renamed(**names: str) -> Callable[[Class], Class]:
         return cls
 
     return decorated
+
+
+def old_names(module: str, **names: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that shows its objects under their old names, with a `DeprecationWarning`.
+
+    Args:
+        module: its `__name__`.
+        names: the new name of each old one.
+    """
+
+    def shown(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return shown
 
 
 def _shown(cls: type, old: str, new: str) -> property:

@@ -1,8 +1,6 @@
 """What a spec of any kind says, as frozen data; the kinds add what only they have. `gradspec.spec` has these too."""
 
-import warnings
-from typing import Any
-
+from gradspec._renamed import old_names
 from gradspec.spec import Argument, Case, Difference, Invocation, Make, Misuse, Reference, Spec, Waiver, check_callable
 
 __all__ = [
@@ -18,9 +16,4 @@ __all__ = [
     "check_callable",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "Attempt":
-        warnings.warn("gradspec.promise.Attempt is called Invocation now", DeprecationWarning, stacklevel=2)
-        return Invocation
-    raise AttributeError(f"module 'gradspec.promise' has no attribute {name!r}")
+__getattr__ = old_names(__name__, Attempt="Invocation")

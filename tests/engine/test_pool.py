@@ -26,16 +26,16 @@ class Worker:
         self.events.append("close")
 
 
-def test_that_a_hand_is_played_whole_and_in_order_by_one_player():
-    workers, played = [Worker() for _ in range(3)], []
+def test_that_a_group_is_run_whole_and_in_order_by_one_worker():
+    workers, done = [Worker() for _ in range(3)], []
     groups = [[(group, item) for item in range(5)] for group in range(20)]
 
-    left = run_groups(groups, workers, lambda worker, item: played.append((item, id(worker))))
+    left = run_groups(groups, workers, lambda worker, item: done.append((item, id(worker))))
 
     assert left == 0
-    assert sorted(item for item, _ in played) == [item for group in groups for item in group]
+    assert sorted(item for item, _ in done) == [item for group in groups for item in group]
     for number in range(20):
-        of_it = [(item, worker) for (group, item), worker in played if group == number]
+        of_it = [(item, worker) for (group, item), worker in done if group == number]
         assert [item for item, _ in of_it] == list(range(5))
         assert len({worker for _, worker in of_it}) == 1
 
@@ -44,25 +44,25 @@ def test_that_whoever_is_free_takes_the_next_hand():
     slow, quick = Worker(), Worker()
     took, go = {id(slow): 0, id(quick): 0}, threading.Event()
 
-    def play(worker, item):
+    def run(worker, item):
         took[id(worker)] += 1
         if worker is slow:
             go.wait(20)
         elif sum(took.values()) == 10:
             go.set()
 
-    run_groups([[k] for k in range(10)], [slow, quick], play)
+    run_groups([[k] for k in range(10)], [slow, quick], run)
 
     assert took[id(slow)] <= 1
     assert took[id(quick)] >= 9
 
 
-def test_that_every_player_is_closed_after_an_error_and_the_others_take_nothing_more():
-    workers, played = [Worker(), Worker()], []
+def test_that_every_worker_is_closed_after_an_error_and_the_others_take_nothing_more():
+    workers, done = [Worker(), Worker()], []
     other = threading.Event()
 
-    def play(worker, item):
-        played.append(item)
+    def run(worker, item):
+        done.append(item)
         if worker is workers[0]:
             other.wait(20)
             raise ValueError("no more")
@@ -71,17 +71,17 @@ def test_that_every_player_is_closed_after_an_error_and_the_others_take_nothing_
             pass
 
     with pytest.raises(ValueError, match="no more"):
-        run_groups([[1], [2], [3], [4]], workers, play)
+        run_groups([[1], [2], [3], [4]], workers, run)
 
-    assert sorted(played) == [1, 2]
+    assert sorted(done) == [1, 2]
     assert all(worker.events[-1] == "close" for worker in workers)
 
 
-def test_that_the_first_hand_is_played_in_any_case_and_none_after_the_end():
-    played = []
+def test_that_the_first_group_is_run_in_any_case_and_none_after_the_end():
+    done = []
 
-    assert run_groups([[1], [2], [3]], [Worker(), Worker()], lambda _, item: played.append(item), on=lambda: False) == 2
-    assert played == [1]
+    assert run_groups([[1], [2], [3]], [Worker(), Worker()], lambda _, item: done.append(item), on=lambda: False) == 2
+    assert done == [1]
 
 
 def test_that_several_workers_have_forks_and_imports_done_in_the_thread_that_asked():
@@ -106,7 +106,7 @@ def test_that_the_others_start_after_what_is_done_meanwhile():
 def test_that_after_an_error_nobody_waits_for_the_thread_that_asked():
     waiting, refused = threading.Event(), []
 
-    def play(worker, item):
+    def run(worker, item):
         if item == 1:
             waiting.wait(20)
             raise ValueError("no more")
@@ -119,7 +119,7 @@ def test_that_after_an_error_nobody_waits_for_the_thread_that_asked():
                 raise
 
     with pytest.raises(ValueError, match="no more"):
-        run_groups([[1], [2]], [Worker(), Worker()], play)
+        run_groups([[1], [2]], [Worker(), Worker()], run)
 
     assert len(refused) == 1
 

@@ -16,7 +16,7 @@ from gradspec.selftest._judging import subject_of
 from gradspec.selftest._mutants import Mutant, judge_mutant, mutants
 from gradspec.selftest._mutation import Mutation, before_backward, on_class, on_gradients
 from gradspec.selftest._mutations import MUTATIONS
-from gradspec.selftest._workers import deal
+from gradspec.selftest._workers import run_items
 from gradspec.spec._kinds import maker_of
 
 PROFILE = load_profile("quick")
@@ -103,18 +103,18 @@ def test_a_function_is_spared_what_would_change_nothing_in_it():
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_share_the_work(jobs):
     made = []
-    deal(lambda n: (n * n, os.getpid()), [1, 2, 3, 4, 5], made.append, jobs=jobs)
+    run_items(lambda n: (n * n, os.getpid()), [1, 2, 3, 4, 5], made.append, jobs=jobs)
     assert sorted(square for square, _ in made) == [1, 4, 9, 16, 25]
     assert (os.getpid() in {pid for _, pid in made}) is (jobs == 1)
 
 
 def test_a_worker_that_fails_is_said():
     with pytest.raises(RuntimeError, match="a worker ended before its work was done"):
-        deal(lambda n: 1 // n, [1, 0, 2], lambda made: None, jobs=2)
+        run_items(lambda n: 1 // n, [1, 0, 2], lambda made: None, jobs=2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_no_more_is_dealt_once_the_time_is_over(jobs):
     made = []
-    deal(lambda n: n, list(range(50)), made.append, jobs=jobs, on=lambda: False)
+    run_items(lambda n: n, list(range(50)), made.append, jobs=jobs, on=lambda: False)
     assert made == [0]

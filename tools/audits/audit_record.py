@@ -136,7 +136,7 @@ def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str
     """Return the laws that must be asked again; None: all of them."""
     from gradspec.laws import LAWS
 
-    changed = {name for name, source in today.items() if known.get(name) != source}
+    changed = {name for name, source in today.items() if not source.agrees(known.get(name))}
     if changed & {"audit", "harness function"}:
         return None
     return tuple(

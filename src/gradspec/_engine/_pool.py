@@ -30,21 +30,21 @@ Item = TypeVar("Item")
 def run_groups(
     groups: Iterable[Sequence[Item]],
     workers: Sequence[AnyWorker],
-    play: Callable[[AnyWorker, Item], None],
+    run: Callable[[AnyWorker, Item], None],
     *,
     on: Callable[[], bool] = lambda: True,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> int:
-    """Have each group played by one worker, its items in order, and close the workers.
+    """Have each group run by one worker, its items in order, and close the workers.
 
-    One worker plays in this thread, and several in threads that have this one as their home.
+    One worker runs in this thread, and several in threads that have this one as their home.
 
     Args:
         groups: the work; items of one group stay together.
         workers: not started yet; at least one.
-        play: plays one item; several workers run in threads of this process, so what it writes must bear that.
-        on: asked before each group but the first; where it says no, no more are played.
-        meanwhile: done in this thread while the first of several workers plays, before the others start.
+        run: runs one item; several workers run in threads of this process, so what it writes must bear that.
+        on: asked before each group but the first; where it says no, no more are run.
+        meanwhile: done in this thread while the first of several workers runs, before the others start.
 
     Returns:
         How many groups were left.
@@ -61,7 +61,7 @@ def run_groups(
             for item in group:
                 if stop.is_set():
                     return
-                play(worker, item)
+                run(worker, item)
 
     home = Home()
     with ExitStack() as stack:

@@ -5,7 +5,8 @@ from gradspec._record._experiment import experiment_sources, experiment_text, re
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
 from gradspec._record._provenance import provenance, same_environment
 from gradspec._record._reach import Reach
-from gradspec._record._source import Source, home_of, reach_from, root_of, tree_of
+from gradspec._record._roots import home_of, root_of
+from gradspec._record._source import Source, reach_from, tree_of
 from gradspec._record._unchanged import is_unchanged, state_of
 from gradspec._record._where import Where, where_is
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from gradspec._record._file import RecordError, read, to_text, write
 from gradspec._record._provenance import provenance
-from gradspec._record._source import Source, reach_from, shown_path, tree_of
+from gradspec._record._roots import shown_path
+from gradspec._record._source import Source, reach_from, tree_of
 
 KIND = "experiment"
 AGAIN = "measure it again"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from gradspec._record._modules import Module, beside
 from gradspec._record._normal_form import told
@@ -17,7 +16,6 @@ Target = tuple[str, str]
 #: Names by which code finds modules that no syntax tree shows.
 FINDERS = frozenset({"exec", "eval", "iter_modules", "walk_packages", "entry_points"})
 IMPORTERS = frozenset({"import_module", "__import__"})
-AnyFunction: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 #: The packages whose definitions are always looked into, wherever they are installed.
 ALWAYS_OURS = ("gradspec",)
+#: What finding or reading a module, or a name in it, raises.
+UNREADABLE = (LookupError, SyntaxError, UnicodeDecodeError, OSError, RecursionError)
 #: What a measurement on any machine has beneath it: these versions are noted as its environment, not in its key.
 ENVIRONMENT = frozenset({"torch", "numpy", "sympy", "click", "rich", "wrapt"})
 
@@ -109,6 +111,12 @@ class Modules:
         if top not in self._places:
             self._places[top] = place_of(top)
         return self._places[top]
+
+
+def split_root(root: str) -> tuple[str, str]:
+    """Return the module of a root, or its file, and the name in it; "" stands for all that the module defines."""
+    where, _, name = root.rpartition(":") if ":" in root else (root, "", "")
+    return where, name
 
 
 def beside(folder: Path, dotted: str) -> str:

@@ -5,14 +5,15 @@ Attributes of objects need no search: an object was made somewhere, by code that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradspec._record._data import data_of
 from gradspec._record._definitions import Definition
 from gradspec._record._effects import is_registration, may_attach, registers_operators
-from gradspec._record._modules import ENVIRONMENT, Module, Modules
+from gradspec._record._modules import ENVIRONMENT, Module, Modules, split_root
+from gradspec._record._moved import moved
 from gradspec._record._program import Program
 from gradspec._record._resolving import Resolved, Resolver
 
@@ -53,7 +54,7 @@ class Reach:
 
     def looking_into(self, roots: Iterable[str]) -> Reach:
         """Return what finds definitions in the packages of some roots, too, although they may be installed."""
-        ours = {root.rpartition(":")[0] or root for root in roots}
+        ours = {split_root(root)[0] for root in roots}
         tops = {name.partition(".")[0] for name in ours if name and not name.endswith(".py")} - ENVIRONMENT
         key = frozenset(top for top in tops if not self.modules.is_ours(top))
         if not key:
@@ -66,6 +67,10 @@ class Reach:
     def is_fresh(self) -> bool:
         """Whether the files that were read are as they were."""
         return self._program.is_fresh() and all(other.is_fresh() for other in self._others.values())
+
+    def moved(self, roots: Iterable[str]) -> Iterator[Mapping[str, str]]:
+        """Yield what roots may be called now, by the names that they had; nothing where all are where they were."""
+        yield from moved(self._resolver, roots)
 
     def closure(self, roots: Iterable[str], *, documents: Iterable[str] = ()) -> Closure:
         """Return what roots depend on.

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from gradspec._record._definitions import Definition
 from gradspec._record._mentions import Chain, Mentions, Target
-from gradspec._record._modules import Module
+from gradspec._record._modules import Module, split_root
 from gradspec._record._program import Loaded, Program
 
 #: Attributes that every module has.
@@ -47,7 +47,7 @@ class Resolver:
         Raises:
             LookupError: there are none.
         """
-        where, _, name = root.rpartition(":") if ":" in root else (root, "", "")
+        where, name = split_root(root)
         module = self.program.modules.find(where)
         if module is None:
             raise LookupError(f"no module {where!r}")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gradspec._record._key import combined, hash_of
-from gradspec._record._modules import ENVIRONMENT, Modules, place_of
+from gradspec._record._modules import UNREADABLE, Modules, place_of
 from gradspec._record._reach import Closure, Reach
-
-#: What a source raises that is not there any more, or that cannot be read as Python.
-_UNREADABLE = (LookupError, SyntaxError, UnicodeDecodeError, OSError, RecursionError)
+from gradspec._record._roots import shown_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +58,17 @@ class Source:
         return {name: value for name, value in asdict(self).items() if value}
 
     def today(self, reach: Reach) -> Source:
-        """Return the source of the same roots as their files are now."""
+        """Return the source as its files are now: of the same roots, or of where these are found with the same key."""
         reach = reach.looking_into(self.roots)
+        now = self._as_it_is(reach)
+        if not now.key and self.key:
+            for places in reach.moved((*self.roots, *self.documents)):
+                there = self._at(places)._as_it_is(reach)
+                if self.agrees(there):
+                    return there
+        return now
+
+    def _as_it_is(self, reach: Reach) -> Source:
         try:
             closure = reach.closure(self.roots)
             key = combined(hash_of(closure, noted=self.noted), self.facts) if self.roots else ""
@@ -69,13 +76,21 @@ class Source:
             if self.documents:
                 closure = reach.closure(self.roots, documents=self.documents)
                 documented = combined(hash_of(closure, noted=self.noted), self.facts)
-        except _UNREADABLE:
+        except UNREADABLE:
             key = documented = ""
         return replace(self, key=key, documented=documented)
 
+    def _at(self, places: Mapping[str, str]) -> Source:
+        roots, documents = (tuple(places.get(root, root) for root in some) for some in (self.roots, self.documents))
+        return replace(self, roots=roots, documents=documents)
+
     def is_current(self, reach: Reach) -> bool:
-        """Whether the definitions are still those that were measured."""
-        return bool(self.key) and self == self.today(reach)
+        """Whether the definitions are still those that were measured, wherever they are."""
+        return self.agrees(self.today(reach))
+
+    def agrees(self, other: Source | None) -> bool:
+        """Whether both are of the same definitions, wherever these are."""
+        return other is not None and self.key != "" and (self.key, self.documented) == (other.key, other.documented)
 
     def closure(self, reach: Reach) -> Closure:
         """Return what its roots depend on, as far as they are there."""
@@ -83,7 +98,7 @@ class Source:
         for root in self.roots:
             try:
                 closure = reach.closure([root])
-            except _UNREADABLE:
+            except UNREADABLE:
                 continue
             found.definitions |= closure.definitions
             found.others |= closure.others
@@ -128,71 +143,3 @@ def reach_from(*folders: Path) -> Reach:
 #: How many of them a process keeps.
 _KEPT = 4
 _reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
-
-
-def root_of(thing: object, modules: Collection[str], path: str = "") -> tuple[str, ...]:
-    """Return the roots of an object: where it is assigned, or else the whole modules that made it.
-
-    Args:
-        thing: a spec, a law.
-        modules: the import paths of the modules in which it may be; those that it was made of.
-        path: where it is, as the command line takes it, if that is known.
-    """
-    where, _, name = path.rpartition(":")
-    if where.endswith(".py"):
-        return (
-            (f"{shown_path(Path(where))}:{name}",)
-            if name and _has(_loaded(Path(where)), name, thing)
-            else (shown_path(Path(where)),)
-        )
-    if name and _has(sys.modules.get(where), name, thing):
-        return (f"{where}:{name}",)
-    homes = [home for home in dict.fromkeys([*([where] if where else []), *modules]) if _root_of_module(home)]
-    # A spec may be assigned elsewhere than where what it is made of is defined. The longest name: others pass it on.
-    for module in [*homes, *sorted(sys.modules, key=lambda name: (-name.count("."), name))]:
-        for name, value in list(vars(sys.modules.get(module, object)).items()):
-            if value is thing and (root := _root_of_module(module)):
-                return (f"{root}:{name}",)
-    # What was made by a loop or a function, say, depends on the modules that made it; no file has what was typed.
-    typed = "__main__" in modules and getattr(sys.modules.get("__main__"), "__file__", None) is None
-    return () if typed else tuple(map(_root_of_module, homes))
-
-
-def home_of(thing: object) -> str:
-    """Return where a class or function is defined, as a root; "" if none can be named.
-
-    What stands in a function, as a lambda does, has no name by which it is found again.
-    """
-    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
-    if not isinstance(module, str) or not name or "<" in name:
-        return ""
-    home = _root_of_module(module)
-    return f"{home}:{name}" if home and not Path(home).is_absolute() else ""
-
-
-def _root_of_module(name: str) -> str:
-    """Return the name by which a module is found again; of one outside of packages, its file; "" if it has none."""
-    module, top = sys.modules.get(name), name.partition(".")[0]
-    file = getattr(module, "__file__", None)
-    # A spec of `torch.nn.Linear` does not depend on torch's source, but on its version.
-    if file is None or not file.endswith(".py") or top in ENVIRONMENT or top in sys.stdlib_module_names:
-        return ""
-    found = Modules(ours=frozenset({name.partition(".")[0]})).find(name)
-    if "." in name and found is not None and found.file == Path(file).resolve():
-        return name
-    return shown_path(Path(file))
-
-
-def _has(module: object, name: str, thing: object) -> bool:
-    return module is not None and getattr(module, name, None) is thing
-
-
-def _loaded(file: Path) -> object:
-    path = str(file.resolve())
-    return next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == path), None)
-
-
-def shown_path(file: Path) -> str:
-    """Return a path as a record holds it: from the working directory, where it lies below it."""
-    file, here = file.resolve(), Path.cwd()
-    return file.relative_to(here).as_posix() if file.is_relative_to(here) else file.as_posix()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradspec._record._definitions import definitions
-from gradspec._record._modules import Modules
-from gradspec._record._source import shown_path
+from gradspec._record._modules import Modules, split_root
+from gradspec._record._roots import shown_path
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def where_is(root: str) -> Where | None:
 
     A name that the file does not define, as one that it imports, is on its first line.
     """
-    home, _, name = root.rpartition(":") if ":" in root else (root, "", "")
+    home, name = split_root(root)
     module = Modules(ours=frozenset({home.partition(".")[0]})).find(home)
     if module is None:
         return None

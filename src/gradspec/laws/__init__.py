@@ -1,6 +1,7 @@
 """The laws, in the order in which they run."""
 
 from gradspec._process_state import Surroundings, preserved_process_state
+from gradspec._renamed import old_names
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.operator import LAWS as OPERATOR_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
@@ -28,3 +29,5 @@ __all__ = [
     "torch_version",
     "witnessing",
 ]
+
+__getattr__ = old_names(__name__, undisturbed="preserved_process_state")

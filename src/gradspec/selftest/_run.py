@@ -17,7 +17,7 @@ from gradspec.selftest._judging import Task, _Run
 from gradspec.selftest._mutants import STAGES, mutants, warm_up
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._standing import Standing, function_of, sources, specimens_of
-from gradspec.selftest._workers import deal
+from gradspec.selftest._workers import run_items
 from gradspec.selftest.specimens import DISEASED, HONEST
 from gradspec.spec import Spec
 from gradspec.spec._kinds import maker_of
@@ -97,7 +97,9 @@ def selftest(
             progress(done, len(order), subject.name)
 
     if order:
-        deal(lambda name: chosen[name](), order, take, jobs=jobs, on=lambda: time.monotonic() <= started + 60 * minutes)
+        run_items(
+            lambda name: chosen[name](), order, take, jobs=jobs, on=lambda: time.monotonic() <= started + 60 * minutes
+        )
     if known is not None and not done and len(found) == len(known.subjects):
         facts |= {name: known.provenance[name] for name in ("date", "commit")}
     return Matrix(

@@ -44,9 +44,7 @@ class Standing:
         """Compare an earlier matrix with today's sources."""
         if known is None or not reusable(known.provenance, provenance):
             return cls({}, frozenset(today), laws)
-        changed = frozenset(
-            name for name, source in today.items() if not source.key or known.sources.get(name) != source
-        )
+        changed = frozenset(name for name, source in today.items() if not source.agrees(known.sources.get(name)))
         return cls({subject.name: subject for subject in known.subjects}, changed, laws)
 
     def moved(self, source: str) -> bool:

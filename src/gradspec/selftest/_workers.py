@@ -1,4 +1,4 @@
-"""Deal work to child processes, and take what each made of it as it comes."""
+"""Run items of work in child processes, and take what each made of it as it comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 SECONDS = 3600
 
 
-def deal(
+def run_items(
     work: Callable[[Item], Made],
     items: Sequence[Item],
     take: Callable[[Made], None],
@@ -46,7 +46,7 @@ def deal(
         return
     lock, lost = threading.Lock(), list[Finding]()
 
-    def play(child: Child[int, Made], number: int) -> None:
+    def run(child: Child[int, Made], number: int) -> None:
         made = child.ask(number)
         with lock:
             if isinstance(made, Finding):
@@ -55,6 +55,6 @@ def deal(
                 take(made)
 
     children = [Child[int, Made](lambda number: work(items[number]), seconds=SECONDS) for _ in range(jobs)]
-    run_groups([[number] for number in range(len(items))], children, play, on=lambda: not lost and on())
+    run_groups([[number] for number in range(len(items))], children, run, on=lambda: not lost and on())
     if lost:
         raise RuntimeError(f"a worker ended before its work was done: {lost[0].message}")

@@ -1,5 +1,6 @@
 """What is promised, as frozen data: of a function on tensors, of a module, of an operation on text."""
 
+from gradspec._renamed import old_names
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
 from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Placements, Saved, Supports
 from gradspec.spec._invocation import Invocation
@@ -38,3 +39,5 @@ __all__ = [
     "check_callable",
     "signature_sheet",
 ]
+
+__getattr__ = old_names(__name__, Attempt="Invocation")

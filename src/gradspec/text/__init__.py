@@ -1,8 +1,6 @@
 """Reverse-mode differentiation of text: Variables, Functions, and the engine that carries feedback back."""
 
-import warnings
-from typing import Any
-
+from gradspec._renamed import old_names
 from gradspec.text import _for_specs as _for_specs
 from gradspec.text._costs import Cost
 from gradspec.text._data import Data
@@ -70,9 +68,4 @@ __all__ = [
     "watch",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "Later":
-        warnings.warn("gradspec.text.Later is called Deferred now", DeprecationWarning, stacklevel=2)
-        return Deferred
-    raise AttributeError(f"module 'gradspec.text' has no attribute {name!r}")
+__getattr__ = old_names(__name__, Later="Deferred")

@@ -12,8 +12,9 @@ from gradspec.functions._instance_discrimination._checks import CALL, checked_em
 from gradspec.functions._instance_discrimination._gradient import LossGradient
 from gradspec.functions._linear_cross_entropy._checks import check_reduction, checked_temperature
 from gradspec.functions._linear_cross_entropy._logits import Point, Temperature
+from gradspec.functions._linear_cross_entropy._plain import plain_loss
 from gradspec.functions._linear_cross_entropy._shard_loss import sharded_loss
-from gradspec.functions._linear_cross_entropy._values import plain_loss, values
+from gradspec.functions._linear_cross_entropy._values import values
 from gradspec.functions._sharded import is_dtensor
 from gradspec.functions._torch import allow_in_graph, apply_function, keep_signature
 

@@ -101,6 +101,13 @@ def _moments(queries: Tensor, v: Tensor, keys: Tensor) -> Moments:
     return (p * (slopes - slope)) @ keys, p @ keys, slope, logits.logsumexp(-1)
 
 
+# L = log sum_j e^{q . k_j} - q . k_y with q = x / T, so its gradient by x is (E[k] - k_y) / T under p = softmax(q . k).
+# Along v, dp_j = p_j (k_j . v - E[k . v]) / T (Bridle 1990), hence
+#   H v = d(E[k]) / T = E[(k . v - E[k . v]) k] / T^2 = Cov(k, k . v) / T^2.
+# Of parts s of the bank with weights pi_s = e^{l_s - l}, means m_s, mu_s of k and k . v, and covariances C_s:
+#   E[(k . v - mu) k] = sum_s pi_s E_s[(k . v - mu_s) k + (mu_s - mu) k] = sum_s pi_s (C_s + (mu_s - mu) m_s)
+# the covariance within the parts and between them (Chan, Golub, LeVeque, Algorithms for computing the sample variance,
+# 1983).
 def _merged(*parts: Moments) -> Moments:
     covariances, means, slopes, log_sum_exps = (torch.stack(both) for both in zip(*parts, strict=True))
     slope, _ = merge_by_log_sum_exp(slopes, log_sum_exps)

@@ -57,6 +57,8 @@ def _product(x: Tensor, params: Tensor, seen: Seen) -> Tensor:
     y = logits(x, memory, params)
     if moved is not None:
         rows, old, _ = moved
+        # Column j of y is x . m_j / T: only the columns of rows that have moved since are others. Repeated rows come
+        # with the same old value, so it does not matter which of them is written last.
         y = y.index_copy(1, rows, logits(x, old, params))
     return y
 

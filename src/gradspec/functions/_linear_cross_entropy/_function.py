@@ -11,8 +11,9 @@ from torch.autograd import Function
 from gradspec.functions._linear_cross_entropy._checks import checked_call
 from gradspec.functions._linear_cross_entropy._gradients import PLACES, Kept, gradients
 from gradspec.functions._linear_cross_entropy._logits import Point, Tangent, Temperature
+from gradspec.functions._linear_cross_entropy._plain import plain_loss
 from gradspec.functions._linear_cross_entropy._second_order import directional
-from gradspec.functions._linear_cross_entropy._values import Numbers, plain_loss, values
+from gradspec.functions._linear_cross_entropy._values import Numbers, values
 from gradspec.functions._torch import allow_in_graph, keep_signature
 
 

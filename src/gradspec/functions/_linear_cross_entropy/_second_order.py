@@ -48,6 +48,17 @@ class SecondOrder(NamedTuple):
     cotangent: Tensor
 
 
+# Softmax has the derivative dp_j/dz_k = p_j ([j = k] - p_k) (Bridle, Probabilistic interpretation of feedforward
+# classification network outputs, 1990), and log-sum-exp dl/dz_j = p_j. So of one row, with L = l - sum_j q_j z_j and s
+# the tangent of z,
+#   dL/dz_j             = p_j - q_j
+#   L'                  = sum_j (p_j - q_j) s_j                          the derivative along the tangent
+#   dL'/ds_j            = p_j - q_j                                     it is linear in s
+#   dL'/dz_j            = sum_k s_k p_k ([j = k] - p_j) = p_j (s_j - a)  with a = sum_k p_k s_k; q is a constant
+# The last is the Hessian times s: p (s - a) = (diag(p) - p p^T) s, without a matrix of N x N (Pearlmutter, Fast exact
+# multiplication by the Hessian, 1994). It is centred before any product: a large mean of s costs no digits.
+
+
 def directional(point: Point, tangent: Tangent) -> Tensor:
     """Return the derivative of the loss of each row along a tangent: shape (B,), dtype of x."""
     with without_autocast(point.x):
@@ -88,7 +99,10 @@ def _part(
     p, temperature = _probabilities(point, span, log_sum_exp), point.temperature
     by_z = by_row * p * (slopes(point, tangent, span) - mean) / temperature
     by_s = by_row * less_target(p, point, span) / temperature
-    # z = (x w + b - m [own]) / T and s = (x' w + x w' + b' - m' [own]) / T: each by x, w, b and m.
+    # z = (x w + b - m [own]) / T and s = (x' w + x w' + b' - m' [own]) / T: each by x, w, b and m. With Z = dL'/dz / T
+    # and S = dL'/ds / T, each times the cotangent of its row, the chain rule gives
+    #   by x = Z w + S w'      by w = Z^T x + S^T x'      by b = sum_i Z_i      by m_i = -Z_iy
+    # where b and m have no second term: s depends on their tangents only.
     by_x = by_z @ point.weight[span].to(p.dtype)
     by_weight = by_z.mT @ point.x
     if tangent.weight is not None:

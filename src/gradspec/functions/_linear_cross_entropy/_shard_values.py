@@ -49,6 +49,7 @@ def shard_values(point: Point, counted: Tensor, batch: Batch, classes: int, of_r
     """
     temperature, smoothing = point.temperature, point.label_smoothing
     mean, of_shard = _attended(point)
+    # With m = max_s l_s: l = m + log sum_s e^{l_s - m}, and the weight of a rank is e^{l_s - l} = share / total.
     largest = batch.ranks.all_reduce(of_shard, "max")
     share = (of_shard - largest).exp()
     own_row, own_logit = _own(point)

@@ -10,7 +10,7 @@ from gradspec.functions._linear_cross_entropy import _cases
 from gradspec.functions._linear_cross_entropy._differences import DIFFERENCES
 from gradspec.functions._linear_cross_entropy._function import LinearCrossEntropy
 from gradspec.functions._linear_cross_entropy._loss import linear_cross_entropy
-from gradspec.functions._linear_cross_entropy._values import plain_loss
+from gradspec.functions._linear_cross_entropy._plain import plain_loss
 from gradspec.spec import FunctionSpec, Saved
 
 

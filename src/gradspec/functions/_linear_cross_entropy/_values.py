@@ -21,7 +21,6 @@ from gradspec.functions._linear_cross_entropy._attention import attend
 from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair, merged
 from gradspec.functions._linear_cross_entropy._logits import (
     Point,
-    Temperature,
     less_target,
     logits,
     spans_of,
@@ -45,33 +44,6 @@ class Numbers(NamedTuple):
     log_sum_exp: Tensor
     #: The derivative of each loss by the logit of its own class: shape (B,), in the same.
     own_slope: Tensor
-
-
-def plain_loss(
-    x: Tensor,
-    weight: Tensor,
-    target: Tensor,
-    bias: Tensor | None = None,
-    margin: Tensor | float | None = None,
-    temperature: Temperature = 1.0,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """Return the loss of each row in plain differentiable torch, by a buffer of B x N logits."""
-    logits = x @ weight.mT if bias is None else x @ weight.mT + bias
-    own = torch.where(target == ignore_index, 0, target)
-    if margin is not None:
-        logits = logits - torch.nn.functional.one_hot(own, weight.shape[0]) * torch.as_tensor(
-            margin, dtype=x.dtype
-        ).unsqueeze(-1)
-    # Not logsumexp less the own logit: of large logits that difference has lost the digits of a small loss.
-    return torch.nn.functional.cross_entropy(
-        logits / temperature,
-        target,
-        reduction="none",
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-    )
 
 
 class Values(Function):
@@ -126,6 +98,13 @@ def values(point: Point) -> Numbers:
     return Numbers(*Values.apply(*point))  # type: ignore[no-untyped-call]
 
 
+# Of one row, with L = l - sum_j q_j z_j, l = log sum_j e^{z_j} and z_j = (x . w_j + b_j - m [j = y]) / T:
+#   dl/dz_j = e^{z_j - l} = p_j                    so dL/dz_j = p_j - q_j
+#   dz_j/dx = w_j / T                              so dL/dx   = (sum_j p_j w_j - sum_j q_j w_j) / T
+#   own_slope = dL/dz_y = p_y - q_y, where q_y = (1 - eps) + eps / N; the gradient by m is -own_slope / T
+# The first sum over j is attention; the second needs the row of the class and the mean of all rows.
+
+
 def _of_a_large_weight(point: Point) -> Numbers:
     x, weight, temperature = point.x, point.weight, point.temperature
     mean, log_sum_exp = attended(point)
@@ -169,6 +148,7 @@ def _of_a_small_weight(point: Point) -> Numbers:
     every = slice(0, point.weight.shape[0])
     z, index = logits(point, every), point.own.unsqueeze(1)
     log_p = z.log_softmax(-1)
+    # sum_j q_j = 1, so l - sum_j q_j z_j = -sum_j q_j (z_j - l) = -(1 - eps) log p_y - eps mean_j log p_j.
     loss, smoothing = -log_p.gather(1, index).squeeze(1), point.label_smoothing
     if smoothing:
         loss = (1 - smoothing) * loss - smoothing * log_p.mean(-1)

@@ -88,7 +88,8 @@ def _uniform(cdf: Callable[[Tensor], Tensor], x: Tensor, rng: torch.Generator) -
 
 def _bound(n: int, level: float) -> float:
     # P(sup |F_n - F| > e) <= 2 exp(-2 n e^2) (Dvoretzky, Kiefer, Wolfowitz 1956, with Massart's constant, 1990), and
-    # Hoeffding's inequality has the same right-hand side for the share of one cell; solved for e at the level.
+    # Hoeffding's inequality (1963, theorem 2, of means of numbers in [0, 1]) has the same right-hand side for the share
+    # of one cell, the mean of n indicators; solved for e at the level.
     return math.sqrt(math.log(2 / level) / (2 * n))
 
 
@@ -114,6 +115,8 @@ def _has_law(name: str, u: Tensor, law: str, level: float, rounding: float) -> F
 
 def _independent(what: str, a: Tensor, b: Tensor, level: float) -> Finding:
     """Compare the share of each cell of a grid with that of independent uniform numbers."""
+    # Where a and b are independent and uniform, a pair is in cell (i, j) with probability 1/4 * 1/4. No two pairs share
+    # a sample, so the n indicators of a cell are independent, as Hoeffding's inequality asks.
     n, cell = len(a), ((a * CELLS).long().clamp(0, CELLS - 1), (b * CELLS).long().clamp(0, CELLS - 1))
     counts = torch.bincount(cell[0] * CELLS + cell[1], minlength=CELLS**2).double() / n
     deviation, bound = float((counts - 1 / CELLS**2).abs().max()), _bound(n, level)

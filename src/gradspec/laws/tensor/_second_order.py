@@ -80,6 +80,9 @@ def _of_low_precision(trial: Trial, inputs: Inputs, name: str, expected: Tensor)
     seen in float32, where its error, in units of rounding of the largest element, is that of float64; of several calls
     and all derivatives of the order, since a single one may be right by luck. The function loses its own digits too.
     """
+    # A derivative d^ computed by a backward stable formula obeys |d^ - d| <= kappa u |d|, with u the unit of rounding
+    # and kappa the same for each precision (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6):
+    #   lost = max |d_32 - d_64| / (max |d_64| u_32), an estimate of kappa;   allowed = 16 u_64 lost max |d|.
     right, lost = reference(trial.spec), 0.0
     for k in range(PROBES):
         near = inputs.scaled([1 + 2 * j * 2.0**-23 for j in (k, -k)])
@@ -98,6 +101,8 @@ def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> floa
     Where a function is flat, its derivatives are what is left when terms of an ordinary size cancel: a softmax of large
     logits has a second derivative of 1e-56 there, made of terms near 1. No digit of it is in the answer of anybody.
     """
+    # |fl(sum_k t_k) - sum_k t_k| <= n u sum_k |t_k| (Higham 2002, section 4.2), whatever is left of the sum. The terms
+    # are not at hand, but where they do not cancel the sum is as large as they are: on the way to zero, that is.
     near = (penalty(reference(trial.spec), inputs.scaled([0.5**k]), trial.seed).found[name] for k in range(PROBES))
     return 8 * torch.finfo(expected.dtype).eps * max(largest(t) for t in near if t is not None)
 

@@ -52,7 +52,7 @@ class Today:
             if self._look_of_all(group) == looks:
                 return key, documented, files
         found = source.today(self._reach)
-        closure = source.closure(self._reach)
+        closure = found.closure(self._reach)  # of where it is now
         files = [str(file) for file in closure.files]
         watched = sorted({*map(str, closure.imported), *files})
         if watched:  # of a source that is nowhere there is nothing to watch

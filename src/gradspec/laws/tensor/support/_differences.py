@@ -53,6 +53,8 @@ def slope(along: Callable[[float], float]) -> Slope:
         steps = [start / 2**k for k in range(HALVINGS)]
         column = [(along(h) - along(-h)) / (2 * h) for h in steps]
         best, bar = column[0], float("inf")
+        # D(h) = (f(h) - f(-h)) / 2h = f' + c_2 h^2 + c_4 h^4 + ...: odd powers cancel. Where the lowest power left is
+        # h^{2k}, (4^k D(h/2) - D(h)) / (4^k - 1) = f' + O(h^{2k+2}): it is 4^-k as large at half the step.
         for order in range(1, HALVINGS):
             power = 4**order
             after = [(power * b - a) / (power - 1) for a, b in pairwise(column)]
