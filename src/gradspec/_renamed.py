@@ -12,7 +12,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def renamed(**names: str) -> Callable[[Class], Class]:
-    """Let a dataclass take and show fields under their old names, with a `DeprecationWarning`.
+    """Let a dataclass take fields, and show fields and methods, under their old names, with a `DeprecationWarning`.
 
     Args:
         names: the new name of each old one.

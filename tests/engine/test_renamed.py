@@ -26,6 +26,9 @@ VERDICT = Verdict(spec="spec", law="law", case="case", finding=HOLDS, rerun="gra
 FIELDS = [
     (GRAD_FACTOR, "documents", "documented"),
     (GRAD_FACTOR, "behind", "autograd_function"),
+    (GRAD_FACTOR, "attempt", "invocation"),
+    (MODULES[0], "attempt", "invocation"),
+    (TEXTS[0], "attempt", "invocation"),
     (MODULES[0], "documents", "documented"),
     (TEXTS[0], "documents", "documented"),
     (LAW, "promise", "capability"),

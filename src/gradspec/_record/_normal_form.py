@@ -9,7 +9,7 @@ import hashlib
 PROSE = {
     "Law": frozenset({"family", "statement", "doc", "specimens"}),
     **dict.fromkeys(
-        ("FunctionSpec", "ModuleSpec", "TextSpec"),
+        ("FunctionSpec", "ModuleSpec", "OperatorSpec", "TextSpec"),
         frozenset({"summary", "arguments", "inputs", "returns", "references", "differences", "version"}),
     ),
 }

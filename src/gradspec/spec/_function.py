@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-@renamed(documents="documented", behind="autograd_function")
+@renamed(documents="documented", behind="autograd_function", attempt="invocation")
 @dataclass(frozen=True, kw_only=True)
 class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.

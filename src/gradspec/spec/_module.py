@@ -56,7 +56,7 @@ class ModuleSupports:
     channels_last: bool = True
 
 
-@renamed(documents="documented")
+@renamed(documents="documented", attempt="invocation")
 @dataclass(frozen=True, kw_only=True)
 class ModuleSpec(Spec):
     """The promise of one `torch.nn.Module`.

@@ -38,7 +38,7 @@ class TextCase(Case):
     says: Mapping[str, Any] = field(default_factory=dict)
 
 
-@renamed(documents="documented")
+@renamed(documents="documented", attempt="invocation")
 @dataclass(frozen=True, kw_only=True)
 class TextSpec(Spec):
     """The promise of one operation on text Variables.
