@@ -50,6 +50,23 @@ def test_an_operator_is_found_in_the_module_of_its_namespace(audit, folder):
     assert "primal=lambda x, factor: factor * x," in spec
 
 
+def test_the_proposal_imports_the_module_that_was_named_and_its_check_agrees(audit, gradspec, folder):
+    (folder / "gradspec_audited_kit.py").write_text("import gradspec_audited\n")
+    scale, beside = "gradspec_audited::scale", "keep the spec beside gradspec_audited.py"
+    asked = {
+        f"gradspec_audited_kit:{scale}": f"import gradspec_audited_kit  # registers {scale}",
+        f"gradspec_audited.py:{scale}": f"import gradspec_audited  # registers {scale}; {beside}",
+        "gradspec.operators:gradspec::grad_factor": "import gradspec.operators  # registers gradspec::grad_factor",
+    }
+    for number, (target, line) in enumerate(asked.items()):
+        file = f"proposed_{number}.py"
+        audit(target, "--case", "(randn(2, 3), 0.5)", "--law", "schema", "--proposal", file)
+        checked = gradspec("check", file, "--law", "schema", "--law", "primal", "--law", "vjp")
+
+        assert line in (folder / file).read_text().splitlines()
+        assert checked.exit_code == 0, checked.output
+
+
 def test_what_an_operator_writes_undeclared_is_a_finding(audit):
     found = audit("gradspec_audited.py:gradspec_audited::leaks", "--case", "(randn(2), randn(2))", "--law", "schema")
 

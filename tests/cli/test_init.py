@@ -74,6 +74,16 @@ def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(written, g
     assert "2 laws hold, 1 not measured" in checked.stdout
 
 
+def test_the_page_of_an_operator_is_found_by_its_own_directive(gradspec, folder):
+    done = gradspec("init", "gradspec.operators:gradspec::grad_factor", "--case", "(randn(2, 3), 0.5)")
+
+    assert done.exit_code == 0, done.output
+    assert "```{gradspec-operator} gradspec::grad_factor" in (folder / "gradspec_grad_factor.md").read_text()
+    assert "import gradspec.operators  # registers" in (folder / "gradspec_grad_factor_spec.py").read_text()
+    assert "TODO" not in done.stdout + (folder / "gradspec_grad_factor_spec.py").read_text()
+    assert "\nNow: gradspec check gradspec_grad_factor_spec.py" in done.stdout
+
+
 def test_the_written_test_is_one_that_pytest_runs(written, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(written), *sys.path])
     scope = {}

@@ -41,6 +41,13 @@ def test_the_home_of_an_operator_is_what_its_path_names(path):
     assert home_in("no_such_module::relu") == home_in("gradspec.functions:GradFactor") == home_in("") == ""
 
 
+def test_a_proposal_imports_where_an_operator_is_defined_if_no_module_is_named():
+    operator = load_attribute("gradspec.operators:gradspec::grad_factor")
+    found = audit(operator, ["(randn(2, 3), 0.5)"], laws=[law for law in LAWS if law.name == "schema"], jobs=1)
+
+    assert "import gradspec.operators._grad_factor  # registers gradspec::grad_factor" in found.proposal
+
+
 def test_a_new_process_imports_the_file_of_the_path(path):
     found = audit(torch.ops.homeless.doubled, ["(randn(2, 3),)"], laws=EXPORTED, path=path, jobs=1)
 

@@ -132,3 +132,28 @@ def test_forward_without_its_gradient_is_what_autograd_makes_of_it():
 
         assert gradient.tolist() == [0.0, 0.0]
     assert "apply" not in vars(OldRound)
+
+
+class Norm(OldSquare):
+    """Its gradient is NaN at zero, under autocast too."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * x / x.abs()
+
+
+def test_what_is_nan_without_autocast_too_is_no_finding_of_autocast():
+    case = (torch.tensor([0.0, 0.5, -2.0], dtype=torch.float64),)
+    report = audit(Norm, [case], laws=[NAMED["autocast"], NAMED["surrogate"]]).report
+    (autocast,), (surrogate,) = report.of(law="autocast"), report.of(law="surrogate")
+
+    assert autocast.status is Status.HOLDS
+    assert (
+        surrogate.finding.message == "the gradient along a direction is nan: no numerical derivative compares with it"
+    )

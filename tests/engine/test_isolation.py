@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
+from multiprocessing.popen_fork import Popen
 
 import pytest
 import torch
@@ -230,6 +231,19 @@ def test_that_what_is_no_answer_is_an_error_of_its_question_alone(deed, message)
 def test_that_a_function_that_comes_back_on_both_sides_of_a_fork_answers_once():
     with Child(lambda number: fork_and_come_back() or number, seconds=20) as child:
         assert [child.ask(number) for number in range(5)] == list(range(5))
+
+
+def test_that_a_code_which_another_thread_has_and_has_not_noted_yet_is_waited_for(child, monkeypatch):
+    assert child.ask(0) == 0
+    polled, poll = [], Popen.poll
+
+    def late(self, flag=os.WNOHANG):
+        polled.append(flag)
+        return None if len(polled) < 4 else poll(self, flag)
+
+    monkeypatch.setattr(Popen, "poll", late)
+    child.close()
+    assert child.ask(0) == 0
 
 
 def test_that_no_child_can_write_to_another():

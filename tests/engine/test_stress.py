@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import stat
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -99,6 +100,20 @@ def test_that_such_a_fork_misplaces_none_in_this_process(expected):
         assert statuses(verify([spec("forks", forks), WRONG], LAWS, isolate=False)) == of("forks", expected) | of(
             "wrong", expected, "wrong"
         )
+
+
+def test_that_the_other_side_of_a_fork_makes_no_later_call(tmp_path):
+    def calls(folder, disturb):
+        def noted(x):
+            tempfile.mkstemp(dir=folder)
+            disturb()
+            return Copy.apply(x)
+
+        folder.mkdir()
+        audit(noted, [(torch.ones(3, dtype=torch.float64),)], laws=LAWS, jobs=1)
+        return len(list(folder.iterdir()))
+
+    assert calls(tmp_path / "forks", os.fork) == calls(tmp_path / "calm", lambda: None) > 10
 
 
 def test_that_foreign_bytes_are_an_error_of_their_check_alone(expected):

@@ -26,26 +26,39 @@ class Twice(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return 2 * grad
+
+
+@torch.library.custom_op("doubling::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+twice.register_fake(torch.empty_like)
+twice.register_autograd(lambda ctx, grad: 2 * grad)
 '''
 CONF = """
 extensions = ["gradspec.sphinx_ext", "myst_parser"]
 gradspec_records = "record.json"
 html_theme = "basic"
-root_doc = "twice"
+root_doc = "{page}"
 """
 
 
-def test_the_page_that_init_writes_is_built(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "page", "shown"),
+    [("doubling:Twice", "twice", "Twice"), ("doubling::twice", "doubling_twice", "doubling::twice(Tensor x)")],
+)
+def test_the_page_that_init_writes_is_built(tmp_path: Path, target: str, page: str, shown: str) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "doubling.py").write_text(MODULE, encoding="utf-8")
-    (source / "conf.py").write_text(CONF, encoding="utf-8")
-    check = ["check", "twice_spec.py", "--record", "record.json", "--law", "vjp", "--law", "inputs_untouched"]
-    for words in (["init", "doubling:Twice", "--case", "(randn(3),)"], check):
+    (source / "conf.py").write_text(CONF.format(page=page), encoding="utf-8")
+    check = ["check", f"{page}_spec.py", "--record", "record.json", "--law", "vjp", "--law", "inputs_untouched"]
+    for words in (["init", target, "--case", "(randn(3),)"], check):
         done = subprocess.run([sys.executable, "-m", "gradspec", *words], cwd=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     built = Project(source, ("warm_sphinx", "torch")).build()
     assert (built.returncode, built.warnings) == (0, [])
-    html = built.html("twice")
-    assert "Twice" in html
+    html = built.html(page)
+    assert shown in html
     assert "not measured" in html, "what only a finished spec can say is not said"

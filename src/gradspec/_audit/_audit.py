@@ -25,6 +25,7 @@ from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
 from gradspec._audit._written import agreeing, unwritable
+from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
@@ -70,6 +71,7 @@ def audit(
     progress: Progress | None = None,
     known: Report | None = None,
     sharded: bool = False,
+    noted: bool = True,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
 
@@ -87,6 +89,8 @@ def audit(
         progress: called before each check, and once at the end.
         known: an earlier report: its verdicts are reused where nothing that can change them has changed.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
+        noted: whether the report says what its verdicts depend on: only one that is kept needs that, and it takes
+            seconds to find.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
@@ -118,22 +122,24 @@ def audit(
     subject, named = subject_of(function, named, name)
     subject = replace(subject, home=home_in(path))
     paths = {subject.name: path} if path else None
+    if subject.operator is not None:
+        import_dynamo()
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     if isinstance(found, Finding):  # the function ended the process
         found = Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     spec = eager_spec(subject, made, measured, seed)
-    given = {f"spec {spec.name}": _source(path, spec, made)}
+    given = {f"spec {spec.name}": _source(path, spec, made)} if noted else {}
     if measured.raised:
-        return _refused(spec, measured, profile, seed, paths, given)
+        return _refused(spec, measured, profile, seed, paths, given, noted=noted)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, spec.kind)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
-    how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known, "given": given}
-    report = run_plan(checks, [spec], chosen, profile, **how)
+    how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
+    report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
     if measured.noisy_forward and measured.noisy_backward:
         alike = partial(eager_spec, subject, made, measured, seed, alike=True)
         report = redrawn(report, alike, tuple(chosen), profile, seed)
@@ -157,6 +163,8 @@ def _refused(
     seed: int,
     paths: dict[str, str] | None,
     given: dict[str, Source],
+    *,
+    noted: bool,
 ) -> Audit:
     """Return the audit of a function of which a plain call raises: one verdict, and no proposal."""
     likely = "give arguments that the function takes"
@@ -169,7 +177,7 @@ def _refused(
     finding = Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
-    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
+    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given, noted=noted)
     return Audit(report=replace(report, verdicts=verdicts), proposal="", remarks=())
 
 

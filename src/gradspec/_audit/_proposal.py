@@ -101,17 +101,25 @@ class Proposal:
         return f"{self.target}.apply" if is_class else self.target
 
     def _import(self) -> str:
-        module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
         if operator := self._operator():
-            apart = ("__main__", "torch", "gradspec")  # none of these registers it
-            home = next((name for name in self.spec.modules if name.partition(".")[0] not in apart), "")
-            return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
+            return self._import_of(operator)
+        module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
         if not module:
             return f"# TODO: import {self.target}"
         if module.endswith(".py"):
             # What `gradspec check` finds where the spec is in the same folder.
             return f"from {Path(module).stem} import {top}  # keep the spec beside {Path(module).name}"
         return f"from {module} import {top}"
+
+    def _import_of(self, operator: str) -> str:
+        """Return the import of the module that registers an operator: the one that was named, or else its home."""
+        module = self.path.rpartition("::")[0].rpartition(":")[0]
+        if module.endswith(".py"):
+            return f"import {Path(module).stem}  # registers {operator}; keep the spec beside {Path(module).name}"
+        homes = [name for name in self.spec.modules if name.partition(".")[0] not in ("__main__", "torch")]
+        homes = [name for name in homes if not name.startswith("gradspec._")]  # of what replaces the spec
+        home = module or next(iter(homes), "")
+        return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
 
     def _case(self, case: object) -> str:
         return case_text(case, self.written, seed=self.seed, dtype=self.dtype)  # type: ignore[arg-type]  # it is a Case

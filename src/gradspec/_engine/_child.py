@@ -150,14 +150,20 @@ class Child(Generic[Question, Answer]):
             os.killpg(process.pid, signal.SIGKILL)  # a child that is dead already keeps its number until `join`
         process.kill()  # where it has not come to have a group of its own
         process.join()
-        code = int(process.exitcode)
-        process.close()
+        until = time.monotonic() + GRACE
+        # A thread that starts a process asks after all others first: it may have been told the code, and not noted it.
+        while (code := process.exitcode) is None and time.monotonic() < until:
+            time.sleep(0.001)
+        if code is None:  # somebody has waited for any child, and kept what came
+            code = -signal.SIGKILL
+        else:
+            process.close()
         _ends.discard(pipe)
         pipe.close()
         os.close(end)
         with stack:
             stack.seek(0)
-            return code, _innermost(stack.read().decode(errors="replace"))
+            return int(code), _innermost(stack.read().decode(errors="replace"))
 
     def _exit_finding(self) -> Finding:
         code, stack = self._reap()

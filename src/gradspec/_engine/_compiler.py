@@ -6,6 +6,12 @@ from gradspec._process_state import unwarned
 from gradspec._searches import no_search
 
 
+def import_dynamo() -> None:
+    """Import what the first call of an operator in Python imports."""
+    with no_search(), unwarned():
+        import torch._dynamo  # noqa: F401 - it stays
+
+
 def import_compiler() -> None:
     """Import all of torch's compiler that a first compilation imports piece by piece."""
     with no_search(), unwarned():

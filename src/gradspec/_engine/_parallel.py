@@ -78,11 +78,18 @@ def _groups(checks: Sequence[Check], numbers: Sequence[int]) -> list[list[int]]:
     """Deal some checks out, those of one case in one group, as a law may require another one on its case.
 
     Those that compile are a group each, behind all others: what they need is imported while the others run, and what
-    they require takes milliseconds.
+    they require takes milliseconds. The last law is the first of them: it waits seconds for a new process, in which
+    another child compiles.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
+    places = {law: place for place, law in enumerate(dict.fromkeys(check.law.name for check in checks))}
     for number in numbers:
         check = checks[number]
         key = check.spec.name, check.case, *([check.law.name] if check.law.cost == "compile" else [])
         groups.setdefault(key, []).append(number)
-    return sorted(groups.values(), key=lambda group: checks[group[0]].law.cost == "compile")
+
+    def place(group: list[int]) -> int:
+        law = checks[group[0]].law
+        return -places[law.name] if law.cost == "compile" else -len(places)
+
+    return sorted(groups.values(), key=place)

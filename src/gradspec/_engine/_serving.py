@@ -18,6 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
 from gradspec._engine._fork import after_fork
+from gradspec._engine._twin import end_where_it_comes_back
 from gradspec._engine._wire import send
 from gradspec._one_line import visible
 from gradspec.law import Finding, Status, shown
@@ -41,6 +42,7 @@ def _serve(
     import torch
 
     after_fork()
+    os.register_at_fork(after_in_child=end_where_it_comes_back)
     gc.freeze()  # a search for cycles would copy whatever it touches of what the parent has made
     child = os.getpid()
     with suppress(OSError):

@@ -113,6 +113,7 @@ def audit(
                 jobs=jobs,
                 known=kept.report,
                 sharded=sharded,
+                noted=kept.has_path or output.has_json,
             )
         kept.write(found.report)
         kept.said(found.report)
@@ -149,6 +150,7 @@ def audited(
     jobs: int | None,
     known: Report | None = None,
     sharded: bool = False,
+    noted: bool = False,
 ) -> Audit:
     """Return the audit of what a target names, with the commands that ask one law again.
 
@@ -175,6 +177,7 @@ def audited(
                 progress=report_progress,
                 known=known,
                 sharded=sharded,
+                noted=noted,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None

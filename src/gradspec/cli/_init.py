@@ -26,7 +26,7 @@ def test_laws(check):
 '''
 _PAGE = """# {name}
 
-```{{gradspec-function}} {name}
+```{{gradspec-{kind}}} {name}
 ```
 """
 
@@ -89,13 +89,15 @@ def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, se
         for path, text in files.items():
             save(text, path, option="init")
             click.echo(f"wrote {path}")
-    click.echo(f"\nComplete what is marked TODO in {spec}, then: gradspec check {spec}")
+    first = f"Complete what is marked TODO in {spec}, then" if "TODO" in files[spec] else "Now"
+    click.echo(f"\n{first}: gradspec check {spec}")
 
 
 def _files(name: str, constant: str, folder: Path) -> dict[Path, str]:
     """Return what is written where; the spec first, of which the text comes from the audit."""
     module = f"{constant.lower()}_spec"
-    words = {"name": name, "module": module, "constant": constant}
+    kind = "operator" if "::" in name else "function"
+    words = {"name": name, "kind": kind, "module": module, "constant": constant}
     return {
         folder / f"{module}.py": f'"""The spec of {name}."""\n\n',
         folder / f"test_{module}.py": _TEST.format(**words),

@@ -10,6 +10,7 @@ Remedy: write the surrogate in plain differentiable torch.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -66,6 +67,9 @@ def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
     if y_and_v:
         grads = torch.autograd.grad([t for t, _ in y_and_v], leaves, [w for _, w in y_and_v], allow_unused=True)
         exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
+    if not math.isfinite(exact):
+        said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
+        return Finding(status=Status.INCONCLUSIVE, message=said)
     numeric = slope(along)
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
     size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))

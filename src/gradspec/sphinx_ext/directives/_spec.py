@@ -104,6 +104,8 @@ class SpecDirective(SphinxDirective):
         """Return the object that the page is about; None where the page needs only its record, or an import failed."""
         if not self.page.described and not (self.page.inherited and view.is_class):
             return None
+        if not view.sheet["documented"]:  # the name of the spec, as of an operator, is nothing to import
+            return None
         # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
         from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
 
