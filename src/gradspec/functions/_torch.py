@@ -81,7 +81,8 @@ def apply_in_place_of(cls: type[Function], *args: Any) -> Any:
     if torch._C._are_functorch_transforms_active() or any(
         isinstance(arg, Tensor) and functorch.is_functorch_wrapped_tensor(arg) for arg in args
     ):
-        return Function.apply.__func__(cls, *args)  # type: ignore[attr-defined]  # a transform is at work, or was
+        # A transform is at work, or was. From torch 2.14 on `apply` is written in C, and has no `__func__`.
+        return Function.__dict__["apply"].__get__(None, cls)(*args)
     return super(Function, cls).apply(*args)  # type: ignore[misc]  # what torch's own ends in
 
 

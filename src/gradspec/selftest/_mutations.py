@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -133,8 +134,8 @@ def _no_export_branch(cls: type) -> None:
 
 
 def _positional_only(cls: Any) -> None:
-    apply = cls.apply.__func__
-    cls.apply = classmethod(lambda c, *args: apply(c, *args))
+    apply = inspect.getattr_static(cls, "apply")  # without `__func__` where torch has it in C: from 2.14 on
+    cls.apply = classmethod(lambda c, *args: apply.__get__(None, c)(*args))
 
 
 def _keep_output(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
