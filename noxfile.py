@@ -6,6 +6,7 @@ pip installs, under the exact versions of conf/constraints.txt, so that a sessio
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -134,6 +135,8 @@ def browser(session: nox.Session) -> None:
     session.run(npm, "install", "--prefix", BROWSER, *flags, external=True)
     names = [entry["ours"] for entry in nox.project.load_toml(ROOT / "tests/published_api.toml")["class"]]
     session.run(node, f"{BROWSER}/check.mjs", site, chromium, *names, external=True)
+    two_versions(session, site)
+    session.run(node, f"{BROWSER}/versions.mjs", "build/versions", chromium, external=True)
     vnu = [java, "-Xss8m", "-jar", f"{BROWSER}/node_modules/vnu-jar/build/dist/vnu.jar", "--errors-only"]
     session.run(*vnu, "--skip-non-html", site, external=True)
     sheets = [str(sheet) for folder in STATIC for sheet in sorted((ROOT / folder).glob("*.css"))]
@@ -366,6 +369,18 @@ def a_site(session: nox.Session, *groups: str) -> str:
         session.run(*CHECK)
         session.run(*BUILD_SITE)
     return "build/html"
+
+
+def two_versions(session: nox.Session, site: str) -> None:
+    """Publish a site, and an older one that lacks a page, into build/versions."""
+    versions = BUILD / "versions"
+    shutil.rmtree(versions, ignore_errors=True)
+    shutil.copytree(site, BUILD / "older", dirs_exist_ok=True)
+    inventory = BUILD / "older" / "objects.inv"
+    inventory.write_bytes(re.sub(rb"(?m)^# Version: .*$", b"# Version: 0.0.1", inventory.read_bytes(), count=1))
+    (BUILD / "older" / "benchmarks.html").unlink()
+    for built in ("build/older", site):
+        session.run("python", "tools/publish.py", built, str(versions))
 
 
 def unpacked(session: nox.Session, package: str) -> Path:

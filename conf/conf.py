@@ -1,7 +1,9 @@
 """Sphinx configuration: `sphinx-build -c conf docs build/html`."""
 
 import re
+import tomllib
 import warnings
+from pathlib import Path
 
 import gradspec
 
@@ -12,6 +14,9 @@ project = "gradspec"
 author = "the gradspec authors"
 project_copyright = "the gradspec authors"
 version = release = gradspec.__version__
+# The one place that names the repository is `Repository` in [project.urls]. While it is not there, no page links to it.
+_PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+repository = _PROJECT.get("urls", {}).get("Repository", "").rstrip("/")
 
 extensions = [
     "gradspec.sphinx_ext",
@@ -76,7 +81,26 @@ html_title = f"gradspec {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "gradspec_katex"
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+        "sidebar/project.html",
+    ]
+}
 html_theme_options = {"top_of_page_buttons": []}
+if repository:
+    html_theme_options = {
+        "top_of_page_buttons": ["edit"],
+        "source_repository": repository,
+        "source_branch": "main",
+        "source_directory": "docs",
+    }
+html_context = {"repository": repository}
 html_show_sphinx = False
 html_copy_source = False
 
@@ -88,6 +112,7 @@ def setup(app):
     app.connect("html-collect-pages", _no_module_without_code, priority=450)
     app.connect("viewcode-follow-imported", _as_documented)
     app.connect("html-page-context", _no_block_in_code)
+    app.connect("html-page-context", _no_edit_of_what_a_build_writes)
 
 
 def _no_type_in_comment(app, what, name, obj, options, lines):
@@ -118,6 +143,12 @@ def _no_block_in_code(app, pagename, templatename, context, doctree):
     # viewcode puts `div` into `pre`, which HTML does not allow; site.css makes the `span` look the same.
     if pagename.startswith("_modules/"):
         context["body"] = re.sub(r"<pre>.*?</pre>", _spans, context["body"], flags=re.DOTALL)
+
+
+def _no_edit_of_what_a_build_writes(app, pagename, templatename, context, doctree):
+    # The repository has no page of a law: the build writes it from the law.
+    if pagename.startswith("laws/") and pagename not in ("laws/index", "laws/kill-matrix"):
+        context["page_source_suffix"] = ""
 
 
 def _spans(match):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "audits"))  # the scripts have their own folder on the path
 from gallery import KIND, MEANT, RANKS, TRUTH, gallery, measured  # after the line above
+from report_table import REPOSITORIES
 from truth_answers import QUESTIONS, answers
 from truth_table import DELIBERATE
 
@@ -54,3 +55,10 @@ def test_each_function_has_the_lines_that_reproduce_it():
         install, audit = function["reproduce"]
         assert install.endswith(f"{function['package']}=={function['version']}")
         assert f"{function['class']} --case" in audit
+
+
+def test_each_function_has_the_place_where_a_finding_is_reported():
+    for function in RECORD["functions"]:
+        assert function["report"] == f"{REPOSITORIES[function['package']]}/issues"
+        assert function["report"].startswith("https://github.com/")
+    assert set(REPOSITORIES) == {function["package"] for function in RECORD["functions"]}, "a row that no audit needs"

@@ -9,6 +9,9 @@ from pathlib import Path
 from benchmarks.form import noted
 from gradspec._record import read_experiment
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "benchmarks"))
+import text_calls
+
 SCRIPT = Path(__file__).parents[2] / "tools" / "benchmarks" / "text_calls.py"
 RECORD = Path(__file__).parents[2] / "docs" / "records" / "benchmarks" / "text_calls.json"
 
@@ -33,3 +36,11 @@ def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None
 def test_the_record_says_that_a_pass_is_near_its_floor() -> None:
     rows = [row for row in read_experiment(RECORD)["measurements"] if row["way"] == "gradspec.text"]
     assert max(row["times_the_floor"] for row in rows) <= 1.2
+
+
+def test_the_figure_shows_the_passes_whose_branches_do_not_wait_for_one_another() -> None:
+    record = read_experiment(RECORD)
+    assert record["figures"] == text_calls.figures(record["measurements"])
+    lines = {line["label"]: line for line in record["figures"]["backward"]["lines"]}
+    assert lines["gradspec.text"]["x"] == lines["threads of http.client"]["x"] == [17, 33, 65]
+    assert lines["TextGrad 0.1.8, one at a time"]["x"] == [17, 33]

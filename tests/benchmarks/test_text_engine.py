@@ -42,3 +42,11 @@ def test_record_grows_linearly_with_the_length_of_a_chain() -> None:
     found = read_experiment(RECORD)["measurements"]
     rows = {(row["graph"], row["nodes"]): row["nodes_a_second"] for row in found if "graph" in row}
     assert rows["chain", 100_000]["backward_cpu"] > rows["chain", 1_000]["backward_cpu"] / 3
+
+
+def test_the_figure_shows_the_measurements() -> None:
+    record = read_experiment(RECORD)
+    assert record["figures"] == text_engine.figures(record["measurements"])
+    lines = {line["label"]: line for line in record["figures"]["backward"]["lines"]}
+    assert list(lines) == ["ops.chat", "TextGrad 0.1.8", "the engine, no prompts"]
+    assert lines["ops.chat"]["x"] == lines["TextGrad 0.1.8"]["x"] == [1_000, 10_000]

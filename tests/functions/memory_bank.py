@@ -56,7 +56,7 @@ class Bank:
 
 
 def rows_of_the_table(page: str) -> dict[str, int]:
-    """Return the table of a page about when the bank moves: what is done, and the number of moves."""
+    """Return the table of a page about when the bank moves: the steps, and the number of moves."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    table = text.partition("| what is done | moves |\n|---|---|\n")[2].partition("\n\n")[0]
+    table = text.partition("| steps | moves |\n|---|---|\n")[2].partition("\n\n")[0]
     return {what: int(moves) for what, moves in re.findall(r"^\| (.+?) \| (\d+) \|$", table, re.MULTILINE)}

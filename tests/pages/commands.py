@@ -85,6 +85,11 @@ def _git(words: list[str]) -> None:
             _there(str(Path(word).parent))
 
 
+def _tool(words: list[str]) -> None:
+    # tests/test_publish.py runs it.
+    _there(words[1])
+
+
 def _there(path: str) -> None:
     if not (ROOT / path).exists():
         raise UnrunError(f"there is no {path}")
@@ -95,6 +100,7 @@ KNOWN: tuple[tuple[str, Callable[[list[str]], None]], ...] = (
     (r"torchrun \S+ \d docs/examples/[\w/]+\.py", _of_ranks),
     (r"gradspec ", _gradspec),
     (r"nox -s \w+$", _nox),
+    (r"python tools/\w+\.py", _tool),
     (r"python -m pip install \S+$", _install),
     (r"git (add|commit)", _git),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gradspec._record import read_experiment
 from pages.blocks import DOCS
 
 PAGE = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
@@ -24,3 +25,14 @@ def test_every_record_is_on_the_page() -> None:
 def test_no_measured_ratio_is_typed() -> None:
     prose = re.sub(r"\{gradspec:number\}`[^`]*`", "", PAGE)
     assert re.findall(r"\d[\d.]*\s?(?:times|%|bytes|seconds)", prose) == []
+
+
+def test_a_number_of_calls_is_of_the_program_that_its_sentence_names() -> None:
+    rows = read_experiment(DOCS / "records" / "benchmarks" / "text_calls.json")["measurements"]
+    sentence = PAGE.partition("## What do calls side by side save?")[2]
+    named = [rows[int(i)] for i in re.findall(r"text_calls\.json measurements\.(\d+)\.", sentence)]
+    assert [(row["way"], row["calls"], row["max_concurrency"]) for row in named] == [
+        ("gradspec.text", 17, 1),
+        ("gradspec.text", 17, 16),
+        ("TextGrad 0.1.8", 17, 1),
+    ]

@@ -223,6 +223,32 @@ def test_a_law_is_reproduced_by_the_command_above_the_table(soup: BeautifulSoup)
     assert "gradspec check demo:SCALE --law formula" in section(soup, "laws")
 
 
+def test_each_verdict_has_a_button_that_copies_its_command(soup: BeautifulSoup) -> None:
+    buttons = soup.select("table.gradspec-laws button.gradspec-copy")
+    rows = [row for row in soup.select("table.gradspec-laws tbody tr") if len(row.find_all("td")) > 1]
+    named = [row.select_one("td a code").get_text() for row in rows]
+    assert len(rows) > 2
+    assert [button["data-command"] for button in buttons] == [f"gradspec check demo:SCALE --law {law}" for law in named]
+    assert all(button.has_attr("hidden") for button in buttons), "without a script it does nothing"
+
+
+def test_a_record_of_another_device_or_torch_has_a_column_of_its_own(project: Project) -> None:
+    conf = project.source / "conf.py"
+    conf.write_text(conf.read_text(encoding="utf-8").replace('"peers.json"', '"peers.json", "cuda.json"'))
+    cuda = replace(report(project), provenance={"date": "2026-01-02", "device": "cuda", "torch": "2.11.0+cu128"})
+    broken = Finding(status=Status.BROKEN, message="it is off")
+    verdicts = (verdict("vjp", "factor 2", broken), verdict("formula", "factor 2"))
+    write_record(replace(cuda, verdicts=verdicts), project.source / "cuda.json")
+    rows = page(project).select("table.gradspec-laws tr")
+    cells = {row.find(["th", "td"]).get_text(" ").split()[0]: row.find_all(["th", "td"]) for row in rows}
+    assert [cell.get_text() for cell in cells["Law"]] == ["Law", "cpu, torch 2.13.0", "cuda, torch 2.11.0"]
+    here, there = (cell.get_text(" ") for cell in cells["vjp"][1:])
+    assert "holds" in here
+    assert "broken" in there
+    assert "it is off" in there
+    assert "not measured" in cells["wrong_call"][2].get_text()
+
+
 def test_wrong_calls_are_folded_after_the_third(project: Project) -> None:
     made = report(project)
     (one,) = made.of(law="wrong_call")

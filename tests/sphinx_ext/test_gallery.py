@@ -18,6 +18,7 @@ def function(name: str, *ranks: str, deliberate: tuple[str, ...] = ()) -> dict[s
         "version": "1.0",
         "class": name,
         "reproduce": ["python -m pip install pub==1.0", f"gradspec audit pub:{name}"],
+        "report": "https://example.org/pub/issues",
         "found": [{"rank": r, "what": f"{r} differs by", "measured": "0.5", "laws": ["vjp", "jvp"]} for r in ranks],
         "deliberate": list(deliberate),
     }
@@ -70,8 +71,9 @@ def test_what_was_found_is_said_with_its_law_and_what_is_deliberate_too(project:
 def test_the_lines_that_reproduce_it_are_folded(project: Project) -> None:
     soup = BeautifulSoup(project.build().html(), "html.parser")
     folds = soup.select("details")
-    assert [fold.summary.get_text() for fold in folds] == ["Reproduce"] * 3
+    assert [fold.summary.get_text() for fold in folds] == ["Reproduce and report"] * 3
     assert folds[0].pre.get_text().split("\n")[:2] == ["python -m pip install pub==1.0", "gradspec audit pub:Wrong"]
+    assert folds[0].select_one("p a")["href"] == "https://example.org/pub/issues"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from audit_record import HOME, command
+from report_table import REPOSITORIES
 from truth_answers import QUESTIONS, SILENT, answers
 from truth_table import DELIBERATE, PUBLISHED
 
@@ -28,6 +29,7 @@ STANDS_ON = (
     "tools/audits/truth_answers.py",
     "tools/audits/truth_table.py",
     "tools/audits/audit_table.py",
+    "tools/audits/report_table.py",
 )
 #: The most dangerous first: a rank, and what is asked in it, in words that go on with the measured value.
 RANKS: Mapping[str, Mapping[str, str]] = {
@@ -88,6 +90,7 @@ def row(truth: Mapping[str, Any]) -> dict[str, Any]:
             f"python -m pip install --no-deps --target {HOME} {audited.package}=={audited.version}",
             shlex.join([f"PYTHONPATH={HOME}", *command(audited, HOME)]),
         ],
+        "report": f"{REPOSITORIES[audited.package]}/issues",
         "found": wrong,
         "deliberate": list(dict.fromkeys(meant.values())),
     }

@@ -121,6 +121,34 @@ def textgrad(site: str, url: str, rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the site draws of the measurements: seconds of a backward pass, by its calls.
+
+    Where the limit is below the branches, these wait for one another; such a pass is not drawn.
+    """
+    drawn = {
+        "gradspec.text": [row for row in rows if row["way"] == OURS and row["max_concurrency"] >= row["calls"] - 1],
+        "threads of http.client": [
+            row for row in rows if row["way"] == FLOOR and row["max_concurrency"] >= row["calls"] - 1
+        ],
+        "TextGrad 0.1.8, one at a time": [row for row in rows if row["way"].startswith("TextGrad")],
+    }
+    lines = []
+    for label, found in drawn.items():
+        passes = [row for row in found if row["pass"] == "backward"]
+        if passes:
+            seconds = [row["seconds"]["median"] for row in passes]
+            lines.append({"label": label, "x": [row["calls"] for row in passes], "runs": [seconds]})
+    return {
+        "backward": {
+            "title": "Backward pass with a server that answers after 100 ms",
+            "x": {"label": "calls of a model"},
+            "y": {"label": "seconds", "format": ".3g", "zero": True},
+            "lines": lines,
+        }
+    }
+
+
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -145,6 +173,7 @@ def main() -> None:
         "TextGrad": about,
         "provenance": {**machine(), "load_average": os.getloadavg()[0]},
         "measurements": rows,
+        "figures": figures(rows),
     }
     print("TextGrad", about)
     for found in rows:

@@ -140,6 +140,29 @@ def textgrad(site: str | None, rounds: int, scale: float) -> tuple[str, list[dic
     return "0.1.8, recursion limit raised, its log silenced", json.loads(done.stdout)
 
 
+def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the site draws of the measurements: the backward pass over chains, by their length."""
+    kinds = {"ops.chat": "graph of ops.chat", "TextGrad 0.1.8": "graph of TextGrad", "the engine, no prompts": "graph"}
+    chains = {label: [row for row in rows if row.get(kind) == "chain"] for label, kind in kinds.items()}
+    lines = [
+        {
+            "label": label,
+            "x": [row["nodes"] for row in found],
+            "runs": [[row["nodes_a_second"]["backward_wall"] for row in found]],
+        }
+        for label, found in chains.items()
+        if found
+    ]
+    return {
+        "backward": {
+            "title": "Backward pass over a chain of calls",
+            "x": {"label": "nodes of the chain", "scale": "log"},
+            "y": {"label": "nodes a second", "format": ",.0f"},
+            "lines": lines,
+        }
+    }
+
+
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -159,6 +182,7 @@ def main() -> None:
         "TextGrad": about,
         "provenance": {**machine(), "load_average": os.getloadavg()[0]},
         "measurements": rows + published,
+        "figures": figures(rows + published),
     }
     print("TextGrad", about)
     for row in rows + published:

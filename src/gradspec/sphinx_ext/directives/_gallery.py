@@ -115,7 +115,9 @@ def _function(function: Mapping[str, Any]) -> list[nodes.Node]:
     shown: list[nodes.Node] = [title]
     if lines:
         shown.append(nodes.bullet_list("", *(nodes.list_item("", line) for line in lines)))
-    return [*shown, folded("Reproduce", code("\n".join(function["reproduce"]), "sh"))]
+    address = function["report"]
+    where = paragraph("Report it: ", nodes.reference("", address.removeprefix("https://"), refuri=address), ".")
+    return [*shown, folded("Reproduce and report", code("\n".join(function["reproduce"]), "sh"), where)]
 
 
 def _found(one: Mapping[str, Any]) -> nodes.paragraph:

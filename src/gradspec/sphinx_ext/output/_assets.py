@@ -1,4 +1,4 @@
-"""The style sheets, the fonts and the script that pages need, copied beside them: nothing is fetched from anywhere."""
+"""The style sheets, the fonts and the scripts that pages need, copied beside them: nothing is fetched from anywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def setup(app: Sphinx) -> None:
 def _link(app: Sphinx) -> None:
     if app.builder.format == "html":
         app.add_css_file("gradspec/gradspec.css")
-        app.add_js_file("gradspec/scroll.js", loading_method="defer")
+        for script in ("scroll.js", "copy.js"):
+            app.add_js_file(f"gradspec/{script}", loading_method="defer")
     if _math.is_used(app):
         app.add_css_file("gradspec/katex/katex.min.css")
 

@@ -1,4 +1,4 @@
-"""The sections that say what was measured: errors, examples, laws, and where and when."""
+"""The sections that say what was measured: errors, examples, states, and where and when."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 
 from docutils import nodes
 
-from gradspec.report import Report, judges
-from gradspec.sphinx_ext.domain._records import by_family
+from gradspec.report import Report
 from gradspec.sphinx_ext.page._fold import folded
-from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
-from gradspec.sphinx_ext.page._verdicts import badge, summary
+from gradspec.sphinx_ext.page._verdicts import badge
 from gradspec.sphinx_ext.page._view import View
 
 #: So many wrong calls are shown; the others wait behind a title.
@@ -57,22 +55,6 @@ def state(view: View) -> Iterator[nodes.Node]:
             "The state of each was saved, and loaded with `strict=True` into another module, which evaluates alike."
         )
         yield table(["Case", "Keys", "Keys of published checkpoints that loading drops"], rows, "gradspec-state")
-
-
-def laws(view: View) -> Iterator[nodes.Node]:
-    """Yield how to reproduce a verdict, then the table of laws with their verdicts."""
-    rows: list[list[Cell]] = []
-    judging = {name: law for name, law in view.record.report.laws.items() if judges(law, view.kind)}
-    for family, names in by_family(judging).items():
-        rows.append([_sentence(family)])
-        for name in names:
-            stale = view.record.is_stale(view.name, name)
-            statement = nodes.math(judging[name]["statement"], judging[name]["statement"])
-            rows.append([[paragraph(law_link(name)), paragraph(statement)], summary(view.verdicts(name), stale=stale)])
-    if rows and view.sheet["path"]:
-        yield paragraph("Reproduce any verdict: put the name of its law behind `--law`.")
-        yield code(f"gradspec check {view.sheet['path']} --law {next(iter(judging))}", "sh")
-    yield table(["Law", "Verdict"], rows, "gradspec-laws")
 
 
 def provenance(view: View) -> Iterator[nodes.Node]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from docutils import nodes
 
 from gradspec.spec import Kind
-from gradspec.sphinx_ext.page import _differences, _evidence, _operator, _semantics
+from gradspec.sphinx_ext.page import _differences, _evidence, _laws, _operator, _semantics
 from gradspec.sphinx_ext.page._view import View
 
 #: A title, and what makes the content; a section without content is left out.
@@ -33,7 +33,7 @@ DIFFERENCES = "Differences from published implementations"
 EXAMPLES: Section = ("Examples", _evidence.examples)
 MEASURED: tuple[Section, ...] = (
     ("Errors", _evidence.errors),
-    ("Laws", _evidence.laws),
+    ("Laws", _laws.laws),
     (DIFFERENCES, _differences.differences),
 )
 #: After the members, on every page.

@@ -1,0 +1,62 @@
+"""The section on laws: a row for each law, a column for each device and torch that a record has, a command to copy."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+
+from docutils import nodes
+
+from gradspec.report import Report, judges
+from gradspec.sphinx_ext.domain._records import Record, by_family
+from gradspec.sphinx_ext.page._links import law_link
+from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
+from gradspec.sphinx_ext.page._verdicts import summary
+from gradspec.sphinx_ext.page._view import View
+
+
+def laws(view: View) -> Iterator[nodes.Node]:
+    """Yield how to reproduce a verdict, then the laws with their verdicts in each record that holds the spec."""
+    records = _of_spec(view)
+    rows: list[list[Cell]] = []
+    judging = {name: law for name, law in view.record.report.laws.items() if judges(law, view.kind)}
+    for family, names in by_family(judging).items():
+        rows.append([f"{family[:1].upper()}{family[1:]}".replace("_", " ")])
+        for name in names:
+            statement = nodes.math(judging[name]["statement"], judging[name]["statement"])
+            found = [_verdict(view, record, name) for record in records]
+            rows.append([[paragraph(law_link(name)), paragraph(statement)], *found])
+    if rows and view.sheet["path"]:
+        yield paragraph("Reproduce any verdict: put the name of its law behind `--law`.")
+        yield code(_command(view, next(iter(judging))), "sh")
+    yield table(["Law", *(where(record.report) for record in records)], rows, "gradspec-laws")
+
+
+def where(report: Report) -> str:
+    """Return the device and the version of torch of a report, as the head of a column."""
+    facts = report.provenance
+    return f"{facts.get('device', 'unknown device')}, torch {str(facts.get('torch', '?')).partition('+')[0]}"
+
+
+def _of_spec(view: View) -> list[Record]:
+    """Return the record of this page, then every other one that holds its spec."""
+    others = (*view.records.build, *view.records.committed)
+    return [view.record, *(r for r in others if r is not view.record and view.name in r.report.sheets)]
+
+
+def _verdict(view: View, record: Record, law: str) -> list[nodes.Node]:
+    shown = summary(record.report.of(spec=view.name, law=law), stale=record.is_stale(view.name, law))
+    if record is view.record and view.sheet["path"]:
+        shown.append(_to_copy(_command(view, law)))
+    return shown
+
+
+def _command(view: View, law: str) -> str:
+    return f"gradspec check {view.sheet['path']} --law {law}"
+
+
+def _to_copy(command: str) -> nodes.raw:
+    """Return a button that copies a command; `copy.js` shows it, for it does nothing without a script."""
+    said = html.escape(command, quote=True)
+    button = f'<button type="button" class="gradspec-copy" data-command="{said}" title="{said}" hidden>'
+    return nodes.raw("", f"<p>{button}Copy command</button></p>", format="html")
