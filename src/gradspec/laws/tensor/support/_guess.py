@@ -22,7 +22,7 @@ def guess(what: str, got: Tensor, expected: Tensor) -> str:
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
     if _has_digits_of_float32(got, expected):
-        return "as exact as a float32: something is computed in float32 on the way, or a small constant (an eps) is another"
+        return "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
     return ""
 
 
