@@ -44,7 +44,7 @@ class VacuousKeeper:
             self.of[key] = getattr(report, OF)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Judge each law on the specs of which all cases ran; one that shows nothing fails the run."""
+        """Judge each law on the specs whose cases all ran; a law that shows nothing fails the run."""
         whole = [found for key, found in self.found.items() if len(found) == self.of[key]]
         if not any("blind" in verdict["details"] for found in whole for verdict in found):
             return

@@ -8,7 +8,7 @@
 import { chromium } from "playwright-core";
 
 import { checkPage, heaviest } from "./page.mjs";
-import { checkCopy, checkDark, checkSearch } from "./reader.mjs";
+import { checkCommand, checkCopy, checkDark, checkSearch } from "./reader.mjs";
 import { pagesOf, serve } from "./serve.mjs";
 
 const AT_ONCE = 4;
@@ -35,6 +35,7 @@ async function work() {
 await Promise.all(Array.from({ length: AT_ONCE }, work));
 await tell("search", checkSearch(browser, site.address, names));
 await tell("copy", checkCopy(browser, site.address, "functions/grad_factor.html"));
+await tell("command", checkCommand(browser, site.address, "functions/grad_factor.html"));
 await tell("dark mode", checkDark(browser, site.address));
 
 await browser.close();

@@ -1,4 +1,4 @@
-/** What a reader does once: search for a class, copy an example, switch to dark. */
+/** What a reader does once: search for a class, copy an example or a command, switch to dark. */
 
 import { watch } from "./page.mjs";
 
@@ -38,6 +38,22 @@ export async function checkCopy(browser, address, path) {
   await context.close();
   const code = shown.split("\n").filter((line) => /^(>>>|\.\.\.)( |$)/.test(line)).map((line) => line.slice(4)).join("\n");
   return copied.trim() === code.trim() && code ? [] : [`${path}: the copy button gives ${JSON.stringify(copied)}, not ${JSON.stringify(code)}`];
+}
+
+/** Press the button beside the first verdict of a page; the clipboard must hold the command that measures it again. */
+export async function checkCommand(browser, address, path) {
+  const context = await browser.newContext();
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: address });
+  const tab = await context.newPage();
+  await tab.goto(`${address}/${path}`);
+  const button = tab.locator("button.gradspec-copy").first();
+  const law = await tab.locator("tr", { has: button }).locator("td code").first().innerText();
+  await button.click();
+  await tab.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await tab.evaluate(() => navigator.clipboard.readText());
+  await context.close();
+  const right = copied.startsWith("gradspec check ") && copied.endsWith(` --law ${law}`);
+  return right ? [] : [`${path}: the button beside the verdict of ${law} gives ${JSON.stringify(copied)}`];
 }
 
 /** Press the theme's switch until the page is dark; its background must then be darker than its text. */

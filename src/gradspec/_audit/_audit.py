@@ -166,7 +166,7 @@ def _refused(
     *,
     noted: bool,
 ) -> Audit:
-    """Return the audit of a function of which a plain call raises: one verdict, and no proposal."""
+    """Return the audit of a function whose plain call raises: one verdict, and no proposal."""
     likely = "give arguments that the function takes"
     if "in-place operation" in measured.raised:
         likely = (

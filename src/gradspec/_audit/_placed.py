@@ -29,10 +29,10 @@ def placed(spec: FunctionSpec, case: Case) -> FunctionSpec:
 
 
 def without_spec(laws: Sequence[Law]) -> list[Law]:
-    """Return the laws, of which `sharded` then needs no spec: the audit declares the placements."""
+    """Return the laws; `sharded` needs no spec here, because the audit declares the placements."""
     return [replace(law, needs_spec=law.needs_spec and law.name != "sharded") for law in laws]
 
 
 def without_ranks(report: Report) -> Report:
-    """Return a report without what was found on ranks, of which a proposed spec says nothing."""
+    """Return a report without the findings on ranks, which a proposed spec does not cover."""
     return replace(report, verdicts=tuple(verdict for verdict in report.verdicts if verdict.law != "sharded"))

@@ -27,7 +27,7 @@ _OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "glo
 
 
 def selected(laws: Sequence[Law], profile: Profile, measured: Measured, kind: str = "function") -> list[Law]:
-    """Return the laws that can judge a function, or an operator, of which nothing is declared.
+    """Return the laws that can judge a function or an operator without any declaration.
 
     Raises:
         ValueError: there is none among those that are asked for.

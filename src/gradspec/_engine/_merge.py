@@ -61,7 +61,7 @@ def labels(reports: Sequence[Report]) -> list[str]:
 
 
 def differing(reports: Sequence[Report]) -> dict[Cell, list[Status | None]]:
-    """Return the cells of which reports say different things, with what each says; None where it does not have it."""
+    """Return the cells in which reports differ, with the verdict of each; None for a report without the cell."""
     said = [{(v.spec, v.law, v.case): v.status for v in report.verdicts} for report in reports]
     cells = dict.fromkeys(cell for one in said for cell in one)
     return {cell: found for cell in cells if len(set(found := [one.get(cell) for one in said]) - {None}) > 1}

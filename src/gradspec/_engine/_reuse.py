@@ -39,7 +39,7 @@ def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell,
 
 
 def made_when(known: Report | None, today: Mapping[str, Any], *, reused: int, measured: int) -> dict[str, Any]:
-    """Return the provenance of a report of which a part was measured earlier: when the oldest part was, too."""
+    """Return the provenance of a report with earlier parts, and the date of the oldest part."""
     if known is None or not reused:
         return dict(today)
     before = {name: known.provenance[name] for name in ("date", "commit") if name in known.provenance}

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     "--all",
     "all_",
     is_flag=True,
-    help="Audit every torch.autograd.Function that MODULE defines, or every operator of a NAMESPACE::, with calls that "
-    "their signatures suggest, by the laws that do not compile; print the most dangerous first.",
+    help="Audit every torch.autograd.Function in MODULE, or every operator of NAMESPACE::, with calls guessed from "
+    "their signatures and the laws that do not compile; print the most dangerous first.",
 )
 @click.option(
     "--case",
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CALL",
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
-    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. May be given again.",
+    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. Repeatable.",
 )
-@click.option("--sharded", is_flag=True, help="Ask too whether it holds on DTensors that share the rows of the batch.")
+@click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
 @format_option
 @run_options
@@ -152,7 +152,7 @@ def audited(
     sharded: bool = False,
     noted: bool = False,
 ) -> Audit:
-    """Return the audit of what a target names, with the commands that ask one law again.
+    """Return the audit of a target, with the commands that run one law again.
 
     Raises:
         Unusable: it cannot be audited.
@@ -186,7 +186,7 @@ def audited(
 
 
 def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
-    """Return the command that asks one law again; the whole audit, where no law was asked."""
+    """Return the command that runs one law again, or the whole audit if no law is named."""
     words = ["gradspec", "audit", target, "--case", verdict.case]
     words += [] if verdict.law == "primal" else ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
     return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])

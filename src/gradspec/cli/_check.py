@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
-@click.option("--case", metavar="NAME", help="Only the case of this name.")
+@click.option("--case", metavar="NAME", help="Run only the case of this name.")
 @click.option(
     "--shard",
     metavar="N/M",
-    help="Only the N-th of M parts of the run, each for a machine of its own; `gradspec merge` joins their records.",
+    help="Run only part N of M, for example one part per machine; `gradspec merge` joins the records.",
 )
 @judging_options
 @format_option

@@ -25,7 +25,7 @@ MODEL = "gen_ai.request.model"
 
 @dataclass(kw_only=True)
 class Row:
-    """What was asked of one model."""
+    """The calls of one model."""
 
     seconds: list[float] = field(default_factory=list)
     failed: int = 0
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(kw_only=True)
 class Summary:
-    """What a file of events says."""
+    """The totals of a file of events."""
 
     models: dict[str, Row] = field(default_factory=dict)
     steps: int = 0
@@ -81,12 +81,16 @@ class Summary:
     epilog=block("Examples", "gradspec events run.jsonl", "gradspec events run.jsonl --follow --price gpt-4o=2.5,10")
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--follow", is_flag=True, help="Show it as it grows, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Follow the file as it grows, until Ctrl-C.")
 @click.option(
-    "--price", "priced", multiple=True, metavar="MODEL=IN,OUT", help="Money for a million tokens; repeatable."
+    "--price",
+    "priced",
+    multiple=True,
+    metavar="MODEL=IN,OUT",
+    help="Price of a million input and output tokens; repeatable.",
 )
 def events(file: Path, follow: bool, priced: tuple[str, ...]) -> None:
-    """Say what a run of text autodiff has asked, and what it cost.
+    """Show the calls of a run of text autodiff, and what they cost.
 
     FILE is what `gradspec.text.JsonLines` has written. The column `seconds` is the median of a call.
     """
@@ -101,7 +105,7 @@ def events(file: Path, follow: bool, priced: tuple[str, ...]) -> None:
 
 
 def watch(opened: TextIO, summary: Summary, show: Callable[[], object]) -> None:
-    """Read what is written to a file and show it, until Ctrl-C."""
+    """Read a file as it grows and show it, until Ctrl-C."""
     try:
         while True:
             time.sleep(LOOK)
@@ -112,7 +116,7 @@ def watch(opened: TextIO, summary: Summary, show: Callable[[], object]) -> None:
 
 
 def read(opened: TextIO, summary: Summary) -> int:
-    """Count the events of the lines that are whole, and return how many there were."""
+    """Count the events of the complete lines, and return their number."""
     found = 0
     for line in _whole_lines(opened):
         try:

@@ -51,15 +51,15 @@ _PAGE = """# {name}
     multiple=True,
     required=True,
     metavar="CALL",
-    help="The arguments of a call, as `gradspec audit` takes them. May be given again.",
+    help="The arguments of a call, as for `gradspec audit`. Repeatable.",
 )
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where to write; beside the file of the function, or else in the working directory, unless told.",
+    help="Folder to write to. Default: that of the function's file, or else the working directory.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @seed_option
 def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int) -> None:
     """Write a spec of a function, a test and a documentation page, from calls of it.
@@ -94,7 +94,7 @@ def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, se
 
 
 def _files(name: str, constant: str, folder: Path) -> dict[Path, str]:
-    """Return what is written where; the spec first, of which the text comes from the audit."""
+    """Return the text of each file, the spec first; its text comes from the audit."""
     module = f"{constant.lower()}_spec"
     kind = "operator" if "::" in name else "function"
     words = {"name": name, "kind": kind, "module": module, "constant": constant}

@@ -58,7 +58,7 @@ class Kept:
         return known if is_unchanged(known.request, request) else None
 
     def write(self, report: Report) -> None:
-        """Write a report, with what stays of the record; nothing where there is no path."""
+        """Write a report together with the kept part of the record, if there is a path."""
         if self._path is None:
             return
         from gradspec._engine._reuse import merged
@@ -112,6 +112,6 @@ def refuse_a_stranger(path: Path) -> None:
 
 
 def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:
-    """Return what a command was asked for, as a record notes it."""
+    """Return the request of a command, as a record notes it."""
     facts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(profile).items()}
     return {**asked, "seed": seed, "profile": facts}

@@ -26,4 +26,4 @@ from gradspec.cli._group import Commands
 )
 @click.version_option(__version__, prog_name="gradspec")
 def main() -> None:
-    """Hold custom autograd functions to the laws that their specs promise."""
+    """Check custom autograd functions against the laws of their specs."""

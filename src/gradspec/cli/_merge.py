@@ -27,14 +27,14 @@ from gradspec.report import read_records, records_to_json
 )
 @click.argument("records", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORD.json...")
 @click.option(
-    "--record", required=True, type=click.Path(path_type=Path), metavar="PATH", help="Where the joined record goes."
+    "--record", required=True, type=click.Path(path_type=Path), metavar="PATH", help="Where to write the joined record."
 )
 def merge(records: tuple[Path, ...], record: Path) -> None:
     """Join records of shards, versions, devices and machines.
 
-    Records of one environment become one, cell by cell; those of several stay side by side, and `gradspec show` says
-    where they differ. They must be of the same sources, and where two of one environment have the same cell, they must
-    say the same of it.
+    Records of one environment become one, cell by cell. Records of several environments stay separate in one file,
+    and `gradspec show` says where they differ. All must have the same sources, and two records of one environment must
+    agree on the cells that both have.
     """
     from gradspec._engine._merge import MergeError, labels
     from gradspec._engine._merge import merge as merged_of

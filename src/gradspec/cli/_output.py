@@ -29,7 +29,7 @@ FORMATS: dict[str, Callable[[Judgement], str]] = {
     "badge": render.badge,
 }
 NAMES = ("text", *FORMATS)
-#: Those of which others may be on the same stream: a log.
+#: Formats that may share a stream with others: a log.
 _LINES = ("text", "github")
 
 format_option = click.option(
@@ -37,18 +37,16 @@ format_option = click.option(
     "formats",
     multiple=True,
     metavar="FORMAT[=PATH]",
-    help=f"How the report is given: {', '.join(NAMES)}; to stdout, or to a file. May be given again. Default: text, "
-    "also where every format has a PATH.",
+    help=f"Format of the report: {', '.join(NAMES)}; to stdout, or to PATH. Repeatable. Default: text, which also goes "
+    "to stdout if every format has a PATH.",
 )
 
-exit_zero_option = click.option(
-    "--exit-zero", is_flag=True, help="Leave the judgement to the reader of the record: broken laws exit 0."
-)
+exit_zero_option = click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a law is broken.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What a command was asked to give."""
+    """The requested outputs of a command."""
 
     formats: tuple[tuple[str, Path | None], ...]
     html: Path | None = None
@@ -93,7 +91,7 @@ class Output:
 
 
 def for_people(**how: bool) -> Callable[[Judgement], None]:
-    """Return what prints a report on a terminal."""
+    """Return the printer of a report on a terminal."""
 
     def put(judgement: Judgement) -> None:
         from gradspec.cli import _report
@@ -111,16 +109,16 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(["wrong", "refused", "waste", "limit"]),
             default="limit",
             show_default="all that the spec promises",
-            help="The least dangerous rank of a violation that exits 1. What could not be judged always does.",
+            help="Exit with 1 for violations of this rank or worse. Checks without a verdict always exit with 1.",
         ),
         click.option(
             "--baseline",
             type=click.Path(path_type=Path),
             metavar="RECORD.json",
-            help="Fail only on what this record does not have; say what is new, what is known and what is mended.",
+            help="Fail only on findings that this record does not have; list new, known and mended findings.",
         ),
         click.option(
-            "--html", type=click.Path(path_type=Path), metavar="PATH", help="Write the report as one page, too."
+            "--html", type=click.Path(path_type=Path), metavar="PATH", help="Also write the report as an HTML page."
         ),
     )
     for option in reversed(options):

@@ -72,7 +72,7 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
 
 
 def print_differences(reports: Sequence[Report]) -> None:
-    """Print a row for each cell of which the reports of several environments say different things."""
+    """Print a row for each cell in which the reports of several environments differ."""
     from gradspec._engine._merge import differing, labels
 
     differ = differing(reports)
@@ -86,7 +86,7 @@ def print_differences(reports: Sequence[Report]) -> None:
 
 
 def _columns_that_fit(screen: Console, report: Report, names: list[str], between: str) -> Iterator[list[str]]:
-    """Yield the specs in groups whose table is no wider than the screen."""
+    """Yield the specs in groups whose tables fit the screen."""
     group: list[str] = []
     for name in names:
         if group and _width(screen, _verdicts(screen, report, [*group, name], between)) > screen.width:

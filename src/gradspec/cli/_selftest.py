@@ -38,28 +38,31 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--specimens", "only", flag_value="specimens", help="Only the specimens, sound and diseased.")
-@click.option("--mutants", "only", flag_value="mutants", help="Only the mutants of our functions.")
-@click.option("--stock", is_flag=True, help="Ask gradcheck, gradgradcheck and opcheck about the specimens too.")
+@click.option("--specimens", "only", flag_value="specimens", help="Run only the specimens, sound and broken.")
+@click.option("--mutants", "only", flag_value="mutants", help="Run only the mutants of the documented functions.")
+@click.option("--stock", is_flag=True, help="Also run gradcheck, gradgradcheck and opcheck on the specimens.")
 @click.option(
     "--seeds",
     default=0,
     metavar="N",
-    help="Run only the sound functions, under every law and N seeds; their --record is one of its own.",
+    help="Run only the sound functions, with every law and N seeds; --record then names a separate record.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of the tensors and directions that are drawn.")
+@click.option("--seed", default=0, show_default=True, help="Seed for drawing tensors and directions.")
 @jobs_option
 @click.option(
-    "--minutes", default=math.inf, type=float, help="Stop then, and keep what was found; no limit unless told."
+    "--minutes",
+    default=math.inf,
+    type=float,
+    help="Stop after so many minutes, and keep the results. Default: no limit.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON, and nothing else, to stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print only the matrix, as JSON, to stdout.")
 @click.option(
     "--record",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Save the matrix, whatever it says; measure only what a record there does not hold.",
+    help="Save the matrix to a record; measure only what the record does not hold yet.",
 )
-@click.option("--fresh", is_flag=True, help="Measure all of it, whatever the record holds.")
+@click.option("--fresh", is_flag=True, help="Measure everything again, even if the record holds it.")
 def selftest(
     names: tuple[str, ...],
     only: str | None,

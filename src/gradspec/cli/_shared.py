@@ -41,8 +41,8 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="In how many processes, of one thread each; as many as there are processors, where that pays, unless told. "
-    "One, on CUDA and outside Linux.",
+    help="Worker processes, of one thread each. Default: one per CPU, fewer for short runs; 1 on CUDA and outside "
+    "Linux.",
 )
 
 
@@ -51,14 +51,14 @@ seed_option = click.option(
     default=0,
     show_default=True,
     type=click.IntRange(0, 2**32 - 1),
-    help="Seed of the tensors and directions that are drawn.",
+    help="Seed for drawing tensors and directions.",
 )
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
-        click.option("--law", "law_names", multiple=True, metavar="NAME", help="Only this law; may be given again."),
+        click.option("--law", "law_names", multiple=True, metavar="NAME", help="Run only this law; repeatable."),
         seed_option,
         click.option(
             "--profile",
@@ -66,18 +66,18 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default="quick",
             show_default=True,
             metavar="NAME|FILE.toml",
-            help=f"Which laws, how hard: {', '.join(available())}, or a file of yours.",
+            help=f"Which laws to run, and how hard: {', '.join(available())}, or a TOML file.",
         ),
         jobs_option,
         click.option(
             "--record",
             type=click.Path(path_type=Path),
             metavar="PATH",
-            help="Save the report, whatever it says; measure only what a record there does not hold.",
+            help="Save the report to a record; measure only what the record does not hold yet.",
         ),
-        click.option("--fresh", is_flag=True, help="Measure all of it, whatever the record holds."),
+        click.option("--fresh", is_flag=True, help="Measure everything again, even if the record holds it."),
         click.option(
-            "--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure."
+            "--verbose", "-v", is_flag=True, help="Also show why a law was not checked, and all facts of a failure."
         ),
     )
     for option in reversed(options):

@@ -25,7 +25,7 @@ from gradspec.report import read_records
 @judging_options
 @format_option
 @exit_zero_option
-@click.option("--verbose", "-v", is_flag=True, help="Show also why a law was not checked, and all facts of a failure.")
+@click.option("--verbose", "-v", is_flag=True, help="Also show why a law was not checked, and all facts of a failure.")
 def show(
     record: Path,
     fail_on: str,

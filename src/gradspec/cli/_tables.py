@@ -71,7 +71,7 @@ def law_page(law: Law) -> str:
 
 
 def table_of(*headers: str, title: str | None = None) -> Table:
-    """Return a table without rows, of which no column is wrapped."""
+    """Return a table without rows whose columns do not wrap."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for header in headers:
         table.add_column(Text(header), no_wrap=True, overflow="fold")

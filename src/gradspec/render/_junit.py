@@ -68,7 +68,7 @@ def _case(verdict: Verdict, excuse: str) -> ElementTree.Element:
 
 
 def _excused(judgement: Judgement) -> dict[tuple[str, str], str]:
-    """Return why a law of a spec may fail, for each of which no finding makes the run fail."""
+    """Return the reason for each law of a spec that may fail without failing the run."""
     found: dict[tuple[str, str], str] = {}
     for judged in sorted(judgement.findings, key=lambda judged: judged.fails):
         spec = judged.found.verdict.spec

@@ -169,7 +169,7 @@ class Spec:
 
     @property
     def described_arguments(self) -> tuple[Argument, ...]:
-        """Return the arguments of which something is said, of all calls that a case stands for."""
+        """Return the described arguments of all calls that a case represents."""
         return self.arguments
 
     def named(self, case: Case) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def overload_of(operator: Any) -> Any:
-    """Return the overload that an operator stands for.
+    """Return the overload that an operator represents.
 
     Args:
         operator: "mylib::scale" or "mylib::scale.out", `torch.ops.mylib.scale`, an overload of it, or what

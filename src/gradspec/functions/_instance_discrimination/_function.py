@@ -20,7 +20,7 @@ from gradspec.functions._torch import allow_in_graph, apply_function, keep_signa
 
 
 def bank_point(x: Tensor, y: Tensor, memory: Tensor, temperature: Temperature) -> Point:
-    """Return the call as one of the linear cross-entropy: a weight without a gradient, of which every row counts."""
+    """Return the call as a linear cross-entropy: a weight without a gradient, with every row counted."""
     return Point(x, memory, y, None, None, temperature, None, 0.0)
 
 

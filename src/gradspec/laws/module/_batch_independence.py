@@ -1,6 +1,6 @@
-r"""In evaluation a row of a batch gives what it gives alone.
+r"""In evaluation the result for a row does not depend on the other rows of the batch.
 
-Why it matters: a prediction that depends on who else was asked cannot be repeated.
+Why it matters: a prediction that depends on the rest of the batch cannot be repeated.
 
 What breaks it: statistics of the batch used in evaluation, a normalisation over the wrong dimension, a reshape that
 mixes rows.

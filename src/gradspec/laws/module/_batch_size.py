@@ -1,8 +1,8 @@
 r"""The output has a row for each input, of the declared shape, whatever the batch.
 
-Why it matters: a wrong number of rows meets its labels in a loss that broadcasts, or in an error far away.
+Why it matters: a wrong number of rows gives a loss that broadcasts silently, or an error far from the cause.
 
-What breaks it: `view(-1, C)` behind a pool of a fixed size, which makes rows out of the pixels of a larger image.
+What breaks it: `view(-1, C)` after a pool of a fixed size, which makes rows out of the pixels of a larger image.
 
 Remedy: average over all pixels, and flatten with `torch.flatten(h, 1)`.
 """

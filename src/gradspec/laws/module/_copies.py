@@ -1,8 +1,8 @@
 r"""A deep copy and a pickled module evaluate as the original does, and share no memory with it.
 
-Why it matters: an average of weights, a worker process, a search over copies: each would move the original.
+Why it matters: an average of weights, a worker process or a search over copies would otherwise change the original.
 
-What breaks it: a tensor kept outside parameters and buffers, a `__deepcopy__` of one's own, a lambda as an attribute.
+What breaks it: a tensor kept outside parameters and buffers, a custom `__deepcopy__`, a lambda as an attribute.
 
 Remedy: register tensors, and keep functions at the top level of a file.
 """

@@ -1,14 +1,15 @@
 r"""Under `fully_shard` (FSDP2) each of two ranks gets the gradients of one process on the whole batch.
 
-It asks what the law `ddp` asks, with each child that has parameters sharded, then the module. Only a spec that names it
-in `ModuleSpec.data_parallel` is asked.
+It checks the same as the law `ddp`, with each child that has parameters sharded, then the module. It runs only for a
+spec that names it in `ModuleSpec.data_parallel`.
 
-Why it matters: a model that fits no device is trained so; a parameter is whole only while its module is called.
+Why it matters: models that do not fit one device are trained this way; a parameter is whole only while its module is
+called.
 
 What breaks it: a parameter that is read outside the call of the module that holds it, a copy of one that is made in the
 constructor, and what breaks `ddp`.
 
-Remedy: call the child, in place of a function with its weight.
+Remedy: call the child module instead of a function with its weight.
 """
 
 from __future__ import annotations

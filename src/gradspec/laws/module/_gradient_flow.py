@@ -5,7 +5,7 @@ distributed training waits for it.
 
 What breaks it: a branch that is never called, `.detach()` or `.data` on the way, a gradient of the wrong sign.
 
-Remedy: leave out what nothing uses; name in `ModuleSpec.frozen` what is not trained on purpose.
+Remedy: remove unused parameters; name deliberately untrained ones in `ModuleSpec.frozen`.
 """
 
 from __future__ import annotations

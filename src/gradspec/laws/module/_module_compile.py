@@ -1,8 +1,8 @@
 r"""`torch.compile(fullgraph=True)` gives the outputs, the gradients and the state of the plain module.
 
-It is held in the mode of the case: in evaluation, or in training from the same seed.
+It uses the mode of the case: evaluation, or training from the same seed.
 
-Why it matters: a compiled model that trains on another gradient trains to something else, without an error.
+Why it matters: a compiled model with another gradient silently learns something else.
 
 What breaks it: a decision that reads a tensor (`.item()`), a custom gradient that the compiler does not see.
 

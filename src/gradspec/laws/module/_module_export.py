@@ -1,6 +1,6 @@
 r"""`torch.export.export(...).module()` of a module in evaluation gives the outputs and gradients of the module.
 
-Why it matters: what is served is the exported program.
+Why it matters: the exported program is the one that is deployed.
 
 What breaks it: a decision that reads a tensor, a custom gradient that the exported operations do not have.
 

@@ -1,6 +1,6 @@
 r"""In float32 and bfloat16 the module evaluates in its own dtype, and keeps half of the digits.
 
-Why it matters: a network is served in low precision; a constant in another dtype promotes everything behind it, or
+Why it matters: networks are deployed in low precision; a constant in another dtype promotes everything after it, or
 stops the call.
 
 What breaks it: a tensor made without a dtype, a difference of large numbers, a sum in the dtype of the input.

@@ -1,10 +1,10 @@
 r"""A published checkpoint loads strictly, and a state taken and loaded gives the same evaluation, bit for bit.
 
-Why it matters: a checkpoint is what is left of a training; a key that moved makes it unreadable.
+Why it matters: a checkpoint is the result of a training; a renamed key makes it unreadable.
 
 What breaks it: a buffer that is not in the state, a parameter that was renamed, a hook that swallows any key.
 
-Remedy: register what the output depends on, keep the published names, and drop by name what nothing uses.
+Remedy: register everything the output depends on, keep the published names, and drop unused keys by name.
 """
 
 from __future__ import annotations

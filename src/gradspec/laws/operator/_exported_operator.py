@@ -1,9 +1,9 @@
 r"""An exported program that calls the operator gives the same value and gradient after it is loaded in a new process.
 
-The new process imports the modules that the spec names, as a user must, and nothing else of theirs.
+The new process imports the modules that the spec names, as a user must, and no others of the package.
 
-Why it matters: a program is exported to be run elsewhere. An operator stays a call in it, and its gradient is looked up
-where it runs, by its name.
+Why it matters: programs are exported to run elsewhere. An operator stays a call in them, and its gradient is looked
+up by name where the program runs.
 
 What breaks it: an operator that is registered within a function or a `__main__`, a composite one, which is taken apart
 into torch's operators, without its gradient, one in C++ whose library no module of the spec loads.

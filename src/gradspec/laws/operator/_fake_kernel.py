@@ -2,15 +2,15 @@ r"""A fake kernel agrees with the real one over a sweep of sizes and layouts, fo
 
 Beside the case itself: each of its sizes replaced by 0, 1, 2 and by its neighbours, in all tensors alike, transposed,
 expanded and channels-last tensors, and tensors that begin behind the start of their memory. Compared are shape, dtype,
-strides, storage offset, device and whether a gradient is required. What the real kernel refuses is left out.
+strides, storage offset, device and whether a gradient is required. Calls that the real kernel refuses are left out.
 
-Why it matters: the compiler allocates and indexes memory by what the fake kernel says. A wrong stride is a wrong result
+Why it matters: the compiler allocates and indexes memory as the fake kernel says. A wrong stride is a wrong result
 or a crash, far from its cause.
 
 What breaks it: `torch.empty_like` for a kernel that returns contiguous memory, a size written as a number, a branch on
 a value, `item()`.
 
-Remedy: let the fake kernel make its output by the same calls as the real one: `x.new_empty(shape)` for contiguous
+Remedy: let the fake kernel make its output with the same calls as the real one: `x.new_empty(shape)` for contiguous
 memory, `torch.empty_like(x)` where the kernel keeps the strides.
 """
 

@@ -1,12 +1,12 @@
 r"""The operator has a kernel for each device that is promised, and one for fake tensors.
 
-Torch's dispatcher is asked, so that a kernel for a device that this machine lacks is seen too.
+The law asks torch's dispatcher, so it also sees kernels for devices that this machine lacks.
 
 Why it matters: a missing kernel is an error on the first machine that has the device; one for fake tensors, on the
 first compilation.
 
-What breaks it: `device_types="cuda"` where the page says that a CPU works, a gradient that is registered for one device
-alone, no `register_fake`.
+What breaks it: `device_types="cuda"` although the page says that a CPU works, a gradient that is registered for only
+one device, no `register_fake`.
 
 Remedy: register a kernel for the device, `register_fake`, and the gradient with `register_autograd`, which serves all
 devices; or take the device out of `devices`.

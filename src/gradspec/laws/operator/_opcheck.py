@@ -1,13 +1,13 @@
-r"""`torch.library.opcheck` has nothing to say.
+r"""`torch.library.opcheck` reports no problem.
 
-It tests the registration: the schema, fake tensors, the autograd key, and AOT dispatch with dynamic shapes. It says of
-itself that it does not test whether gradients are right; the laws of functions do.
+It tests the registration: the schema, fake tensors, the autograd key, and AOT dispatch with dynamic shapes. It does not
+test whether gradients are right; the laws of functions do.
 
-Why it matters: it is the checker that torch ships, and that reviewers ask for.
+Why it matters: torch ships this checker, and reviewers ask for it.
 
-What breaks it: what the laws `schema`, `kernels` and `fake_kernel` say in other words.
+What breaks it: the same mistakes as for the laws `schema`, `kernels` and `fake_kernel`.
 
-Remedy: read its message; `python -c "import torch; torch.library.opcheck(...)"` shows it whole.
+Remedy: read its message; `python -c "import torch; torch.library.opcheck(...)"` shows the full message.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-r"""What the schema of an operator says is written is written, nothing else is, and no output shares memory undeclared.
+r"""An operator writes exactly the arguments that its schema declares, and no output shares memory undeclared.
 
 Memory is compared bit by bit, outputs with arguments by the range of bytes that they span. An argument that is declared
-to be written is moved where `primal` moves it: that it gets the right value is for the law `primal` to say.
+to be written must change if `primal` changes it; the law `primal` checks that the value is right.
 
-Why it matters: torch.compile orders, reuses and drops calls by the schema alone. A write that it does not know is lost
+Why it matters: torch.compile orders, reuses and drops calls only by the schema. A write that it does not know is lost
 or done twice, and an output that is an argument is overwritten.
 
-What breaks it: an `add_` on an argument that `mutates_args` does not name, `return x` where nothing had to be done, a
+What breaks it: an `add_` on an argument that `mutates_args` does not name, `return x` if nothing had to be done, a
 view returned, `mutates_args` that names what the kernel only reads.
 
-Remedy: name in `mutates_args` what is written, return a clone where the result equals an argument, and return nothing
-that is a view of one.
+Remedy: name written arguments in `mutates_args`, return a clone if the result equals an argument, and never return a
+view of one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 r"""JVP and VJP are adjoint: :math:`\langle w, Jv \rangle = \langle J^{\top} w, v \rangle`.
 
-Why it matters: forward mode and backward are two programs for one linear map; nothing in torch holds them to each
-other.
+Why it matters: forward mode and backward are two programs for one linear map; torch never compares them.
 
 What breaks it: jvp and backward written for two different maps, one for the primal and one for the surrogate.
 

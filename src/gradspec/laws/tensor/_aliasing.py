@@ -1,9 +1,9 @@
-r"""An output shares memory with an argument only where that is declared, and then as a view that autograd tracks.
+r"""An output shares memory with an argument only if the spec declares it, and then as a view that autograd tracks.
 
-It is watched in a plain pass and, where that is promised, beside a tangent.
+The law checks a plain pass and, if forward mode is promised, a pass with a tangent.
 
-Why it matters: memory that is shared behind autograd's back gives silently wrong gradients after the next in-place
-operation.
+Why it matters: memory that is shared without autograd's knowledge gives silently wrong gradients after the next
+in-place operation.
 
 What breaks it: `.data`, numpy and dlpack aliases, a view that the spec does not declare.
 

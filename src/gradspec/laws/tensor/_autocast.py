@@ -1,9 +1,9 @@
-r"""Under `torch.autocast`, forward and backward work, and are as accurate as plain operations are there.
+r"""Under `torch.autocast`, forward and backward work, and are as accurate as plain operations under it.
 
-Why it matters: autocast runs some operations of forward in bfloat16, and nothing of it in backward: what one saved and
-what the other gets are of two dtypes.
+Why it matters: autocast runs some operations of forward in bfloat16, but does not apply in backward, so saved tensors
+and cotangents have different dtypes.
 
-What breaks it: a matrix product in forward whose cotangent meets a float32 saved tensor; `torch.amp.custom_fwd` on a
+What breaks it: a matrix product whose cotangent is multiplied by a saved float32 tensor; `torch.amp.custom_fwd` on a
 Function with `setup_context`.
 
 Remedy: compute forward and backward under `torch.autocast(device, enabled=False)`, or cast the saved tensors to the

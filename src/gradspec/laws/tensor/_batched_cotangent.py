@@ -1,12 +1,12 @@
-r"""A batch of cotangents in one backward pass gives what the passes one by one give.
+r"""A batch of cotangents in one backward pass gives the same gradients as separate passes.
 
 Why it matters: `torch.autograd.functional.jacobian(vectorize=True)` and per-sample penalties use
-`torch.autograd.grad(..., is_grads_batched=True)`; a backward that reaches around autograd kills the interpreter there.
+`torch.autograd.grad(..., is_grads_batched=True)`; a backward that bypasses autograd may crash the interpreter there.
 
-What breaks it: `.data`, `data_ptr()` or numpy on the cotangent: inside the batch there is no memory behind it. Hence
-this law runs in a child process.
+What breaks it: `.data`, `data_ptr()` or numpy on the cotangent, which has no memory of its own inside the batch. This
+law therefore runs in a child process.
 
-Remedy: compute with torch operations on the cotangent as it is given.
+Remedy: use torch operations on the cotangent.
 """
 
 from __future__ import annotations

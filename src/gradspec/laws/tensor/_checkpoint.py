@@ -2,9 +2,9 @@ r"""Activation checkpointing, which runs forward a second time, gives the same v
 
 Why it matters: large models are trained with it; forward runs twice for each backward.
 
-What breaks it: state that forward moves, noise that the recomputation does not draw again.
+What breaks it: state that forward changes, noise that the recomputation does not repeat.
 
-Remedy: move state in an explicit call or in backward, and draw noise from torch's generators.
+Remedy: change state in an explicit call or in backward, and draw noise from torch's generators.
 """
 
 from __future__ import annotations

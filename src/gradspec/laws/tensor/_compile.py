@@ -1,6 +1,6 @@
 r"""`torch.compile(fullgraph=True)` gives the same value and the declared gradient.
 
-Why it matters: a compiled model that trains on another gradient trains to something else, without an error.
+Why it matters: a compiled model with another gradient silently learns something else.
 
 What breaks it: a Function that defines `jvp` and is not allowed in the graph; data-dependent Python in forward.
 

@@ -1,12 +1,12 @@
 r"""The backward pass under compiled autograd, which traces it as one program when it runs, gives the declared gradient.
 
-Forward runs in eager mode here. A break of the graph is no failure: what is asked is the gradient.
+Forward runs in eager mode here. A graph break is not a failure: the law only compares the gradient.
 
 Why it matters: `torch._dynamo.config.compiled_autograd = True` compiles the whole backward pass of a model, hooks and
-communication included. The backward of a Function is traced with a stand-in for its ctx.
+communication included. The backward of a Function is traced with a replacement for its ctx.
 
-What breaks it: state that is kept beside ctx, by `id(ctx)` or in a dictionary whose keys are ctx; a backward that asks
-for the type of ctx or whether it is compiled.
+What breaks it: state that is kept outside ctx, by `id(ctx)` or in a dictionary with ctx as keys; a backward that
+checks the type of ctx or whether it is compiled.
 
 Remedy: keep what backward needs on ctx: tensors by `ctx.save_for_backward`, plain values as attributes.
 """

@@ -1,4 +1,4 @@
-r"""A call gives the value and the gradient that it gives alone, whatever was called before it.
+r"""A call gives the same value and gradient, whatever was called before it.
 
 Why it matters: a model calls a function with one setting after another; training, evaluation and a second model share
 one process.

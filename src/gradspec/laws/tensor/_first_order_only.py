@@ -3,7 +3,7 @@ r"""Where only first derivatives are promised, a second one raises, in a gradien
 Why it matters: `once_differentiable` raises only if the cotangent requires grad. In a gradient penalty it does not,
 and the penalty is dropped from the loss without a word.
 
-What breaks it: `once_differentiable` alone, a backward on `.data` or numpy.
+What breaks it: only `once_differentiable`, a backward on `.data` or numpy.
 
 Remedy: route the gradient through a Function of the cotangent and of the saved tensors whose backward raises.
 """

@@ -1,6 +1,6 @@
 r"""Neither forward nor backward reads a value that depends on the arguments back to the host.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: each read makes the host wait for the GPU to drain, and breaks the graph under `torch.compile`.
 

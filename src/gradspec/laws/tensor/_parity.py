@@ -1,8 +1,8 @@
 r"""On CUDA the value and the gradient are those on the CPU, within precision.
 
-Why it matters: a model is debugged on one device and trained on the other.
+Why it matters: you debug a model on one device and train it on the other.
 
-What breaks it: a kernel of its own for each device, a reduction in another order in a low precision, a default device.
+What breaks it: separate kernels for the devices, a reduction in another order in a low precision, a default device.
 
 Remedy: compute with the tensors' own device and dtype, and accumulate in float32.
 """

@@ -1,9 +1,9 @@
 r"""In low precision the function is as accurate as its reference, and keeps the dtype.
 
-It is asked in float32, and in bfloat16 and float16 where autocast is promised, which hands it such tensors.
+The law runs in float32, and in bfloat16 and float16 if autocast is promised, which passes such tensors.
 
-Why it matters: a model is trained in low precision; a noise or a constant in another dtype promotes everything
-behind it, or loses its digits.
+Why it matters: models are trained in low precision; noise or a constant in another dtype promotes everything after it,
+or loses its digits.
 
 What breaks it: noise drawn in float32 whatever the input, a constant that promotes, a difference of large numbers.
 

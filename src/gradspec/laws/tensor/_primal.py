@@ -1,6 +1,6 @@
 r"""Forward computes the primal.
 
-Why it matters: every other law speaks about the derivative of a map; this one says that the map is the right one.
+Why it matters: the other laws are about the derivative of a map; this one checks that the map is the right one.
 
 What breaks it: a wrong branch, a wrong reduction, a result in another dtype.
 

@@ -1,7 +1,7 @@
-r"""What backward and jvp return has exactly the shape and the dtype of the input.
+r"""The results of backward and jvp have exactly the shape and dtype of the input.
 
 Why it matters: the engine repairs a wrong float dtype and a gradient that was not reduced over a broadcast,
-silently and at a cost; functorch, compile and C++ callers need not.
+silently and at a cost; functorch, compile and C++ callers may not.
 
 What breaks it: a gradient that was not summed over a broadcast dimension, a float32 gradient of a float64 input.
 

@@ -1,6 +1,6 @@
 r"""Backward over one graph gives the same gradient each time: with v, with w, and with v again.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a Jacobian by rows, a gradient penalty and a second loss run one graph more than once.
 

@@ -1,13 +1,13 @@
-r"""What a call keeps for its backward pass, beside its arguments and outputs, stays within what the spec declares.
+r"""A call keeps no more for its backward pass, beyond its arguments and outputs, than the spec declares.
 
 Each storage counts once: those of saved tensors, of any operation in the graph, and those of tensors on ctx.
 
-Why it matters: what is kept from forward to backward is the memory of training; it decides which batch fits.
+Why it matters: memory that is kept from forward to backward decides which batch fits.
 
 What breaks it: a copy or a mask in full precision that is saved where a few numbers would do, a view of a large buffer,
 logits that are kept to save a product.
 
-Remedy: save what is small and compute the rest again in backward, or declare what is kept: `saved=Saved(...)`.
+Remedy: save small tensors and compute the rest again in backward, or declare the memory: `saved=Saved(...)`.
 """
 
 from __future__ import annotations

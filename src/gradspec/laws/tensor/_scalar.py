@@ -1,7 +1,7 @@
 r"""A 0-d input gives a 0-d output and a 0-d gradient.
 
 Why it matters: losses and temperatures are 0-d; indexing them is an error, and a result of shape [1] changes every
-shape behind it.
+shape after it.
 
 What breaks it: `x.shape[0]`, `x.sum(dim=0)`, a result that is wrapped into shape [1].
 

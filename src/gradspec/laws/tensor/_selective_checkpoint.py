@@ -1,15 +1,15 @@
 r"""Selective activation checkpointing gives the same value and the declared gradient, whatever its policy saves.
 
-It runs with a policy that saves the result of each operation, but of those that write to an argument, and with one that
-saves none. Where forward writes to what the first one has saved, torch refuses it, and the second is asked alone.
+It runs with a policy that saves the result of each operation, except those that write to an argument, and with one that
+saves none. If forward writes to a saved result, torch refuses the first policy, and only the second runs.
 
-Why it matters: large models save matrix products and compute all else a second time. That second run of forward takes
-what was saved by its place among the calls of the same operation.
+Why it matters: large models save matrix products and compute everything else again. The second run of forward finds a
+saved result by its position among the calls of the same operation.
 
 What breaks it: a forward that runs other operations the second time, such as one that fills a table in its first call:
-the gradient is then made of the result of another operation, without an error.
+the gradient then silently uses the result of another operation.
 
-Remedy: run the same operations in each call; fill a table where the module is made, or make it in numpy.
+Remedy: run the same operations in each call; fill a table in the constructor of the module, or build it in numpy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Declared state goes to its declared next value once for each forward pass, at the end of the first backward pass.
+r"""Declared state changes to its declared next value once for each forward pass, at the end of the first backward pass.
 
 Why it matters: a memory bank or a running mean that moves twice, or at the wrong moment, trains on other numbers
 than the author thinks, and recomputation or a second loss changes the result.

@@ -1,7 +1,7 @@
 r"""The surrogate's autograd derivative is its numerical derivative.
 
-Why it matters: all derivative laws compare with the surrogate, so the surrogate itself is held to arithmetic:
-central differences, extrapolated, with an error bar.
+Why it matters: all derivative laws compare with the surrogate, so the surrogate itself is compared with
+extrapolated central differences, with an error bar.
 
 What breaks it: a spec whose surrogate uses `detach`, rounds, or is itself a custom Function with a wrong backward.
 

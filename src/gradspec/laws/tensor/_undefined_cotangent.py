@@ -1,11 +1,11 @@
-r"""A cotangent that does not come counts as zero: of an output that nobody uses, or behind which the graph gives none.
+r"""A missing cotangent counts as zero: that of an unused output, or of one whose graph gives no gradient.
 
-Why it matters: a loss rarely uses all outputs, and torch hands backward `None` for the others where
-`ctx.set_materialize_grads(False)` was called.
+Why it matters: a loss rarely uses all outputs, and torch passes `None` to backward for the others after
+`ctx.set_materialize_grads(False)`.
 
 What breaks it: arithmetic on `None`, a backward that looks at its first cotangent only.
 
-Remedy: test each cotangent for None, or let torch make zeros of them (the default).
+Remedy: test each cotangent for None, or let torch pass zeros (the default).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Backward applies the transposed derivative of the surrogate.
 
-Why it matters: this is the declared gradient; where it is deliberately not the derivative of forward, gradcheck
-cannot judge it.
+Why it matters: this is the declared gradient; if it is deliberately not the derivative of forward, gradcheck cannot
+judge it.
 
 What breaks it: a factor forgotten, a flipped sign, an operand transposed, a relative error of 1e-6 in one element.
 

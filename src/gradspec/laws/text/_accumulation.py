@@ -1,9 +1,9 @@
-r"""A leaf that two calls use gets one gradient, made of what each call alone says of it: the latest call's part first.
+r"""A leaf that two calls use gets one gradient with the feedback of each call; that of the latest call comes first.
 
 Two passes one after the other add up likewise, in the order of the passes.
 
-Why it matters: a prompt is used for every question of a batch; what one answer lacked must not overwrite what the other
-lacked, and each thing is said once.
+Why it matters: a prompt is used for every question of a batch; feedback on one answer must not overwrite feedback on
+another, and nothing may be repeated.
 
 What breaks it: a backward that writes into `.grad` itself, one Variable that is returned for every call.
 

@@ -1,6 +1,6 @@
 r"""Backward returns one gradient for each argument of forward, in the order of its signature.
 
-Why it matters: a gradient that is one place off is feedback on another text. A list or a dict of texts is one argument,
+Why it matters: a gradient at the wrong position is feedback on another text. A list or a dict of texts is one argument,
 and its gradient has its structure.
 
 What breaks it: a separator or an option without a None of its own, a list of gradients given out as several.

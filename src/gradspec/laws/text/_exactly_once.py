@@ -1,4 +1,4 @@
-r"""Each backward runs once in a pass, and a text that is handed on is the same text: by two paths it counts once.
+r"""Each backward runs once in a pass, and a text that is passed on unchanged counts once, even by two paths.
 
 Why it matters: a backward that a model writes is paid for; and of k diamonds one behind the other, copies would make
 2^k copies of one remark.

@@ -1,7 +1,6 @@
-r"""What the backward says of each argument is what the case expects of it.
+r"""Backward gives each argument the feedback that the case expects.
 
-Why it matters: feedback that is under the wrong text, or has lost half of what was said, teaches an optimizer the
-wrong lesson, and nothing else notices.
+Why it matters: feedback on the wrong text, or incomplete feedback, misleads an optimizer, and no other law notices.
 
 What breaks it: gradients returned in another order than the arguments, a part of the feedback dropped.
 

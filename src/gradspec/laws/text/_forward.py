@@ -1,7 +1,7 @@
 r"""Forward returns what the plain Python of the spec computes, and leaves its arguments as they are.
 
-Why it matters: what is said of a result is worth as much as the result; a text that was changed on the way is judged
-in place of the one that was written.
+Why it matters: feedback is only as good as the result that it is about; a text that was changed on the way is judged
+instead of the original.
 
 What breaks it: a separator forgotten, a template filled twice, an argument whose data is assigned in `forward`.
 

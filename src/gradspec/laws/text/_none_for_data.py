@@ -1,6 +1,6 @@
-r"""Backward returns None for what is not a Variable, and says nothing of an argument that gets no feedback by the spec.
+r"""Backward returns None for arguments that are not Variables, and for those that get no feedback by the spec.
 
-Where the backward waits for a model, it makes no call for a Variable that wants no gradient.
+If backward waits for a model, it makes no call for a Variable that wants no gradient.
 
 Why it matters: feedback on data reaches nobody; if a model wrote it, it was paid for.
 

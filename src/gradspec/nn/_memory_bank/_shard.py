@@ -56,7 +56,7 @@ def shard(bank: LinearAverage, mesh: DeviceMesh) -> LinearAverage:
 
 
 def drawn_over(mesh: DeviceMesh, rows: int, features: int, bound: float) -> Tensor:
-    """Return a bank that is uniform between -bound and bound, of which each rank draws only its own rows.
+    """Return a bank that is uniform between -bound and bound; each rank draws only its own rows.
 
     The seed is that of rank 0, and a block of rows has one of its own, so that any number of ranks draws the same bank.
     """

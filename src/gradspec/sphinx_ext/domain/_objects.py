@@ -65,7 +65,7 @@ class ObjectIndex(Index):
         return [(title.replace(" ", "\N{NO-BREAK SPACE}"), entries) for title, entries in groups.items()], False
 
     def _title(self, title: str, kind: str, name: str) -> str:
-        """Return the title of an object: that of a spec says of which kind it is, if a record does."""
+        """Return the title of an object; for a spec it names the kind, if a record does."""
         records = getattr(self.domain, "records", None)
         known = kind == "spec" and records is not None and records.of_spec(name) is not None
         return f"{title}: {records.kind_of(name)}" if known and records is not None else title

@@ -25,7 +25,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """The values of one or several runs, of which the mean and the range are drawn."""
+    """The values of one or several runs; their mean and range are drawn."""
 
     label: str
     x: tuple[float, ...]

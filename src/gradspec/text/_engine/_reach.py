@@ -10,7 +10,7 @@ from gradspec.text._engine._node import CallNode, Edge, Node
 
 
 class Wanted(Protocol):
-    """A backward pass that was asked for the gradients of some Variables alone."""
+    """A backward pass for the gradients of some Variables only."""
 
     def wants(self, edge: Edge) -> bool:
         """Return whether this pass needs the gradient that goes along an edge."""

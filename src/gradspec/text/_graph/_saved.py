@@ -29,7 +29,7 @@ class SavedInput(NamedTuple):
     items: list[Any] | None
 
     def unpack(self, node: FunctionNode) -> Variable:
-        """Return the Variable, unless its data is no longer what was saved."""
+        """Return the Variable, unless its data has changed since it was saved."""
         variable = self.variable
         if variable._version != self.version or (self.items is not None and variable._data != self.items):
             raise changed(f"{variable!r} is at version {variable._version}; expected version {self.version}", node)

@@ -25,7 +25,7 @@ def pieces_of(content: Any) -> list[Any]:
 
 
 def batch_length(messages: list[Any]) -> int | None:
-    """Return how many conversations there are; None for a single one, of which no Variable holds a list."""
+    """Return the number of conversations; None for a single one, without a Variable that holds a list."""
     pieces = [piece for message in messages for piece in pieces_of(message["content"])]
     lengths = {length for length in map(length_of, pieces) if length is not None}
     if len(lengths) > 1:

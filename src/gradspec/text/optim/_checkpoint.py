@@ -36,7 +36,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, made_for: str) -> dict[str, Any] | None:
-    """Return the state in a file, or None where there is no file.
+    """Return the state in a file, or None if the file does not exist.
 
     Raises:
         ValueError: it is not a checkpoint, or one of another run.

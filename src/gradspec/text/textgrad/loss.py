@@ -77,7 +77,7 @@ class MultiFieldEvaluation(Module):
 
 
 class MultiFieldTokenParsedEvaluation(MultiFieldEvaluation):
-    """A judgement whose score stands between two tags.
+    """A judgement with a score between two tags.
 
     Args:
         evaluation_instruction: What to look at, and between which tags to write the score.
@@ -109,7 +109,7 @@ class MultiFieldTokenParsedEvaluation(MultiFieldEvaluation):
         self.parse_tags = tuple(parse_tags)
 
     def parse_output(self, response: Variable) -> str:
-        """Return what stands between the last two tags of a judgement.
+        """Return the text between the last two tags of a judgement.
 
         Raises:
             ValueError: there are none.

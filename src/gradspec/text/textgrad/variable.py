@@ -161,7 +161,7 @@ class Variable:
         backward(self.plain, engine)
 
     def generate_graph(self, print_gradients: bool = False) -> str:
-        """Return the graph that it stands on as a Mermaid flowchart, a text.
+        """Return the graph behind the Variable as a Mermaid flowchart, a text.
 
         Args:
             print_gradients: Whether it shows the whole texts and feedback.
