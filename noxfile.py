@@ -61,8 +61,13 @@ SAME_BYTES = {"SOURCE_DATE_EPOCH": "1580601600"}
 BROWSER = "tests/browser"
 #: What the routes of docs/how-to/which-route.md need beside torch: Triton, and what builds C++.
 ROUTES = ("ninja==1.13.2", "triton==3.9.0")
-#: What builds the package, and what looks at it before it is published.
-PACKAGING = ("build==1.6.1", "check-wheel-contents==0.6.3", "twine==7.0.0")
+#: The pins of conf/constraints.txt, each with the hashes of its files. torch is not among them: a machine may have a
+#: build of its own, and what that needs differs.
+HASHES = "conf/hashes.txt"
+#: What installs them, and nothing else: a file with another hash, or one that is not named, is refused.
+HASHED = ("--require-hashes", "--no-deps", "-r", HASHES)
+#: Where the package is built, and unpacked to be tested.
+PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
 #: The tests that run our package in their own process. Those of the site and the extension run Sphinx in another one.
@@ -120,7 +125,21 @@ def docs(session: nox.Session) -> None:
 def environment(session: nox.Session) -> None:
     """Install, beside nox itself, all that the default sessions need: with `--no-venv` they run there."""
     tools = nox.project.dependency_groups(PYPROJECT, *CHECKS)
-    session.run("python", "-m", "pip", "install", "-c", "conf/constraints.txt", "-e", ".", *tools)
+    session.run("python", "-m", "pip", "install", *HASHED)
+    # What is left is torch. Hatchling is there, so that no other one is fetched to build with.
+    options = ("--no-build-isolation", "-c", "conf/constraints.txt", "-e", ".")
+    session.run("python", "-m", "pip", "install", *options, *tools)
+
+
+@nox.session(default=False)
+def hashes(session: nox.Session) -> None:
+    """Write conf/hashes.txt anew, after a change of conf/constraints.txt."""
+    session.install("uv==0.13.9")
+    pins = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    hashed = Path(session.create_tmp()) / "constraints.txt"
+    hashed.write_text("\n".join([*(pin for pin in pins if not pin.startswith("torch==")), ""]), encoding="utf-8")
+    options = ("--no-deps", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-header")
+    session.run("uv", "pip", "compile", "--quiet", *options, "--no-annotate", str(hashed), "--output-file", HASHES)
 
 
 @nox.session(default=False)
@@ -280,31 +299,36 @@ def local_model(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def package(session: nox.Session) -> None:
-    """Build sdist and wheel twice, the same bytes; check them, and test the wheel with no source beside it."""
-    session.install(*PACKAGING)
-    once, again, apart = (BUILD / "package" / name for name in ("once", "again", "apart"))
-    shutil.rmtree(once.parent, ignore_errors=True)
-    session.run("python", "-m", "build", "--outdir", str(once), env=SAME_BYTES)
+    """Build sdist and wheel twice, the same bytes, and check them; `wheel-3.11` is run behind it."""
+    session.install(*HASHED)
+    once, again, apart = (PACKAGE / name for name in ("once", "again", "apart"))
+    shutil.rmtree(PACKAGE, ignore_errors=True)
+    build = ("python", "-m", "build", "--no-isolation", "--outdir")
+    session.run(*build, str(once), env=SAME_BYTES)
     (sdist,) = once.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(apart, filter="data")
     (unpacked_sdist,) = apart.iterdir()
-    session.run("python", "-m", "build", "--outdir", str(again), str(unpacked_sdist), env=SAME_BYTES)
+    session.run(*build, str(again), str(unpacked_sdist), env=SAME_BYTES)
     for built in once.iterdir():
         if built.read_bytes() != (again / built.name).read_bytes():
             session.error(f"{built.name} is built with other bytes from its own sdist")
     session.run("twine", "check", "--strict", *map(str, once.iterdir()))
-    (wheel,) = once.glob("*.whl")
-    session.run("check-wheel-contents", str(wheel))
-    python = str(apart / "env" / "bin" / "python")
-    session.run("python", "-m", "venv", str(apart / "env"))
-    tools = nox.project.dependency_groups(PYPROJECT, "test")
-    install = ("-m", "pip", "install", "--quiet", "-c", str(ROOT / "conf" / "constraints.txt"))
-    session.run(python, *install, f"{wheel}[sphinx]", *tools, external=True)
+    session.run("check-wheel-contents", *map(str, once.glob("*.whl")))
     shutil.rmtree(unpacked_sdist / "src")
-    session.chdir(unpacked_sdist)
-    tests = session.posargs or OF_THE_PACKAGE
-    session.run(python, "-m", "pytest", "-n", "auto", *tests, env=ONE_THREAD, external=True)
+    session.notify("wheel-3.11", session.posargs)
+
+
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"], default=False)
+def wheel(session: nox.Session) -> None:
+    """Test the wheel that `nox -s package` built, with no source beside it; arguments go to pytest."""
+    built, tests = list(PACKAGE.glob("once/*.whl")), list(PACKAGE.glob("apart/*"))
+    if not built or not tests:
+        session.error("there is no wheel: run `nox -s package` first")
+    tools = nox.project.dependency_groups(PYPROJECT, "test")
+    session.install("-c", "conf/constraints.txt", f"{built[0]}[sphinx]", *tools)
+    session.chdir(tests[0])
+    session.run("pytest", "-n", "auto", *(session.posargs or OF_THE_PACKAGE), env=ONE_THREAD)
 
 
 @nox.session(default=False)

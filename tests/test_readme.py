@@ -75,6 +75,12 @@ def test_the_pictures_of_the_readme_exist():
     assert [p for p in pictures if not (ROOT / p).is_file()] == []
 
 
+def normal(pin):
+    """Return a pin as indexes spell it, without blanks around its marker."""
+    name, _, rest = pin.partition("==")
+    return f"{re.sub(r'[-_.]+', '-', name).lower()}=={re.sub(r' *; *', ';', rest)}"
+
+
 def test_the_versions_that_are_tested_are_pinned_exactly():
     lines = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8").splitlines()
     split = [line.partition("==") for line in lines if line and not line.startswith("#")]
@@ -87,3 +93,13 @@ def test_the_versions_that_are_tested_are_pinned_exactly():
     assert "torch==2.13.0" in lines
     assert len(pins) == len(set(pins))
     assert sorted(names - set(pins)) == []
+
+
+def test_that_every_pin_but_torch_has_the_hashes_of_its_files():
+    pins = (ROOT / "conf" / "constraints.txt").read_text(encoding="utf-8")
+    hashed = (ROOT / "conf" / "hashes.txt").read_text(encoding="utf-8").replace("'", '"')
+    pinned = sorted(normal(line) for line in pins.splitlines() if not line.startswith(("#", "torch==")))
+    files = re.findall(r"^(\S+==.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", hashed, re.MULTILINE)
+
+    assert sorted(normal(name) for name, _ in files) == pinned  # or run `nox -s hashes`
+    assert "torch==" not in hashed

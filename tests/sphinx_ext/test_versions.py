@@ -51,8 +51,28 @@ def test_each_version_has_a_row_and_what_is_otherwise_is_said(tmp_path: Path) ->
         ["2.11.0", "3.11.7", "2026-01-02", "1,200", "2", "0 of 23", "4 of 5", "3 of 90"],
         ["2.13.0", "3.11.7", "2026-01-02", "1,200", "0", "0 of 23", "4 of 5", "0 of 90"],
     ]
-    assert otherwise[1:] == [["2.11.0", "cube", "vjp", "2", "broken: gradient of x differs"]]
-    assert transforms == [["transform", "class", "2.11.0", "2.13.0"], ["func.jvp", "Plain", "raises", "right"]]
+    assert otherwise[1:] == [["2.11.0", "cube", "vjp", "2", "broken: gradient of x differs", "2.13.0"]]
+    assert transforms == [
+        ["transform", "class", "2.11.0", "2.13.0", "right since torch"],
+        ["func.jvp", "Plain", "raises", "right", "2.13.0"],
+    ]
+
+
+def test_a_limit_is_lifted_by_the_first_version_from_which_on_it_holds(tmp_path: Path) -> None:
+    one = {**BROKEN, "case": "one"}
+    old, relapse = record("2.11.0", "raises", one), record("2.13.0", "dropped", one)
+    between, last = record("2.12.1", "right"), record("2.14.1", "right")
+    newest = record("2.15.0", "dropped", one)
+    lifted, again = tmp_path / "lifted", tmp_path / "again"
+    lifted.mkdir()
+    again.mkdir()
+
+    _, (_, otherwise, transforms) = built_of(lifted, old, between, relapse, last)
+    assert [row[-1] for row in otherwise[1:]] == ["2.14.1", "2.14.1"]
+    assert transforms[1] == ["func.jvp", "Plain", "raises", "right", "dropped", "right", "2.14.1"]
+    _, (_, otherwise, transforms) = built_of(again, old, between, newest)
+    assert [row[-1] for row in otherwise[1:]] == ["", ""]
+    assert transforms[1][-1] == ""
 
 
 def test_what_was_left_out_is_not_measured(tmp_path: Path) -> None:

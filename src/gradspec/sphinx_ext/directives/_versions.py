@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,7 +77,8 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
     yield table(head, rows, "gradspec-versions")
     if odd := list(_otherwise(records)):
         yield paragraph("The verdicts that are not as the specs promise:")
-        yield table(["torch", "Spec", "Law", "Cases", "What was found"], odd, "gradspec-versions")
+        head = ["torch", "Spec", "Law", "Cases", "What was found", "As promised since torch"]
+        yield table(head, odd, "gradspec-versions")
 
 
 def _counts(record: Record) -> Iterator[Cell]:
@@ -98,25 +99,42 @@ def _counts(record: Record) -> Iterator[Cell]:
         yield badge(Status.NOT_MEASURED)
 
 
+def _since(records: Sequence[Record], holds: Callable[[Record], bool]) -> str:
+    """Return the version since which something holds, and holds in all that follow; empty if it has not begun to."""
+    later = [_version(record) for record in takewhile(holds, reversed(records))]
+    return later[-1] if later else ""
+
+
 def _otherwise(records: Sequence[Record]) -> Iterator[list[Cell]]:
-    for record in records:
-        rows = sorted(record.get("verdicts", {}).get("otherwise", ()), key=lambda row: (row["spec"], row["law"]))
+    judged = [record for record in records if "verdicts" in record]
+    odd = {
+        _version(record): {(row["spec"], row["law"]) for row in record["verdicts"]["otherwise"]} for record in judged
+    }
+    for record in judged:
+        rows = sorted(record["verdicts"]["otherwise"], key=lambda row: (row["spec"], row["law"]))
         for (spec, law), cells in groupby(rows, key=lambda row: (row["spec"], row["law"])):
-            found = list(cells)
-            said = f"{found[0]['status'].replace('_', ' ')}: {found[0]['message']}"
-            yield [_version(record), nodes.literal("", spec), nodes.literal("", law), str(len(found)), nodes.Text(said)]
+            these = list(cells)
+            said = f"{these[0]['status'].replace('_', ' ')}: {these[0]['message']}"
+            since = _since(judged, lambda other, pair=(spec, law): pair not in odd[_version(other)])  # type: ignore[misc]
+            names = nodes.literal("", spec), nodes.literal("", law)
+            yield [_version(record), *names, str(len(these)), nodes.Text(said), since]
 
 
 def _transforms(records: Sequence[Record]) -> Iterator[nodes.Element]:
     cells = [(transform, step) for transform, row in records[-1].get("transforms", {}).items() for step in row]
     rows: list[list[Cell]] = []
     for transform, step in cells:
-        said = [record.get("transforms", {}).get(transform, {}).get(step, "not measured") for record in records]
+
+        def word(record: Record, transform: str = transform, step: str = step) -> str:
+            return str(record.get("transforms", {}).get(transform, {}).get(step, "not measured"))
+
+        said = [word(record) for record in records]
         if len(set(said)) > 1:
-            rows.append([nodes.literal("", transform.replace("`", "")), nodes.literal("", step), *said])
+            names = nodes.literal("", transform.replace("`", "")), nodes.literal("", step)
+            rows.append([*names, *said, _since(records, lambda record, word=word: word(record) == "right")])  # type: ignore[misc]
     versions = [_version(record) for record in records]
     if rows:
         yield paragraph("What differs from one version of torch to another:")
-        yield table(["transform", "class", *versions], rows, "gradspec-versions")
+        yield table(["transform", "class", *versions, "right since torch"], rows, "gradspec-versions")
     else:
         yield paragraph(f"It is the same under torch {', '.join(versions)}.")
