@@ -87,9 +87,7 @@ def audit(
     """
     if all_:
         if cases or proposal or record or formats or sharded:
-            raise Unusable(
-                "--all goes with no --case, --proposal, --record or --format, nor --sharded: it makes the calls"
-            )
+            raise Unusable("--all goes with no --case, --proposal, --record, --format or --sharded: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
@@ -199,5 +197,4 @@ def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     for remark in found.remarks:
         click.echo(f"\n{remark}")
     if found.proposal:
-        click.echo("\nA spec to complete and paste:\n")
-        click.echo(found.proposal, nl=False)
+        click.echo(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)
