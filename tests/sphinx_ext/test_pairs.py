@@ -173,6 +173,7 @@ GALLERY = {
             "reproduce": ["gradspec audit pub:Thing"],
             "found": [{"rank": "training", "what": "The gradient is", "measured": "2, and not 1", "laws": ["vjp"]}],
             "deliberate": ["its name says so"],
+            "report": "https://pub.example/issues",
         }
     ],
 }

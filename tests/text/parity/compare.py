@@ -190,7 +190,7 @@ def _padded(entry: tuple[Any, ...], graph: Graph) -> tuple[Any, ...]:
 def _same(expected: Any, actual: Any, step: tuple[Any, ...]) -> bool:
     if isinstance(expected, Exception) and isinstance(actual, Exception):
         return type(expected) is type(actual) and _topic(expected) == _topic(actual)
-    # Differs: `grad` of an input of which nothing was said
+    # Differs: `grad` of an input without feedback
     if step[0] == "grad" and _topic(expected) == "appears to not have been used" and isinstance(actual, list):
         return None in actual  # it was used, and nothing was said of it
     return not isinstance(expected, Exception) and not isinstance(actual, Exception) and expected == actual
