@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import faulthandler
 import os
 import socket
 import traceback
@@ -15,6 +16,8 @@ import torch.multiprocessing as processes
 
 #: Long enough for a machine that is busy with other tests.
 TIMEOUT = datetime.timedelta(seconds=60)
+#: How many seconds a rank may take to leave; then it says where it waits, and is gone.
+LEAVING = 15
 
 
 def free_port() -> int:
@@ -37,6 +40,7 @@ def serve(rank: int, size: int, port: int, inbox: Connection) -> None:
             inbox.send((True, function(mesh, *args)))
         except BaseException:  # the test shows it
             inbox.send((False, traceback.format_exc()))
+    faulthandler.dump_traceback_later(LEAVING, exit=True)
     torch.distributed.destroy_process_group()
 
 
@@ -66,6 +70,6 @@ class Pool:
         for inbox in self.inboxes:
             inbox.send(None)
         for rank in self.ranks:
-            rank.join(30)
+            rank.join(2 * LEAVING)
             if rank.is_alive():
                 rank.kill()

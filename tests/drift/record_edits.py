@@ -50,7 +50,7 @@ RECORD_EDITS = (
     ),
     Edit(
         kind="fewer directions in a profile",
-        file="src/gradspec/profiles/quick.toml",
+        file="src/gradspec/profile/quick.toml",
         old='backend = "aot_eager"',
         new='backend = "aot_eager"\ndirections = 1',
         check=CHECK,

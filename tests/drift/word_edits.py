@@ -121,7 +121,7 @@ WORD_EDITS = (
     ),
     Edit(
         kind="fewer directions than there were",
-        file="src/gradspec/profiles/quick.toml",
+        file="src/gradspec/profile/quick.toml",
         old='backend = "aot_eager"',
         new='backend = "aot_eager"\ndirections = 1',
         check=FLOORS,

@@ -116,7 +116,13 @@ def queue_callback(callback: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(callback)
 
 
+def frees_graph() -> bool:
+    """Whether the backward pass that is running frees its graph: it was not called with `retain_graph`."""
+    return not torch._C._autograd._get_current_graph_task_keep_graph()
+
+
 def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
     """Return the context in which a product with a tensor keeps its dtype; autocast would copy all of it."""
     device = tensor.device.type
-    return torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else nullcontext()
+    is_at_work = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if is_at_work else nullcontext()

@@ -123,11 +123,25 @@ def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
         momentum = params[1]
         # The norm of half types overflows, so it is computed in float32 there.
         wide = torch.promote_types(memory.dtype, torch.float32)
-        new = momentum * old.to(wide) + (1 - momentum) * x.detach().to(wide)
+        # In place where it can be: at a thousand rows a temporary costs as much as the arithmetic.
+        new = (old.to(wide) * momentum).addcmul_(x.detach().to(wide), 1 - momentum.to(wide))
         norm = torch.linalg.vector_norm(new, dim=1, keepdim=True)
-        new = torch.where((norm > 0) & norm.isfinite(), (new / norm).to(memory.dtype), old)
-        new = new[journal.last_of_each(y)]
-    if torch.compiler.is_compiling() or is_fake(memory):
+        moves, new = (norm > 0) & (norm < torch.inf), new.div_(norm).to(memory.dtype)
+        if not _known_to_be_all(moves):
+            new = torch.where(moves, new, old)
+        last = journal.last_of_each(y)
+        if not _known_to_be_all(last == torch.arange(len(y), device=y.device)):
+            new = new[last]
+    if _is_traced(memory):
         memory.index_copy_(0, y, new)  # traced: the version counter tells a graph that waits
     else:
         journal.write(memory, y, old, new)
+
+
+def _known_to_be_all(mask: Tensor) -> bool:
+    """Whether a mask is true everywhere; False where that is not known, as to read it would make the host wait."""
+    return mask.device.type == "cpu" and not _is_traced(mask) and bool(mask.all())
+
+
+def _is_traced(tensor: Tensor) -> bool:
+    return torch.compiler.is_compiling() or is_fake(tensor)

@@ -13,7 +13,7 @@ from gradspec.functions._linear_average import _bank as bank
 from gradspec.functions._linear_average import _checks as checks
 from gradspec.functions._linear_average import _pending as pending
 from gradspec.functions._linear_average._journal import see
-from gradspec.functions._torch import allow_in_graph, keep_signature
+from gradspec.functions._torch import allow_in_graph, apply_in_place_of, keep_signature
 
 
 @allow_in_graph
@@ -78,7 +78,7 @@ class LinearAverageOp(Function):
             x = x.to(memory.dtype)
         if not (x.requires_grad and torch.is_grad_enabled()):
             return cls.forward(x, y, memory, params)
-        return cast(Tensor, super().apply(x, y, memory, params))  # type: ignore[no-untyped-call]
+        return cast(Tensor, apply_in_place_of(cls, x, y, memory, params))
 
     @staticmethod
     def forward(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from gradspec.functions._linear_average._bank import move_rows, transposed
 from gradspec.functions._linear_average._checks import check_rows
 from gradspec.functions._linear_average._journal import Seen, see
-from gradspec.functions._torch import queue_callback
+from gradspec.functions._torch import frees_graph, queue_callback
 
 
 @dataclass(eq=False, slots=True)
@@ -38,24 +38,16 @@ class Pending:
         """
         assert self.seen is not None, "autograd has refused to run a graph that it has freed"
         memory = self.seen.memory
+        frees = ctx is not None and frees_graph()
 
         def finish() -> None:
-            if ctx is not None and _freed(ctx):
+            if frees:
                 self.seen = None
             if not self.moved:
                 self.moved = True
                 move_rows(x, y, memory, params)
 
         queue_callback(finish)
-
-
-def _freed(ctx: Any) -> bool:
-    """Whether torch has freed what a node saved; looking at the saved tensors themselves would run their hooks."""
-    try:
-        ctx._raw_saved_tensors  # noqa: B018 - it raises once they are freed
-    except RuntimeError:
-        return True
-    return False
 
 
 class Ticket(bytearray):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
-from importlib import resources
 from pathlib import Path
 
 #: The longest that a check may take, in seconds.
 DAY = 86_400
+_FOLDER = Path(__file__).parent
 
 
 class ProfileError(ValueError):
@@ -37,7 +37,7 @@ class Profile:
 
 def available() -> tuple[str, ...]:
     """Return the names of the profiles that come with the package."""
-    return tuple(sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml")))
+    return tuple(sorted(p.name.removesuffix(".toml") for p in _FOLDER.iterdir() if p.name.endswith(".toml")))
 
 
 def load_profile(name: str) -> Profile:
@@ -46,7 +46,7 @@ def load_profile(name: str) -> Profile:
     Raises:
         ProfileError: no such profile, not TOML, an unknown key, or a value of the wrong type.
     """
-    path = Path(name) if name.endswith(".toml") else _folder() / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else _FOLDER / f"{name}.toml"
     if not path.is_file():
         raise ProfileError(
             f"no profile {name!r}: choose from {', '.join(available())}, or give the path of a .toml file"
@@ -82,7 +82,3 @@ def device_name(device: str) -> str:
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else device
-
-
-def _folder() -> Path:
-    return Path(str(resources.files("gradspec"))) / "profiles"
