@@ -45,6 +45,17 @@ def child():
         yield child
 
 
+def interrupt(number):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.01)
+    return number
+
+
+def test_an_interrupt_that_reaches_a_child_is_no_finding_about_the_function():
+    with Child(interrupt, seconds=2) as child:
+        assert [child.ask(number) for number in (1, 2)] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("number", "status", "message"),
     [

@@ -46,7 +46,8 @@ def _serve(
     gc.freeze()  # a search for cycles would copy whatever it touches of what the parent has made
     child = os.getpid()
     with suppress(OSError):
-        os.setpgid(0, 0)  # what the function starts ends with it, and Ctrl-C is the parent's affair
+        os.setpgid(0, 0)  # what the function starts ends with it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's affair: a law would take it for what the function raises
     while _ends:
         _ends.pop().close()
     torch.set_num_threads(1)
