@@ -47,7 +47,7 @@ def _serve(
     child = os.getpid()
     with suppress(OSError):
         os.setpgid(0, 0)  # what the function starts ends with it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's affair: a law would take it for what the function raises
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's affair: a law would take it for an error
     while _ends:
         _ends.pop().close()
     torch.set_num_threads(1)
