@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from gradspec.laws.module.support import _two_ranks
 from gradspec.laws.module.support._two_ranks import RankError, on_two_ranks
 from gradspec.selftest.specimens import NET
 
@@ -75,3 +78,25 @@ def test_a_rank_that_never_ends_is_ended() -> None:
 def test_a_rank_that_ends_is_said() -> None:
     with pytest.raises(RankError, match=r"^on rank 1 raised nothing: its process ended$"):
         on_two_ranks(lambda rank: os._exit(3) if rank else total(rank))
+
+
+def test_a_group_that_an_earlier_call_left_unfreed_does_not_hold_the_next_one_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def leaves_its_group(rank: int) -> dict[str, torch.Tensor]:
+        circle: list[object] = [torch.distributed.group.WORLD]
+        circle.append(circle)
+        return total(rank)
+
+    def collects(rank: int) -> dict[str, torch.Tensor]:
+        if rank:
+            gc.collect()
+        return total(rank)
+
+    monkeypatch.setattr(_two_ranks, "TIMEOUT", datetime.timedelta(seconds=5))
+    gc.disable()
+    try:
+        on_two_ranks(leaves_its_group)
+        assert [float(found["total"]) for found in on_two_ranks(collects)] == [3.0, 3.0]
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import math
 import os
 import re
@@ -49,6 +50,8 @@ def on_two_ranks(work: Callable[[int], Any]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
         if not (other := os.fork()):
+            # A group of an earlier call may lie here unfreed: its end would wait for threads that stayed behind.
+            gc.freeze()
             try:
                 torch.save(vars(_joined(1, folder, work)), answer)
             finally:
