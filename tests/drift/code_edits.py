@@ -198,7 +198,7 @@ CODE_EDITS = (
         old="`Deep Differentiable Logic Gate Networks <",
         new="`Deep Differentiable Logic Networks <",
         check=PAPERS,
-        says=r"_grad_factor\.py: 2210\.08277 is 'Deep Differentiable Logic Gate Networks'.* is not there",
+        says=r"_grad_factor/_function\.py: 2210\.08277 is 'Deep Differentiable Logic Gate Networks'.* is not there",
     ),
     Edit(
         kind="the year of a paper",

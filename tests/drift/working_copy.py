@@ -19,7 +19,7 @@ from gradspec.report import Report, read_record, write_record
 
 ROOT = Path(__file__).parents[2]
 #: What the site and the tests are made of.
-PARTS = ("src", "docs", "conf", "tests", "tools", "README.md", "CONTRIBUTING.md", "pyproject.toml", "noxfile.py")
+PARTS = (".ci", "src", "docs", "conf", "tests", "tools", "README.md", "CONTRIBUTING.md", "pyproject.toml", "noxfile.py")
 RECORDS = "build/records"
 #: What `conf.py` says of the records of a build; in the copy each spec has a record of its own.
 ONE_RECORD = 'gradspec_records = ["../build/records/site.json"]'
