@@ -18,7 +18,7 @@ RECORD_EDITS = (
     ),
     Edit(
         kind="a tolerance a thousand times as wide",
-        file="src/gradspec/profile.py",
+        file="src/gradspec/profile/__init__.py",
         old="rtol: float = 1e-12",
         new="rtol: float = 1e-9",
         check=CHECK,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drift.edits import Edit, Site, Tests
 
 NUMBERS = Tests(names=("tests/pages/test_numbers.py",))
+DOCSTRING_NUMBERS = Tests(names=("tests/pages/test_docstring_numbers.py",))
 INLINE = Tests(names=("tests/pages/test_inline_code.py",))
 FLOORS = Tests(names=("tests/test_floors.py",))
 SETTINGS = Tests(names=("tests/test_settings.py",))
@@ -38,6 +39,22 @@ WORD_EDITS = (
         new="SMALL_WEIGHT = 1024",
         check=NUMBERS,
         says=r"instance_discrimination_loss\.md: 512: .*_values\.py does not say 'SMALL_WEIGHT = 512'",
+    ),
+    Edit(
+        kind="a number in a docstring",
+        file="src/gradspec/nn/_shake/_resnext.py",
+        old="A 3 x 3 convolution to 64 channels",
+        new="A 3 x 3 convolution to 32 channels",
+        check=DOCSTRING_NUMBERS,
+        says=r"_resnext\.py:20: 32 is typed by hand: list under 'gradspec\.nn\._shake\._resnext:ShakeResNeXt'",
+    ),
+    Edit(
+        kind="a number in code that a docstring repeats",
+        file="src/gradspec/text/textgrad/engine/openai.py",
+        old='"max_tokens": 2000',
+        new='"max_tokens": 4000',
+        check=DOCSTRING_NUMBERS,
+        says=r"ChatOpenAI: 2000: .*openai\.py does not say ",
     ),
     Edit(
         kind="a size that a page says of a record",

@@ -76,6 +76,19 @@ def test_the_published_head_makes_rows_of_its_own_out_of_a_large_image(published
     assert ours.ShakeResNet(8, 4, 5).eval()(x).shape == (2, 5)
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_the_published_resnext_does_too_and_rounds_its_width_down(published: dict[str, Any]) -> None:
+    theirs, one = published["ShakeResNeXt"], images(1, 3, 64, 64)
+    assert theirs(11, 64, 1, 5).eval()(one).shape == (4, 5)
+
+    def shapes(width: int) -> dict[str, torch.Size]:
+        return {key: value.shape for key, value in theirs(11, width, 1, 5).state_dict().items()}
+
+    assert shapes(96) == shapes(64)
+    with pytest.raises(ZeroDivisionError):
+        theirs(11, 48, 1, 5)
+
+
 def test_the_published_block_of_equal_widths_carries_an_unused_shortcut(published: dict[str, Any]) -> None:
     theirs, block = published["ShakeBlock"](4, 4), ours.ShakeBlock(4, 4)
     theirs(images(2, 4, 8, 8)).sum().backward()

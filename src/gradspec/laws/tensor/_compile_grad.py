@@ -1,6 +1,6 @@
 r"""`torch.compile` of a function that calls `torch.func.grad` gives the declared gradient.
 
-Why it matters: torch 2.13 traces through a custom Function there and differentiates its forward: the declared
+Why it matters: torch up to 2.14 traces through a custom Function there and differentiates its forward: the declared
 gradient is gone, silently.
 
 What breaks it: any Function that is not allowed in the graph.

@@ -1,6 +1,6 @@
 r"""`torch.compile` of a function that calls `torch.vmap` gives each sample its value and its declared gradient.
 
-Why it matters: per-sample gradients and ensembles are compiled for speed, and there torch 2.13 differentiates the
+Why it matters: per-sample gradients and ensembles are compiled for speed, and there torch up to 2.14 differentiates the
 forward of a Function that it traces into: the declared gradient is gone, silently.
 
 What breaks it: any Function that is not allowed in the graph; one without a rule for vmap.

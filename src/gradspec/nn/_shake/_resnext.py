@@ -45,7 +45,7 @@ class ShakeResNeXt(nn.Module):
 
     Note:
         The published class rounds `w_base` down to a multiple of 64 without a word: 96 builds the network of 64, and
-        48 builds convolutions of 0 channels. It also returns four rows for an image of 64 x 64; this one returns one.
+        48 divides by zero. It also returns four rows for an image of 64 x 64; this one returns one.
 
     References:
         X. Gastaldi, *Shake-Shake regularization*, 2017, `arXiv:1705.07485 <https://arxiv.org/abs/1705.07485>`__.
