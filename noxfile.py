@@ -46,6 +46,7 @@ BENCHMARKS = (
     "memory_bank",
     "sensitivity",
     "shake_shake",
+    "sharded_bank",
     "text_calls",
     "text_engine",
 )

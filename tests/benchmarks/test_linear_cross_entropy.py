@@ -22,7 +22,8 @@ def record():
 
 
 def rows(by):
-    return [row for row in record()["measurements"] if row["by"] == by]
+    """Return those by the number of classes."""
+    return [row for row in record()["measurements"] if (row["by"], row["batch"], row["features"]) == (by, 256, 128)]
 
 
 @needs_record
@@ -40,6 +41,20 @@ def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None
 @needs_record
 def test_by_x_alone_it_is_faster_than_each_form_of_torch():
     assert [row["classes"] for row in rows(ALONE) if row["to_torch"]["median"] >= 1] == []
+
+
+@needs_record
+@pytest.mark.parametrize("of", ["batch", "features"])
+def test_the_other_sizes_are_varied_on_both_sides(of: str) -> None:
+    drawn = record()["figures"][of]
+    (middle,) = {row[of] for row in rows(ALONE)}
+
+    assert drawn["x"]["values"][0] < middle < drawn["x"]["values"][-1]
+    for line in drawn["lines"]:
+        at = [row for row in record()["measurements"] if row["by"] == line["label"] and row["classes"] == 100_000]
+        ratios = {row[of]: row["to_torch"]["median"] for row in at if row[of] != middle}
+        drawn_here = dict(zip(drawn["x"]["values"], line["runs"][0], strict=True))
+        assert {size: drawn_here[size] for size in ratios} == pytest.approx(ratios, abs=0.0005)
 
 
 @needs_record

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,26 +28,37 @@ from gradspec.report import write_experiment
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-BATCH, FEATURES, TEMPERATURE = 256, 128, 0.07
+TEMPERATURE = 0.07
 #: Classes, and how often each is timed; the last is the training set of ImageNet.
 ROUNDS = {10_000: 9, 100_000: 5, 1_281_167: 3}
 ENOUGH = 3
+#: Of how many classes the batch and the features are varied, and how.
+VARIED, BATCHES, FEATURES = 100_000, (64, 1024), (32, 512)
 #: Above so many classes the options of torch that it chooses itself take ten times as long as the others.
 SLOW = 10_000
 #: Rows of the batch that torch takes at a time; all of them are one chunk.
-CHUNKS = (64, BATCH)
+CHUNKS = (64, 256)
 OURS, PLAIN, COMPILED, CHOSEN = "ours", "torch, plain", "torch.compile, plain logits", "torch, its own options"
 ALONE, BOTH = "x alone", "x and weight"
 
 
-def inputs(size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+@dataclass(frozen=True)
+class Size:
+    """How large the rows and the weight are."""
+
+    classes: int
+    batch: int = 256
+    features: int = 128
+
+
+def inputs(size: Size) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return rows and a weight, each row of length 1, and classes."""
     torch.manual_seed(0)
-    x, weight = normalize(torch.randn(BATCH, FEATURES)), normalize(torch.randn(size, FEATURES))
-    return x, weight, torch.randint(size, (BATCH,))
+    x, weight = (normalize(torch.randn(rows, size.features)) for rows in (size.batch, size.classes))
+    return x, weight, torch.randint(size.classes, (size.batch,))
 
 
-def losses(size: int) -> dict[str, Callable[..., torch.Tensor]]:
+def losses(classes: int) -> dict[str, Callable[..., torch.Tensor]]:
     """Return the ways to compute the loss of rows, weight and classes."""
 
     def ours(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -62,10 +74,10 @@ def losses(size: int) -> dict[str, Callable[..., torch.Tensor]]:
     chosen = torch.nn.LinearCrossEntropyOptions
     ways = {OURS: ours, PLAIN: theirs, COMPILED: compiled}
     ways |= {f"torch, {rows} rows at a time": partial(theirs, options=chosen(batch_chunk_size=rows)) for rows in CHUNKS}
-    return ways | ({CHOSEN: partial(theirs, options=chosen())} if size <= SLOW else {})
+    return ways | ({CHOSEN: partial(theirs, options=chosen())} if classes <= SLOW else {})
 
 
-def steps(size: int, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...]]]:
+def steps(size: Size, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...]]]:
     """Return the ways to compute the loss and its gradients, by `x` alone or by `x` and the weight."""
     x, weight, target = inputs(size)
     wanted = (x, weight) if by == BOTH else (x,)
@@ -76,7 +88,7 @@ def steps(size: int, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...]
         value = loss(x, weight, target)
         return value.detach(), *torch.autograd.grad(value, wanted)
 
-    return {name: partial(step, loss) for name, loss in losses(size).items()}
+    return {name: partial(step, loss) for name, loss in losses(size.classes).items()}
 
 
 def apart(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float:
@@ -84,12 +96,12 @@ def apart(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float
     return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(mine, theirs, strict=True))
 
 
-def measure(size: int, by: str, rounds: int) -> dict[str, Any]:
+def measure(size: Size, by: str, rounds: int) -> dict[str, Any]:
     """Return medians, ratios to torch's best and to the compiled logits, memory and agreement."""
     ways = steps(size, by)
     results = ways[OURS]()
     beside = sum(tensor.numel() * tensor.element_size() for tensor in results)
-    row: dict[str, Any] = {"classes": size, "by": by, "rounds": rounds, "apart": apart(results, ways[PLAIN]())}
+    row: dict[str, Any] = {**asdict(size), "by": by, "rounds": rounds, "apart": apart(results, ways[PLAIN]())}
     del results
     seconds = interleaved(ways, rounds=rounds, warm_up=1)
     medians = summary(seconds, ours=OURS, baseline=PLAIN)["median_ms"]
@@ -104,10 +116,13 @@ def measure(size: int, by: str, rounds: int) -> dict[str, Any]:
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the site draws: time by the number of classes, for each gradient, and memory."""
+    """Return what the site draws: time by the number of classes, for each gradient, memory, and the other sizes."""
+    plain = Size(VARIED)
 
     def figure(title: str, label: str, by: str, values: Callable[[Mapping[str, Any]], Mapping[str, float]]) -> Any:
-        of = [row for row in rows if row["by"] == by]
+        of = [
+            row for row in rows if row["by"] == by and (row["batch"], row["features"]) == (plain.batch, plain.features)
+        ]
         ways = [way for way in values(of[0]) if all(way in values(row) for row in of)]
         return {
             "title": title,
@@ -116,7 +131,20 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "lines": [{"label": way, "runs": [[round(values(row)[way], 2) for row in of]]} for way in ways],
         }
 
+    def ratios(title: str, label: str, of: str, other: str) -> Any:
+        at = [row for row in rows if row["classes"] == VARIED and row[other] == getattr(plain, other)]
+        at.sort(key=lambda row: row[of])
+        lines = {by: [round(row["to_torch"]["median"], 3) for row in at if row["by"] == by] for by in (ALONE, BOTH)}
+        return {
+            "title": title,
+            "x": {"label": label, "scale": "log", "values": [row[of] for row in at if row["by"] == ALONE]},
+            "y": {"label": "of the time of torch's fastest form", "format": ".2f"},
+            "lines": [{"label": by, "runs": [values]} for by, values in lines.items()],
+        }
+
     return {
+        "batch": ratios("Larger batches", "rows of the batch", "batch", "features"),
+        "features": ratios("More features", "features", "features", "batch"),
         "alone": figure("Loss and gradient of x", "ms", ALONE, lambda row: row["median_ms"]),
         "both": figure("Loss and gradients of x and weight", "ms", BOTH, lambda row: row["median_ms"]),
         "memory": figure(
@@ -133,18 +161,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
     parser.add_argument("--rounds", type=int, help="how often each is timed; more for few classes unless told")
-    parser.add_argument("--size", type=int, action="append", help="number of classes; three unless told")
+    parser.add_argument("--size", type=int, action="append", help="number of classes alone; all sizes unless told")
     options = parser.parse_args()
     load, rows = round(os.getloadavg()[0], 2), []
-    for size in options.size or list(ROUNDS):
+    sizes = [Size(classes) for classes in options.size or ROUNDS]
+    if not options.size:
+        sizes += [Size(VARIED, batch=rows) for rows in BATCHES] + [Size(VARIED, features=count) for count in FEATURES]
+    for size in sizes:
         for by in (ALONE, BOTH):
             torch.compiler.reset()
-            rows.append(row := measure(size, by, options.rounds or ROUNDS.get(size, ENOUGH)))
+            rows.append(row := measure(size, by, options.rounds or ROUNDS.get(size.classes, ENOUGH)))
             times = ", ".join(f"{name} {ms:.1f} ms" for name, ms in row["median_ms"].items())
             peaks = ", ".join(f"{name} {peak / 2**20:.1f} MiB" for name, peak in row["extra_bytes"].items())
             best, compiled = (row[against]["median"] for against in ("to_torch", "to_compiled"))
+            of = f"{size.batch} x {size.features}, {size.classes} classes by {by}"
             print(
-                f"{size} classes by {by}: {times}; {best:.3f} of {row['to_torch']['to']}, {compiled:.3f} of compiled; "
+                f"{of}: {times}; {best:.3f} of {row['to_torch']['to']}, {compiled:.3f} of compiled; "
                 f"{peaks}; apart {row['apart']:.1e}",
                 flush=True,
             )
@@ -152,8 +184,6 @@ def main() -> None:
         "name": "linear_cross_entropy",
         "what": "loss and gradients of linear_cross_entropy against each form of torch.nn.functional."
         "linear_cross_entropy and torch.compile of plain logits, interleaved; to_torch is to the fastest of torch's",
-        "batch": BATCH,
-        "features": FEATURES,
         "dtype": "float32",
         "provenance": {**machine(), "load_before": load},
         "measurements": rows,
