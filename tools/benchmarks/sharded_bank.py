@@ -59,7 +59,7 @@ def step(bank: LinearAverage, x: torch.Tensor, y: torch.Tensor) -> float:
     loss = bank.loss(x, y)
     loss.backward()  # type: ignore[no-untyped-call]
     bank.update(x.detach(), y)
-    return float(loss)
+    return float(loss.detach())
 
 
 class Ranks:
