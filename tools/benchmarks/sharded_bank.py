@@ -40,6 +40,7 @@ def serve(rank: int, ranks: int, port: int, inbox: Connection) -> None:
     banks: dict[int, LinearAverage] = {}
     while (rows := inbox.recv()) is not None:
         if rows not in banks:
+            torch.manual_seed(0)  # one bank, on any number of ranks
             banks[rows] = LinearAverage(FEATURES, rows, mesh=mesh)
         inbox.send(step(banks[rows], *drawn(rows, rank, ranks)))
     torch.distributed.destroy_process_group()
