@@ -60,9 +60,9 @@ def test_ci_runs_the_sessions_that_nox_runs_by_default():
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
     named = [name for names in re.findall(r"nox -s ((?:\w+ ?)+)", ci.partition("source ")[2]) for name in names.split()]
 
-    assert named == ["records", "environment", "types", "lint", "docs", "resample", "doctests"]
+    assert named == ["records", "environment", "types", "lint", "docs", "resample", "drift", "doctests"]
     assert "nox -s records -- --check\n" in ci
-    asked = set(named) - {"records", "environment", "resample"}
+    asked = set(named) - {"records", "environment", "resample", "drift"}
     assert sorted([*asked, "tests"]) == sorted(ast.literal_eval(default))
     assert ci.endswith('bash -c "$test_command"\n')
     assert r"s/^\(python -m pip install nox && nox -s tests\)$/\1/p' README.md" in ci

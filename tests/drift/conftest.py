@@ -14,7 +14,7 @@ from drift.working_copy import ROOT, WorkingCopy
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("drift")
     group.addoption("--drawn", type=int, metavar="N", help="make N edits, drawn at random, and those of changed files")
-    group.addoption("--since", default="HEAD~1", metavar="COMMIT", help="what has changed since: the commit before")
+    group.addoption("--since", metavar="COMMIT", help="which files have changed: since the commit before, by default")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,16 +10,21 @@ from pathlib import Path
 from drift.edits import Edit
 
 
-def drawn(edits: Iterable[Edit], count: int, since: str, root: Path) -> set[str]:
+def drawn(edits: Iterable[Edit], count: int, since: str | None, root: Path) -> set[str]:
     """Return the kinds of edits to make: of the files that changed since a commit, and `count` others.
 
-    The others are drawn by the name of the commit that is checked: a second run makes the same ones, and another
-    commit others.
+    Without a commit it is the one before, where the clone has it: one of depth 1 draws only. The others are
+    drawn by the name of the commit that is checked: a second run makes the same ones, and another commit others.
 
     Raises:
         ValueError: `since` is no commit of the repository.
     """
-    changed = set(_git(root, "diff", "--name-only", since).splitlines())
+    try:
+        changed = set(_git(root, "diff", "--name-only", since or "HEAD~1").splitlines())
+    except ValueError:
+        if since:
+            raise
+        changed = set()
     of_change = {edit.kind for edit in edits if edit.file in changed}
     others = sorted({edit.kind for edit in edits} - of_change)
     return of_change | set(random.Random(_git(root, "rev-parse", "HEAD")).sample(others, min(count, len(others))))

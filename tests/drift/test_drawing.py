@@ -59,3 +59,10 @@ def test_a_sample_is_never_larger_than_what_there_is(repository: Path) -> None:
 def test_a_commit_that_is_not_there_is_named(repository: Path) -> None:
     with pytest.raises(ValueError, match="HEAD~9"):
         drawn(EDITS, 5, "HEAD~9", repository)
+
+
+def test_a_clone_without_the_commit_before_draws_its_sample(repository: Path, tmp_path: Path) -> None:
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", repository.as_uri(), str(shallow)], check=True)
+    assert len(drawn(EDITS, 5, None, shallow)) == 5
+    assert drawn(EDITS, 0, None, repository) == OF_PAGE
