@@ -253,10 +253,10 @@ def textgrad(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def routes(session: nox.Session) -> None:
-    """Write one function by each route, Triton and C++ among them; compare torch with the page, and ask every law."""
+    """Write one function by each route, Triton and C++ among them; compare torch with the page; 100 seeds of each."""
     install(session, *CHECKS)
     session.install(*ROUTES)
-    asked = {"GRADSPEC_ROUTES": "1", **ONE_THREAD}
+    asked = {"GRADSPEC_ROUTES": "100", **ONE_THREAD}
     session.run("pytest", "tests/pages/test_which_route.py", *session.posargs, env=asked)
 
 

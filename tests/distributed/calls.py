@@ -29,13 +29,14 @@ class Call:
     options: tuple[tuple[str, Any], ...] = ()
 
 
-def largest_error(found: Tensor, expected: Tensor) -> float:
-    """Return the largest difference, over the largest number."""
+def largest_error(found: Tensor, expected: Tensor, terms: Tensor | None = None) -> float:
+    """Return the largest difference, over the largest number; of `terms`, where a sum may cancel to nothing."""
     assert found.shape == expected.shape, f"{found.shape} and {expected.shape}"
     assert found.dtype == expected.dtype
     if not found.numel():
         return 0.0
-    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-300))
+    largest = (expected if terms is None else torch.cat([expected.flatten(), terms.flatten()])).abs().max()
+    return float((found - expected).abs().max() / largest.clamp(min=1e-300))
 
 
 def rows_of(mesh: DeviceMesh, total: int) -> slice:
@@ -80,12 +81,14 @@ def compare(mesh: DeviceMesh, call: Call) -> dict[str, float]:
     found = linear_cross_entropy(target=target[own], **mine, **options, mesh=mesh if call.by_mesh else None)
     (found if found.ndim == 0 else found.sum() * ranks / total).backward()
 
+    # A loss is a log-sum-exp less a logit: its rounding is one of logits, and of one class nothing else is left.
+    logits = x @ weight.T / options.get("temperature", 1.0)
     if found.ndim == 0:
         reduced = found.detach().clone()
         torch.distributed.all_reduce(reduced)
-        errors = {"loss": largest_error(reduced / ranks, expected.detach())}
+        errors = {"loss": largest_error(reduced / ranks, expected.detach(), logits)}
     else:
-        errors = {"loss": largest_error(found.detach(), expected.detach()[own])}
+        errors = {"loss": largest_error(found.detach(), expected.detach()[own], logits)}
     for name, leaf in mine.items():
         if not leaf.requires_grad:
             assert leaf.grad is None

@@ -23,7 +23,9 @@ HOW = {
 def _held(found: list[dict[str, float]], tolerance: float) -> None:
     for errors in found:
         assert errors.pop("moved") > 0.1, "the bank has moved"
-        assert max(errors.values()) <= tolerance, errors
+        # Ranks add in another order: they may round as one process does, each of the two in its own direction.
+        allowed = max(tolerance, 2 * errors.pop("rounding"))
+        assert max(errors.values()) <= allowed <= 10 * tolerance, errors
 
 
 @pytest.mark.parametrize(("how", "dtype"), HOW.items(), ids=HOW)

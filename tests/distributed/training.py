@@ -66,7 +66,10 @@ def _run(encoder: nn.Module, bank: LinearAverage, data: Tensor, batches: list[li
 
 
 def train(mesh: DeviceMesh, how: str, dtype: torch.dtype, sizes: tuple[int, ...] = (3, 3)) -> dict[str, Any]:
-    """Return the errors of the losses, the encoder and the bank, and what a rank holds."""
+    """Return the errors of the losses, the encoder and the bank, how far the bank moves, and the rounding of one.
+
+    Fifty steps enlarge what one step rounds: `rounding` is how far one process ends from where float64 does.
+    """
     ranks, rank = mesh.size(), mesh.get_local_rank()
     batches = (sizes * ranks)[:ranks]
     encoder = Encoder(how).to(dtype)
@@ -82,7 +85,9 @@ def train(mesh: DeviceMesh, how: str, dtype: torch.dtype, sizes: tuple[int, ...]
     losses = _run(wrapped, mine, data, [[y[own] for y in step] for step in drawn], how)
     of_all = torch.stack(losses)
     torch.distributed.all_reduce(of_all)
+    exact = copy.deepcopy(encoder).double(), copy.deepcopy(bank).double()
     expected = torch.stack(_run(encoder, bank, data, drawn, how))
+    exact_losses = torch.stack(_run(*exact, data.double(), drawn, how))
 
     found = [p.full_tensor() if isinstance(p, DTensor) else p for p in wrapped.parameters()]
     assert isinstance(mine.memory, DTensor)
@@ -91,4 +96,12 @@ def train(mesh: DeviceMesh, how: str, dtype: torch.dtype, sizes: tuple[int, ...]
         "encoder": max(largest_error(a.data, b.data) for a, b in zip(found, encoder.parameters(), strict=True)),
         "bank": largest_error(mine.memory.to_local(), bank.memory[rows_of(mesh, ROWS)]),
         "moved": float((bank.memory - before).abs().max()),
+        "rounding": max(
+            largest_error(expected.double(), exact_losses),
+            largest_error(bank.memory.double(), exact[1].memory),
+            *(
+                largest_error(a.data.double(), b.data)
+                for a, b in zip(encoder.parameters(), exact[0].parameters(), strict=True)
+            ),
+        ),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -125,16 +126,26 @@ def cells(route: str) -> dict[str, dict[str, str]]:
     return found
 
 
+def spec_of(route: str) -> Any:
+    """Return the spec of a route, which for a Function is that of the operator."""
+    module, _ = ROUTES[route]
+    if route in ("Function", "both"):
+        return importlib.import_module("by_custom_op_spec").STEP.for_(function_of(route), name=module)
+    return importlib.import_module(f"{module}_spec").STEP
+
+
+def under_seeds(route: str, count: int) -> dict[str, Any]:
+    """Hold a route to all laws under many seeds."""
+    from gradspec.selftest._seeds import sweep
+
+    return sweep(count, specs=[spec_of(route)])
+
+
 def verdicts(route: str) -> list[list[str]]:
     """Hold a route to all laws; return law, status, rank and message of what does not hold."""
     from gradspec import verify
 
-    module, _ = ROUTES[route]
-    if route in ("Function", "both"):
-        spec = importlib.import_module("by_custom_op_spec").STEP.for_(function_of(route), name=module)
-    else:
-        spec = importlib.import_module(f"{module}_spec").STEP
-    report = verify([spec])
+    report = verify([spec_of(route)])
     return [
         [v.law, str(v.status), v.finding.rank, v.finding.message]
         for v in report.verdicts
@@ -167,6 +178,8 @@ def main(what: str, route: str, folder: Path) -> Any:
             return cells(route)
         case "laws":
             return verdicts(route)
+        case "seeds":
+            return under_seeds(route, int(os.environ["GRADSPEC_ROUTES"]))
         case "export":
             torch.export.save(exported(function_of(route)), program)
             return None

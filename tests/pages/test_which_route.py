@@ -88,11 +88,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def measured(what: str, route: str, folder: Path, *, interpreted: bool = True) -> Any:
+def measured(what: str, route: str, folder: Path, *, interpreted: bool = True, seconds: float = 300) -> Any:
     """Return what a new process finds of a route."""
     env = environment(folder) | ({"TRITON_INTERPRET": "1"} if interpreted else {})
     answer = folder / f"{what}-{ROUTES[route][0]}.json"
-    done = python(SCRIPT, what, route, folder, answer, env=env, timeout=300)
+    done = python(SCRIPT, what, route, folder, answer, env=env, timeout=seconds)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(answer.read_text(encoding="utf-8"))
 
@@ -134,6 +134,19 @@ def test_the_laws_find_nothing_worse_than_a_limit_of_torch(route: str, folder: P
             assert CANNOT_TRACE.search(message), (law, message)
         else:
             assert (status, rank) in {("not_measured", ""), ("not_promised", ""), ("broken", "limit")}, (law, message)
+
+
+@pytest.mark.skipif("GRADSPEC_ROUTES" not in os.environ, reason="many seeds take minutes: nox -s routes")
+@on_each_route("custom_op", "triton_op", "C++")
+def test_an_operator_is_sound_under_many_seeds(route: str, folder: Path) -> None:
+    found = measured("seeds", route, folder, seconds=3000)
+    assert found["run"] == int(os.environ["GRADSPEC_ROUTES"])
+    assert found["tried"] == found["cases"] > 0
+    assert set(found["by_law"]) >= {"vjp", "schema", "fake_kernel"}
+    for line in found["failures"]:
+        law = line.split(" · ")[1]
+        assert (route, law in TRACING) == ("triton_op", True), line
+        assert CANNOT_TRACE.search(line), line
 
 
 @on_each_route("custom_op", "C++")
