@@ -5,6 +5,11 @@ import gc
 import pytest
 import torch
 
+from gradspec._engine._autograd import settle
+
+#: Before the first test that compiles: a process with threads of autograd has no child that takes a gradient.
+settle()
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():

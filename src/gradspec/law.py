@@ -88,7 +88,7 @@ class Law:
     kinds: tuple[str, ...] = ("function", "operator")
     #: What one check costs: `ms` milliseconds, `compile` a compilation, `process` a child process.
     cost: Literal["ms", "compile", "process"] = "ms"
-    #: Whether the function must not have been called before: it gets a child process that has run nothing.
+    #: Whether nothing must have run before, the function or autograd: it gets a child process that has run nothing.
     alone: bool = False
     #: What it runs over.
     over: Over = "cases"

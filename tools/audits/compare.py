@@ -146,7 +146,6 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "findings of the first two ranks": sum(
             status in ("broken wrong", "broken refused") for row in rows for status in row["findings"].values()
         ),
-        "audits without a report": sum(row["exit"] not in (0, 1) for row in rows),
         "proposals checked": sum(bool(row["proposal"]) for row in rows),
         # It imports, and fails in nothing that the audit has not found.
         "proposals that pass their own check": sum(
@@ -194,6 +193,9 @@ def main() -> None:
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, PUBLISHED))
+    if silent := {name: found["said"].strip() for name, found in known.items() if not found["verdicts"]}:
+        lines = [f"{name}: {said}" for name, said in silent.items()]
+        sys.exit("\n".join([f"{len(silent)} audits gave no report, and nothing is compared:", *lines]))
     rows = [judged(truths[a.name], known[a.name]) for a in PUBLISHED if a.name in known]
     figures = shares(rows)
     results = {"torch": content["torch"], "python": sys.version.split()[0], "figures": figures, "functions": rows}

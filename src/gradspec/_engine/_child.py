@@ -20,6 +20,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Generic, TypeVar
 
+from gradspec._engine._autograd import children_take_gradients
 from gradspec._engine._fork import quiet_moment
 from gradspec._engine._home import at_home
 from gradspec._engine._serving import GRACE, UNSENT, _ends, _not_plain, _serve
@@ -31,13 +32,15 @@ Answer = TypeVar("Answer")
 
 
 def available(device: str = "cpu") -> bool:
-    """Whether checks on a device can run in a child here: a fork is at hand, and no accelerator holds it back."""
+    """Whether checks on a device can run in a child here: there is fork, and neither CUDA nor autograd refuses it."""
     import torch
 
     if multiprocessing.current_process().daemon:  # Python lets such a one have no children
         return False
     initialised = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
-    return sys.platform.startswith("linux") and not device.startswith("cuda") and not initialised
+    if not sys.platform.startswith("linux") or device.startswith("cuda") or initialised:
+        return False
+    return children_take_gradients()
 
 
 class Child(Generic[Question, Answer]):

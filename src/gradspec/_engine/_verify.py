@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from gradspec._engine._autograd import settle
 from gradspec._engine._check import rerun
 from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_roots
@@ -20,6 +21,9 @@ from gradspec.profile import Profile, device_name, load_profile
 from gradspec.report import Report
 from gradspec.spec import Spec
 from gradspec.spec._kinds import spec_sheet
+
+#: With the import, which comes before the first test that compiles.
+settle()
 
 
 @one_at_a_time

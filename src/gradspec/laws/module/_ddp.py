@@ -32,6 +32,7 @@ DDP = Law(
     doc=__doc__ or "",
     kinds=("module",),
     cost="process",
+    alone=True,
     specimens=(
         "divides_by_the_ranks",
         "keeps_a_center_of_its_rank",

@@ -49,5 +49,6 @@ FSDP2 = Law(
     doc=__doc__ or "",
     kinds=("module",),
     cost="process",
+    alone=True,
     specimens=("divides_by_the_ranks", "reads_the_weight_of_a_child"),
 )

@@ -33,6 +33,12 @@ def judge_ranks(trial: ModuleTrial, way: str, wrap: Callable[[nn.Module], nn.Mod
     whole = slice(0, RANKS * half)
     halves = [slice(rank * half, (rank + 1) * half) for rank in range(RANKS)]
     weights = _weights(trial, whole)
+    refusal, got = "", []
+    # First the two, then the one: beside a device, a backward starts threads, and no process can be forked behind it.
+    try:
+        got = on_two_ranks(lambda rank: gradients(trial, weights, halves[rank], rank, wrap))
+    except RankError as error:
+        refusal = str(error)
     if _decides_by_rank(trial, whole):
         try:
             parts = [gradients(trial, weights, halves[rank], rank) for rank in range(RANKS)]
@@ -41,10 +47,8 @@ def judge_ranks(trial: ModuleTrial, way: str, wrap: Callable[[nn.Module], nn.Mod
         expected = [_mean(step) for step in zip(*parts, strict=True)]
     else:
         expected = gradients(trial, weights, whole)
-    try:
-        got = on_two_ranks(lambda rank: gradients(trial, weights, halves[rank], rank, wrap))
-    except RankError as error:
-        return broken(f"{way} {error}", details={"raised": str(error)})
+    if refusal:
+        return broken(f"{way} {refusal}", details={"raised": refusal})
     for rank, steps in enumerate(got):
         for step, (mine, right) in enumerate(zip(steps, expected, strict=True), 1):
             when = f"rank {rank}, call {step}"
