@@ -149,11 +149,28 @@ def test_that_what_a_child_prints_reaches_stderr_unless_it_is_silent(silent, cap
     assert capfd.readouterr() == ("", "" if silent else "backward\nkernel\n")
 
 
-def write_to_the_pipe(content):
+#: The sockets that were open before the test: those of processes that other tests keep, which wait for ever on such bytes.
+OPEN = set()
+
+
+@pytest.fixture(autouse=True)
+def sockets_of_others():
+    OPEN.update(sockets())
+    yield
+    OPEN.clear()
+
+
+def sockets():
     for descriptor in range(3, 64):
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                os.write(descriptor, content)
+                yield descriptor
+
+
+def write_to_the_pipe(content):
+    for descriptor in set(sockets()) - OPEN:
+        with suppress(OSError):
+            os.write(descriptor, content)
 
 
 def answer(number, sender=0):

@@ -146,6 +146,7 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "findings of the first two ranks": sum(
             status in ("broken wrong", "broken refused") for row in rows for status in row["findings"].values()
         ),
+        "audits without a report": sum(row["exit"] not in (0, 1) for row in rows),
         "proposals checked": sum(bool(row["proposal"]) for row in rows),
         # It imports, and fails in nothing that the audit has not found.
         "proposals that pass their own check": sum(
