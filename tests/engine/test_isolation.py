@@ -149,7 +149,7 @@ def test_that_what_a_child_prints_reaches_stderr_unless_it_is_silent(silent, cap
     assert capfd.readouterr() == ("", "" if silent else "backward\nkernel\n")
 
 
-#: The sockets that were open before the test: those of processes that other tests keep, which wait for ever on such bytes.
+#: The sockets of processes that other tests keep, open before the test: on such bytes these would wait for ever.
 OPEN = set()
 
 
