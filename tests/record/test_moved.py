@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradspec._record import Source, reach_from
+from records import RECORDED
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -115,8 +116,10 @@ def test_no_cell_of_a_committed_record_is_stale_after_a_move(tmp_path: Path) -> 
 
 def said(root: Path) -> list[str]:
     """Return what a tree says of the committed records that must be current."""
-    command = [sys.executable, "tools/records.py", "--check"]
+    # Others may be older. A move makes those of torch's versions so: they depend on a table of the engine's modules.
+    names = [recorded.name for recorded in RECORDED if recorded.must_be_current]
+    command = [sys.executable, "tools/records.py", "--check", *names]
     env = {**os.environ, "PYTHONPATH": str(root / "src")}
     done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if "which it may be" not in line]
+    return done.stdout.splitlines()
