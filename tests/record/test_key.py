@@ -92,6 +92,15 @@ def hidden(double):
 
 
 quick = lambda x: x + 1
+ROWS = [(last := row) for row in (5, 6)]
+
+
+class Table:
+    row: int
+
+
+def latest():
+    return last
 
 
 def every():
@@ -154,6 +163,7 @@ def moves(package: Path) -> Callable[..., bool]:
         pytest.param("every", "shapes.py", "return 0", "return 1", id="any definition where globals() is asked"),
         pytest.param("every", "helpers.py", "2 * x", "4 * x", id="any import where globals() is asked"),
         pytest.param("quick", "shapes.py", "x + 1", "x + 2", id="a lambda"),
+        pytest.param("latest", "shapes.py", "(5, 6)", "(5, 7)", id="what a comprehension binds outside of it"),
         pytest.param("outer", "late.py", "return 1", "return 3", id="an import within a function"),
         pytest.param("area", "helpers.py", "def double", "X = double = 1\ndef double", id="another definition of it"),
         pytest.param("area", "shapes.py", "UNUSED = 7", "LIMIT += 1", id="an assignment that adds"),
@@ -178,6 +188,7 @@ def test_what_can_change_a_finding_moves_the_key(
         pytest.param("area", "shapes.py", "x * x\n", "x\n", id="what a registry that it does not read holds"),
         pytest.param("hidden", "helpers.py", "2 * x", "4 * x", id="a name that an argument hides"),
         pytest.param("hidden", "shapes.py", "LIMIT = 3", "LIMIT = 4", id="a name that a variable hides"),
+        pytest.param("Table", "shapes.py", "(5, 6)", "(5, 7)", id="a name that is a variable of a comprehension"),
         pytest.param("outer", "late.py", "return 2", "return 3", id="a neighbour in a module of its own"),
         pytest.param("shout", "shapes.py", "UNUSED = 7", "Circle.pi = 3", id="a patch of what it does not mention"),
     ],

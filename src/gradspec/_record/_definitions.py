@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradspec._record._mentions import Mentions, Target, chain_of, imported, statements_of
+from gradspec._record._mentions import COMPREHENSIONS, Mentions, Target, chain_of, imported, statements_of
 from gradspec._record._modules import Module
 from gradspec._record._normal_form import docstring_node, normal_form, short
 
@@ -114,6 +114,9 @@ def _at_module_level(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a statement and those within it that run when the module is imported."""
     yield node
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return
+    if isinstance(node, COMPREHENSIONS):  # its variables are its own; what `:=` binds in it is not
+        yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
         return
     for child in ast.iter_child_nodes(node):
         yield from _at_module_level(child)

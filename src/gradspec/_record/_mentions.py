@@ -17,7 +17,7 @@ Target = tuple[str, str]
 FINDERS = frozenset({"exec", "eval", "iter_modules", "walk_packages", "entry_points"})
 IMPORTERS = frozenset({"import_module", "__import__"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass
@@ -186,5 +186,5 @@ def _variables(body: Iterable[ast.AST]) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
-        elif not isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
+        elif not isinstance(node, (ast.Lambda, *COMPREHENSIONS)):
             yield from _variables(ast.iter_child_nodes(node))

@@ -11,6 +11,7 @@ about the bank :math:`M` as one forward pass saw it, whatever has moved since.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -26,9 +27,7 @@ from gradspec.functions._torch import apply_function, transforms_active, without
 def logits(x: Tensor, memory: Tensor, params: Tensor) -> Tensor:
     """Return `x @ memory.T / T`: shapes (B, D) and (N, D) to (B, N), in the dtype of the bank."""
     with without_autocast(memory):
-        y, temperature = x @ memory.T, params[0]
-        # In place, for a bank of many rows has large logits; not under vmap, where the temperature alone may be mapped.
-        return y / temperature if transforms_active() else y.div_(temperature)
+        return (x / params[0]) @ memory.T  # x is the small one: a bank of many rows has large logits
 
 
 def transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
@@ -120,27 +119,40 @@ def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
         return
     with without_autocast(memory):
         old = memory.index_select(0, y)
-        momentum = params[1]
         # The norm of half types overflows, so it is computed in float32 there.
         wide = torch.promote_types(memory.dtype, torch.float32)
-        # In place where it can be: at a thousand rows a temporary costs as much as the arithmetic.
-        new = (old.to(wide) * momentum).addcmul_(x.detach().to(wide), 1 - momentum.to(wide))
+        # momentum * old + (1 - momentum) * x in one pass: at a thousand rows each more costs as much as its arithmetic.
+        new = torch.lerp(x.detach().to(wide), old.to(wide), _share(params[1], memory, wide))
         norm = torch.linalg.vector_norm(new, dim=1, keepdim=True)
-        moves, new = (norm > 0) & (norm < torch.inf), new.div_(norm).to(memory.dtype)
-        if not _known_to_be_all(moves):
-            new = torch.where(moves, new, old)
-        last = journal.last_of_each(y)
-        if not _known_to_be_all(last == torch.arange(len(y), device=y.device)):
-            new = new[last]
+        new = new.div_(norm).to(memory.dtype)
+        if not _all_positive(norm):
+            new = torch.where((norm > 0) & (norm < torch.inf), new, old)
+        if not _all_differ(y):
+            new = new[journal.last_of_each(y)]
     if _is_traced(memory):
         memory.index_copy_(0, y, new)  # traced: the version counter tells a graph that waits
     else:
         journal.write(memory, y, old, new)
 
 
-def _known_to_be_all(mask: Tensor) -> bool:
-    """Whether a mask is true everywhere; False where that is not known, as to read it would make the host wait."""
-    return mask.device.type == "cpu" and not _is_traced(mask) and bool(mask.all())
+def _share(momentum: Tensor, memory: Tensor, dtype: torch.dtype) -> Tensor | float:
+    """Return the momentum as `lerp` takes it: a number where the host has it, whatever the device of the bank."""
+    if momentum.device.type == "cpu" and not _is_traced(memory):
+        return momentum.item()
+    return momentum.to(dtype)
+
+
+def _all_positive(norm: Tensor) -> bool:
+    """Whether all are above 0 and finite; False where that is not known, as to read it would make the host wait."""
+    if norm.device.type != "cpu" or _is_traced(norm):
+        return False
+    low, high = torch.aminmax(norm)  # NaN if one is
+    return low.item() > 0 and high.item() < math.inf
+
+
+def _all_differ(y: Tensor) -> bool:
+    """Whether no row is named twice; False where that is not known."""
+    return y.device.type == "cpu" and not _is_traced(y) and torch.unique(y, sorted=False).numel() == y.numel()
 
 
 def _is_traced(tensor: Tensor) -> bool:
