@@ -45,8 +45,16 @@ def test_at_least_95_of_100_mutants_are_killed_and_each_survivor_has_a_proof():
 
 
 def test_the_checkers_of_torch_were_asked_about_every_specimen_that_is_a_function():
-    functions = [s for s in (*MATRIX.of("diseased"), *MATRIX.of("honest")) if s.group == "function"]
+    functions = [s for s in (*MATRIX.of("diseased"), *MATRIX.of("honest")) if s.group in ("function", "operator")]
 
     assert {tuple(subject.stock) for subject in functions} == {
         ("gradcheck", "gradcheck, fast mode", "gradgradcheck", "opcheck")
     }
+
+
+def test_opcheck_was_asked_about_the_operators_themselves_and_accepts_each_sound_one():
+    answers = {s.name: s.stock["opcheck"] for s in MATRIX.subjects if s.group == "operator" and s.stock}
+    sound = {subject.name for subject in MATRIX.of("honest")}
+
+    assert {name: said for name, said in answers.items() if name in sound and said != "accepts"} == {}
+    assert {name for name, said in answers.items() if not said.startswith(("accepts", "OpCheckError"))} == set()

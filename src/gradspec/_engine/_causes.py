@@ -53,7 +53,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         remedy = law.section("Remedy")
         return replace(finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept)
     details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}
-    return replace(finding, likely=f"the form of the class: add {' and '.join(cause.lacks)}", details=details)
+    return replace(finding, likely=cause.said, details=details)
 
 
 def _promised(check: Check, law: Law) -> bool | None:

@@ -15,7 +15,7 @@ from gradspec.law import Finding, Law
 from gradspec.profile import Profile
 from gradspec.selftest._mutants import Mutant, MutantResult, judge_mutant
 from gradspec.selftest._record import Subject
-from gradspec.selftest._stock import TOOLS, first_case, judge
+from gradspec.selftest._stock import TOOLS, cases_for, judge
 from gradspec.spec import FunctionSpec, Spec
 
 #: One subject that is still to be judged.
@@ -110,12 +110,16 @@ def subject_of(mutant: Mutant, found: MutantResult, source: str = "") -> Subject
 
 def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
     """Yield what each of torch's checkers says of a function, in a process that it may kill."""
-    case = first_case(spec, seed)
     for tool in TOOLS:
+        cases = cases_for(tool, spec, seed)
 
-        def ask(tool: str) -> Any:
-            return judge(tool, spec, case, seed)
+        def ask(number: int, tool: str = tool, cases: Sequence[Any] = cases) -> Any:
+            return judge(tool, spec, cases[number], seed)
 
+        answer: Any = ""
         with Child(ask, seconds=120, silent=True) as child:
-            answer = child.ask(tool)
+            for number in range(len(cases)):
+                answer = child.ask(number)
+                if answer != "accepts":
+                    break
         yield tool, answer.message if isinstance(answer, Finding) else answer

@@ -20,11 +20,13 @@ from gradspec.spec._kinds import kinds
 
 #: Modules of specimens that hold those of one kind; the others hold functions.
 _KINDS = {"modules": "module", "operators": "operator", "parallel": "module", "text": "text"}
+#: The kinds of which torch's own checkers are asked.
+_FUNCTIONS = ("function", "operator")
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),
     "judging": ("gradspec.selftest._judging:_Run", "gradspec.selftest._judging:subject_of"),
-    "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:first_case"),
+    "stock": ("gradspec.selftest._stock:judge", "gradspec.selftest._stock:cases_for"),
 }
 
 
@@ -76,7 +78,7 @@ class Standing:
             return False
         if set(known.killed_by) - {law.name for law in self.every_law}:
             return False
-        return known.sort == "mutant" or known.group != "function" or not stock or self._knows_stock(known)
+        return known.sort == "mutant" or known.group not in _FUNCTIONS or not stock or self._knows_stock(known)
 
     def _knows_stock(self, known: Subject) -> bool:
         return bool(known.stock) and not self.moved("stock")

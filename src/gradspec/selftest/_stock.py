@@ -11,32 +11,45 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from gradspec.law import Trial, shown
+from gradspec._engine._flat import flattened
+from gradspec.law import Trial, TrialOf, shown
+from gradspec.laws.operator.support._call import Call
 from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
 from gradspec.profile import load_profile
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case, FunctionSpec, OperatorSpec
 from gradspec.spec._maker import Maker
 
 _numbers = itertools.count()
 
 
-def gradcheck_slow(inputs: Inputs, spec: FunctionSpec) -> None:
+def gradcheck_slow(trial: Trial) -> None:
     """Column by column, with torch's defaults."""
-    gradcheck(inputs.closed(spec.function), _leaves(inputs))
+    function, leaves = _closed(trial)
+    gradcheck(function, leaves)
 
 
-def gradcheck_fast(inputs: Inputs, spec: FunctionSpec) -> None:
+def gradcheck_fast(trial: Trial) -> None:
     """One random direction, with torch's defaults."""
-    gradcheck(inputs.closed(spec.function), _leaves(inputs), fast_mode=True)
+    function, leaves = _closed(trial)
+    gradcheck(function, leaves, fast_mode=True)
 
 
-def gradgradcheck_slow(inputs: Inputs, spec: FunctionSpec) -> None:
+def gradgradcheck_slow(trial: Trial) -> None:
     """The backward pass, column by column, with torch's defaults."""
-    gradgradcheck(inputs.closed(spec.function), _leaves(inputs))
+    function, leaves = _closed(trial)
+    gradgradcheck(function, leaves)
 
 
-def opcheck(inputs: Inputs, spec: FunctionSpec) -> None:
-    """A custom operator with this forward and backward: `opcheck` takes no autograd Function."""
+def opcheck(trial: Trial) -> None:
+    """The operator as it is called; of a Function, which `opcheck` does not take, one with its forward and backward."""
+    if not isinstance(trial.spec, OperatorSpec):
+        _opcheck_twin(Inputs.of(trial), trial.spec)
+        return
+    call = Call.of(TrialOf(spec=trial.spec, case=trial.case, profile=trial.profile, seed=trial.seed)).on_leaves()
+    torch.library.opcheck(call.overload, call.args, call.kwargs)
+
+
+def _opcheck_twin(inputs: Inputs, spec: FunctionSpec) -> None:
     function: Any = spec.autograd_function
     kinds = {bool: "bool", int: "int", float: "float", str: "str"}
     typed = [
@@ -58,7 +71,7 @@ def opcheck(inputs: Inputs, spec: FunctionSpec) -> None:
 
 
 #: In the order of the table.
-TOOLS: dict[str, Callable[[Inputs, FunctionSpec], None]] = {
+TOOLS: dict[str, Callable[[Trial], None]] = {
     "gradcheck": gradcheck_slow,
     "gradcheck, fast mode": gradcheck_fast,
     "gradgradcheck": gradgradcheck_slow,
@@ -71,24 +84,32 @@ def judge(tool: str, spec: FunctionSpec, case: Case, seed: int = 0) -> str:
 
     It may kill the interpreter: ask in a child process.
     """
-    inputs = Inputs.of(Trial(spec=spec, case=case, profile=load_profile("quick"), seed=seed))
-    if not inputs.wrt:
+    trial = Trial(spec=spec, case=case, profile=load_profile("quick"), seed=seed)
+    if not spec.wrt and not (tool == "opcheck" and isinstance(spec, OperatorSpec)):
         return "nothing to check"
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            TOOLS[tool](inputs, spec)
+            TOOLS[tool](trial)
         except Exception as error:
             return shown(error)
     return "accepts"
 
 
-def first_case(spec: FunctionSpec, seed: int = 0) -> Case:
-    """Return the first case of a spec on which its function computes a gradient."""
+def cases_for(tool: str, spec: FunctionSpec, seed: int = 0) -> list[Case]:
+    """Return what a tool is asked about: the first case with a tensor; all of them where it is made for what is called.
+
+    The others would mostly make gradcheck complain about the precision of their dtype.
+    """
     cases = list(spec.cases(Maker(seed, "cpu")))
-    return next((case for case in cases if any(isinstance(arg, Tensor) for arg in case.args)), cases[0])
+    if tool == "opcheck" and isinstance(spec, OperatorSpec):
+        return cases
+    return [next((case for case in cases if any(isinstance(arg, Tensor) for arg in case.args)), cases[0])]
 
 
-def _leaves(inputs: Inputs) -> tuple[Tensor, ...]:
-    return tuple(inputs.leaves().values())
+def _closed(trial: Trial) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """Return the function of the tensors that get a gradient, the others filled in, and these tensors."""
+    flat = flattened(trial)
+    inputs = Inputs.of(flat)
+    return inputs.closed(flat.spec.function), tuple(inputs.leaves().values())

@@ -34,6 +34,14 @@ PATCHES = {
     "allowed": "torch.compiler.allow_in_graph({name})        # below the class",
     "differentiable": "# backward in differentiable torch, from saved tensors, without @once_differentiable",
 }
+#: What to call each of them in a sentence.
+_WORDS = {
+    "setup_context": "`setup_context`",
+    "vmap": "`generate_vmap_rule = True`",
+    "jvp": "`jvp`",
+    "allowed": "`torch.compiler.allow_in_graph`",
+    "differentiable": "a backward that can be differentiated",
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,13 @@ class Cause:
     lacks: tuple[str, ...]
     #: The names of the Functions.
     names: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """What the form lacks, in words."""
+        return (
+            f"a sound Function of this form fails alike: it needs {' and '.join(_WORDS[name] for name in self.lacks)}"
+        )
 
     @property
     def patch(self) -> list[str]:
