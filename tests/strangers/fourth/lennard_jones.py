@@ -8,7 +8,7 @@ class LennardJones(torch.autograd.Function):
     def forward(ctx, pos, epsilon, sigma):
         ctx.save_for_backward(pos)
         ctx.epsilon, ctx.sigma = epsilon, sigma
-        i, j = torch.triu_indices(len(pos), len(pos), 1)
+        i, j = torch.triu_indices(len(pos), len(pos), 1, device=pos.device)
         r2 = (pos[i] - pos[j]).square().sum(-1)
         s6 = (sigma**2 / r2) ** 3
         return (4 * epsilon * (s6 * s6 - s6)).sum()
@@ -17,7 +17,7 @@ class LennardJones(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad):
         (pos,) = ctx.saved_tensors
-        i, j = torch.triu_indices(len(pos), len(pos), 1)
+        i, j = torch.triu_indices(len(pos), len(pos), 1, device=pos.device)
         d = pos[i].float() - pos[j].float()
         r2 = d.square().sum(-1)
         s6 = (ctx.sigma**2 / r2) ** 3

@@ -28,7 +28,7 @@ def segment_mean(x, index, num_segments):
 
 
 def primal(x, index, num_segments):
-    onehot = (index.unsqueeze(0) == torch.arange(num_segments).unsqueeze(1)).to(x.dtype)
+    onehot = (index.unsqueeze(0) == torch.arange(num_segments, device=index.device).unsqueeze(1)).to(x.dtype)
     return onehot @ x / onehot.sum(1, keepdim=True).clamp(min=1)
 
 
