@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,20 +13,42 @@ from typing import Any
 import torch
 from torch.nn.utils.stateless import _reparametrize_module
 
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 from gradspec.spec import Make
 
+#: What the words of the fourth author for a limit say of a spec.
+LIMITED = {
+    "double_backward": "double_backward",
+    "vmap": "vmap",
+    "jvp": "forward_mode",
+    "compile": "compile",
+    "half": "autocast",
+}
 STRANGERS = Path(__file__).parents[2] / "tests" / "strangers"
 
 
 def load(path: Path) -> ModuleType:
-    """Return a file as a module."""
+    """Return a file as a module, under the names of the first authors."""
     found = importlib.util.spec_from_file_location(f"stranger_{path.stem}", path)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module  # torch.compile looks a traced function up there
     found.loader.exec_module(module)
+    if hasattr(module, "FUNCTION"):
+        module.function, module.wrt = module.FUNCTION, module.WRT
+        module.calls = lambda: [(call(), {}) for call in module.CALLS]
+        module.TRUTH = {"sound": not module.DEFECT, "defect": module.DEFECT}
     return module
+
+
+def promised(path: Path) -> Supports:
+    """Return what the author of a file promises: of the fourth set all but its limits, of the others eager training."""
+    limits = getattr(load(path), "LIMITS", None)
+    if limits is None:
+        return Supports.eager()
+    kept = {name: True for word, name in LIMITED.items() if word not in limits}
+    return Supports.eager(**({"double_backward": None} | kept))
 
 
 def spec_of(path: Path, **more: Any) -> FunctionSpec | None:
