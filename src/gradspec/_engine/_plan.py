@@ -149,6 +149,8 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
         with preserved_process_state(profile.device, seed):
             for name in _named(spec, over, make):
                 names.append(name)  # noqa: PERF402 - what there is before the generator raises is kept
+    except _NoCaseError:
+        raise
     except (Exception, SystemExit):
         names.append("(making the cases)")  # running it raises again, and gives the verdict its message
     if repeated := sorted({name for name in names if names.count(name) > 1}):
@@ -161,9 +163,23 @@ def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
     if over == "documents":
         yield from (qualified_name(document) for document in spec.documented)
     elif over == "misuses":
-        yield from (misuse.case.name for misuse in misuses(spec, make))
+        yield from (_name_of(spec, getattr(misuse, "case", misuse)) for misuse in misuses(spec, make))
     else:
-        yield from (case.name for case in spec.cases(make))
+        yield from (_name_of(spec, case) for case in spec.cases(make))
+
+
+class _NoCaseError(ValueError):
+    """What should be a case is something else."""
+
+
+def _name_of(spec: Spec, case: Any) -> str:
+    name = getattr(case, "name", None)
+    if not isinstance(name, str):
+        kind = type(case).__name__
+        raise _NoCaseError(
+            f"spec {spec.name!r} yields a {kind} where a case is expected: write Case(name=..., args=(...,))"
+        )
+    return name
 
 
 def misuses(spec: Spec, make: Any) -> Iterator[Misuse]:

@@ -169,4 +169,13 @@ PRODUCT = FunctionSpec(
     wrt=("x", "weight"),
     cases=_product_cases,
 )
-HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR)
+#: torch's own: beside a tangent its output, the tangent and the graph of that hold each other until the level ends.
+RECTIFIED = FunctionSpec(
+    name="rectified",
+    function=lambda x: x.relu(),
+    primal=lambda x: x.clamp(min=0),
+    surrogate=lambda x: x.clamp(min=0),
+    wrt=("x",),
+    cases=_cube_cases,
+)
+HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR, RECTIFIED)

@@ -128,16 +128,24 @@ def passes(trial: Trial) -> Iterator[Pass]:
         yield THROUGH_BACKWARD
 
 
-def in_each_pass(trial: Trial, watch: Callable[[Pass], Finding]) -> Finding:
+def in_each_pass(
+    trial: Trial, watch: Callable[[Pass], Any], judge: Callable[[Pass, Any], Finding] = lambda _, found: found
+) -> Finding:
     """Return the first finding of the passes that does not hold.
 
     Where the function raises in another pass than the plain one, the laws `jvp` and `second_order` say so.
+
+    Args:
+        trial: the trial of the law.
+        watch: what is done in each pass.
+        judge: what is found of that once the pass has ended, and torch has dropped its tangents.
     """
     said = HOLDS
     for way in passes(trial):
         try:
             with way.level():
-                finding = watch(way)
+                watched = watch(way)
+            finding = judge(way, watched)
         except SpecFaultError:
             raise
         except Exception:
