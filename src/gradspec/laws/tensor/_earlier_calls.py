@@ -1,12 +1,13 @@
-r"""A call gives the same value and gradient, whatever was called before it.
+r"""A call gives the same value and gradient, whatever was called before it, and before its backward pass.
 
 Why it matters: a model calls a function with one setting after another; training, evaluation and a second model share
 one process.
 
 What breaks it: a cache whose key leaves out an argument (a kernel by its size and not by its width), a table or a
-buffer that the first call sizes, a default that an earlier call has changed. Alone, each case is right.
+buffer that the first call sizes, a default that an earlier call has changed; a range, a shape or a flag that forward
+keeps on the class for backward. Alone, each case is right.
 
-Remedy: put every argument that decides into the key of the cache, or cache nothing.
+Remedy: put every argument that decides into the key of the cache, or cache nothing; keep what backward needs on ctx.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import replace
 from itertools import islice
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
@@ -23,6 +24,8 @@ from gradspec.laws.tensor.support._reference import on_spec_side, reference
 EARLIER = 8
 
 LIKELY = "a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size"
+
+KEPT = "forward keeps something on the class, in a module or in a global, where the next call puts its own"
 
 
 def _check(trial: Trial) -> Finding:
@@ -32,6 +35,8 @@ def _check(trial: Trial) -> Finding:
     if not called:
         return not_applicable("no other case can be called before")
     finding = _compared(trial, Inputs.of(trial))
+    if finding is HOLDS:
+        finding = _waiting(trial, Inputs.of(trial))
     return (
         finding
         if finding is HOLDS
@@ -49,8 +54,21 @@ def _compared(trial: Trial, inputs: Inputs) -> Finding:
     if not inputs.wrt:
         return HOLDS
     v = like(got, trial.seed)
-    right_gradients, gradients = (vjp(f, inputs, v) for f in (reference(trial.spec), trial.spec.function))
-    return compare_all(trial, "gradient after other calls", gradients, right_gradients, likely=LIKELY)
+    expected_gradients, got_gradients = (vjp(f, inputs, v) for f in (reference(trial.spec), trial.spec.function))
+    return compare_all(trial, "gradient after other calls", got_gradients, expected_gradients, likely=LIKELY)
+
+
+def _waiting(trial: Trial, inputs: Inputs) -> Finding:
+    """Compare the gradient of a call whose backward pass waits while the other cases are called."""
+    if not inputs.wrt:
+        return HOLDS
+    leaves = inputs.leaves()
+    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    for other in islice(trial.others(), EARLIER):
+        _called(other)
+    v = like(y, trial.seed)
+    right = vjp(reference(trial.spec), inputs, v)
+    return compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right, likely=KEPT)
 
 
 def _called(other: Trial) -> str:
@@ -72,5 +90,5 @@ EARLIER_CALLS = Law(
     alone=True,
     needs_spec=True,
     requires=("primal", "vjp"),
-    specimens=("cached_by_size",),
+    specimens=("cached_by_size", "factor_on_the_class"),
 )

@@ -1,18 +1,21 @@
-r"""The output dies with its last reference, without the garbage collector.
+r"""Outputs die with their last reference, without the garbage collector; arguments die with it.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+They are watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
 
-Why it matters: an activation that waits for the collector is memory that a training step does not have.
+Why it matters: an activation that waits for the collector, or that a list keeps, is memory that a training step does
+not have.
 
-What breaks it: the output kept on ctx as an attribute: output, graph node and ctx hold each other.
+What breaks it: the output kept on ctx as an attribute: output, graph node and ctx hold each other. Or a list, a cache
+or a global that each call adds its tensors to.
 
-Remedy: keep it with `ctx.save_for_backward`, which makes no cycle.
+Remedy: keep it with `ctx.save_for_backward`, which makes no cycle; keep numbers or copies for a log, not the tensors.
 """
 
 from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -36,30 +39,46 @@ def _check(trial: Trial) -> Finding:
             gc.enable()
 
 
-def _judged(way: Pass, references: list[weakref.ref[Tensor]]) -> Finding:
-    alive = sum(reference() is not None for reference in references)
-    if not alive:
-        return HOLDS
-    return broken(
-        f"{alive} of {len(references)} {'outputs' if way.orders_of == 1 else 'outputs and gradients'} outlive their "
-        f"last reference",
-        likely="the output sits on ctx outside save_for_backward: a reference cycle",
-    )
+@dataclass(frozen=True)
+class _Watched:
+    """Weak references to what a pass made and was given, of which nothing else is left."""
+
+    made: list[weakref.ref[Tensor]]
+    given: dict[str, weakref.ref[Tensor]]
 
 
-def _made(trial: Trial, inputs: Inputs, way: Pass) -> list[weakref.ref[Tensor]]:
-    """Return weak references to all that a pass makes, of which nothing else is left."""
+def _judged(way: Pass, watched: _Watched) -> Finding:
+    if alive := sum(reference() is not None for reference in watched.made):
+        made = "outputs" if way.orders_of == 1 else "outputs and gradients"
+        return broken(
+            f"{alive} of {len(watched.made)} {made} outlive their last reference",
+            likely="the output sits on ctx outside save_for_backward: a reference cycle",
+        )
+    if any(reference() is not None for reference in watched.given.values()):
+        gc.collect()  # a module that was made for the call is a cycle, and holds its parameters; a list stays
+    if kept := [name for name, reference in watched.given.items() if reference() is not None]:
+        return broken(
+            f"`{kept[0]}` outlives the call and its graph",
+            argument=f"`{kept[0]}`",
+            likely="a list, a cache or a global that each call adds its tensors to",
+        )
+    return HOLDS
+
+
+def _made(trial: Trial, inputs: Inputs, way: Pass) -> _Watched:
     leaves = way.leaves(inputs)
+    given = {name: weakref.ref(leaf) for name, leaf in leaves.items()}
     y = called(trial, way, inputs, leaves)
     if way.orders_of == 1:
-        return [weakref.ref(t) for t in y]
-    return [weakref.ref(t) for order in way.orders(y, leaves, trial.seed) for t in order.outputs.values()]
+        return _Watched([weakref.ref(t) for t in y], given)
+    made = [weakref.ref(t) for order in way.orders(y, leaves, trial.seed) for t in order.outputs.values()]
+    return _Watched(made, given)
 
 
 FREED = Law(
     name="freed",
     family="effects",
-    statement=r"\operatorname{refs}(y) = 0 \Rightarrow y \text{ is freed}",
+    statement=r"\operatorname{refs}(y) = 0 \Rightarrow x, y \text{ are freed}",
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
@@ -67,5 +86,6 @@ FREED = Law(
         "output_on_ctx",
         "keeps_its_output_through_backward",
         "keeps_its_output_beside_a_tangent",
+        "logs_its_argument",
     ),
 )

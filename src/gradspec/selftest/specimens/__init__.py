@@ -8,6 +8,7 @@ from gradspec.selftest.specimens import (
     honest,
     intruders,
     modules,
+    native,
     operators,
     parallel,
     sharded,
@@ -27,6 +28,7 @@ from gradspec.selftest.specimens.text import TAG
 #: Sound specs of every kind: no law may break on them.
 HONEST = (
     *honest.HONEST,
+    *native.HONEST,
     *STATEFUL,
     *NOISY,
     *MIXED,

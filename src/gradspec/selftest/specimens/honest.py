@@ -169,13 +169,4 @@ PRODUCT = FunctionSpec(
     wrt=("x", "weight"),
     cases=_product_cases,
 )
-#: torch's own: beside a tangent its output, the tangent and the graph of that hold each other until the level ends.
-RECTIFIED = FunctionSpec(
-    name="rectified",
-    function=lambda x: x.relu(),
-    primal=lambda x: x.clamp(min=0),
-    surrogate=lambda x: x.clamp(min=0),
-    wrt=("x",),
-    cases=_cube_cases,
-)
-HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR, RECTIFIED)
+HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR)

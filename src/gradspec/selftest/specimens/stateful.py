@@ -222,6 +222,40 @@ class KeptOnTheClass(Cube):
         return 3 * KeptOnTheClass.x**2 * y_bar
 
 
+def _two_factors(make: Make) -> Iterator[Case]:
+    yield Case(name="half", args=(make(2, 3), 0.5))
+    yield Case(name="double", args=(make(2, 3), 2.0))
+
+
+@diseased_as(replace(SCALE, cases=_two_factors), earlier_calls=r"gradient, other calls before backward, of `x` differs")
+class FactorOnTheClass(Scale):
+    """Keep the factor on the class, where a call with another one puts that before the backward pass."""
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        FactorOnTheClass.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return FactorOnTheClass.factor * y_bar, None
+
+    @staticmethod
+    def jvp(ctx, x_dot, _):
+        return FactorOnTheClass.factor * x_dot
+
+
+@diseased_as(SCALE, freed=r"`x` outlives the call and its graph")
+class LogsItsArgument(Scale):
+    """Append the argument to a list, for a plot that nobody draws."""
+
+    seen: ClassVar[list[torch.Tensor]] = []
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        LogsItsArgument.seen.append(inputs[0])
+        ctx.factor = inputs[1]
+
+
 @diseased_as(PRODUCT, earlier_calls=r"gradient after other calls of `x` differs")
 class CachedBySize(Product):
     """Keep the second factor by the size of the first one: a later call with another factor gets the earlier one."""

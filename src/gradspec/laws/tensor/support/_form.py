@@ -32,6 +32,8 @@ class Form:
     allowed: bool = False
     #: A backward that can be differentiated; without it, `once_differentiable`.
     differentiable: bool = True
+    #: Whether it writes to its argument: `mark_dirty`.
+    dirty: bool = False
     #: Whether torch.library made it, of an operator: what it lacks then, no author can add.
     operator: bool = False
 
@@ -46,12 +48,21 @@ class Form:
         if self.operator:
             return ()
         return tuple(
-            name for name in (field.name for field in fields(self)) if not getattr(self, name) and name != "operator"
+            name for name in (field.name for field in fields(self)) if not getattr(self, name) and name not in _TRAITS
         )
+
+
+#: What a form is for a reason, and does not lack where it is otherwise.
+_TRAITS = ("dirty", "operator")
 
 
 def _own(name: str) -> Any:
     return lambda cls: getattr(cls, name, None) is not getattr(Function, name, None)
+
+
+def _marks_dirty(cls: Any) -> bool:
+    codes = (getattr(getattr(cls, name, None), "__code__", None) for name in ("forward", "setup_context"))
+    return any("mark_dirty" in code.co_names for code in codes if code is not None)
 
 
 def _is_allowed(cls: Any) -> bool:
@@ -64,6 +75,7 @@ _HAS: dict[str, Any] = {
     "vmap": lambda cls: cls.generate_vmap_rule or _own("vmap")(cls),
     "jvp": _own("jvp"),
     "allowed": _is_allowed,
+    "dirty": _marks_dirty,
     "operator": is_of_operator,
     "differentiable": lambda cls: getattr(cls.backward, "__code__", None) is not _ONCE,
 }
@@ -75,6 +87,8 @@ def sound(form: Form) -> FunctionSpec:
     """Return the spec of the least sound Function of a form: three times x, with the gradient of its square."""
     if form.operator:
         return _spec_of(_sound_operator())
+    if form.dirty:
+        return _sound_in_place(form)
     made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
 
     def keep(ctx: Any, x: Tensor) -> None:
@@ -97,10 +111,43 @@ def sound(form: Form) -> FunctionSpec:
     made["backward"] = staticmethod(backward if form.differentiable else once_differentiable(backward))
     if form.jvp:
         made["jvp"] = staticmethod(lambda ctx, x_dot: 2 * ctx.saved_tensors[0] * x_dot)
+    return _spec_of(_class_of(form, made).apply)
+
+
+def _class_of(form: Form, made: dict[str, Any]) -> Any:
     function: Any = type("Sound", (Function,), made)
     if form.allowed:
         torch.compiler.allow_in_graph(function)  # type: ignore[no-untyped-call]
-    return _spec_of(function.apply)
+    return function
+
+
+def _sound_in_place(form: Form) -> FunctionSpec:
+    """Return the spec of a Function that writes e^x over x, with the gradient that it has."""
+    made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
+
+    def keep(ctx: Any, x: Tensor, y: Tensor) -> None:
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(y)
+        ctx.save_for_forward(y)
+
+    def combined(ctx: Any, x: Tensor) -> Tensor:
+        keep(ctx, x, x.exp_())
+        return x
+
+    def backward(ctx: Any, y_bar: Tensor) -> Tensor:
+        y: Tensor = ctx.saved_tensors[0]
+        return y * y_bar
+
+    if form.setup_context:
+        made["forward"] = staticmethod(lambda x: x.exp_())
+        made["setup_context"] = staticmethod(lambda ctx, inputs, output: keep(ctx, inputs[0], output))
+    else:
+        made["forward"] = staticmethod(combined)
+    made["backward"] = staticmethod(backward if form.differentiable else once_differentiable(backward))
+    if form.jvp:
+        made["jvp"] = staticmethod(lambda ctx, x_dot: x_dot.mul_(ctx.saved_tensors[0]))
+    function = _class_of(form, made)
+    return _spec_of(lambda x: function.apply(x * 1), primal=_exp, surrogate=_exp)
 
 
 def _sound_operator() -> Any:
@@ -121,9 +168,12 @@ def _sound_operator() -> Any:
     return operator
 
 
-def _spec_of(function: Any) -> FunctionSpec:
+def _exp(x: Tensor) -> Tensor:
+    return x.exp()
+
+
+def _spec_of(function: Any, primal: Any = lambda x: 3 * x, surrogate: Any = lambda x: x * x) -> FunctionSpec:
     def cases(make: Any) -> Iterator[Case]:
         yield Case(name="sound", args=(torch.tensor([[0.5, -1.25], [2.5, 0.75]], dtype=torch.float64),))
 
-    maps: dict[str, Any] = {"primal": lambda x: 3 * x, "surrogate": lambda x: x * x}
-    return FunctionSpec(name="sound", function=function, wrt=("x",), cases=cases, **maps)
+    return FunctionSpec(name="sound", function=function, primal=primal, surrogate=surrogate, wrt=("x",), cases=cases)
