@@ -15,7 +15,8 @@ author = "the gradspec authors"
 project_copyright = "the gradspec authors"
 version = release = gradspec.__version__
 # The one place that names the repository is `Repository` in [project.urls]. While it is not there, no page links to it.
-_PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_ROOT = Path(__file__).parents[1]
+_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 repository = _PROJECT.get("urls", {}).get("Repository", "").rstrip("/")
 
 extensions = [
@@ -112,7 +113,7 @@ def setup(app):
     app.connect("html-collect-pages", _no_module_without_code, priority=450)
     app.connect("viewcode-follow-imported", _as_documented)
     app.connect("html-page-context", _no_block_in_code)
-    app.connect("html-page-context", _no_edit_of_what_a_build_writes)
+    app.connect("html-page-context", _edit_the_law)
 
 
 def _no_type_in_comment(app, what, name, obj, options, lines):
@@ -145,10 +146,15 @@ def _no_block_in_code(app, pagename, templatename, context, doctree):
         context["body"] = re.sub(r"<pre>.*?</pre>", _spans, context["body"], flags=re.DOTALL)
 
 
-def _no_edit_of_what_a_build_writes(app, pagename, templatename, context, doctree):
-    # The repository has no page of a law: the build writes it from the law.
-    if pagename.startswith("laws/") and pagename not in ("laws/index", "laws/kill-matrix"):
-        context["page_source_suffix"] = ""
+def _edit_the_law(app, pagename, templatename, context, doctree):
+    # The repository has no page of a law, for the build writes it from the law: "edit this page" opens that.
+    folder, _, name = pagename.rpartition("/")
+    if folder == "laws" and name not in ("index", "kill-matrix"):
+        files = [path.relative_to(_ROOT).as_posix() for path in _ROOT.glob(f"src/gradspec/laws/*/_{name}.py")]
+        if repository and len(files) == 1:
+            context["theme_source_edit_link"] = f"{repository}/edit/main/{files[0]}"
+        else:
+            context["page_source_suffix"] = ""  # which hides the button
 
 
 def _spans(match):

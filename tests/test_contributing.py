@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 #: "In `PATH`:", or with where to add; and the block that follows. "Check it:", and its commands.
 STEP = re.compile(
-    r"^In `(?P<path>[^`]+)`(?:, (?P<where>above|below) `(?P<line>[^`]+)`, add|, (?P<end>at the end), add)?:\n\n"
+    r"^In `(?P<path>[^`]+)`(?:, (?P<where>above|below) (?P<tick>``?)(?P<line>.+?)(?P=tick), add"
+    r"|, (?P<end>at the end), add)?:\n\n"
     r"(?P<ticks>`{3,})\w*\n(?P<block>.*?\n)(?P=ticks)$",
     re.MULTILINE | re.DOTALL,
 )
@@ -71,8 +72,14 @@ def test_a_recipe_can_be_followed(name: str, tree: Path) -> None:
 RUFF = (sys.executable, "-m", "ruff")
 
 
-def test_there_are_three_recipes() -> None:
-    assert list(RECIPES) == ["Add a function", "Add a law", "Add a page"]
+def test_there_are_four_recipes() -> None:
+    assert list(RECIPES) == ["Add a function", "Add a law", "Add a page", "Add a directive"]
+
+
+@pytest.mark.parametrize(("name", "files"), list(zip(RECIPES, (5, 4, 2, 4), strict=True)))
+def test_a_recipe_says_how_many_files_it_costs(name: str, files: int) -> None:
+    assert len({step["path"] for step in STEP.finditer(RECIPES[name])}) == files
+    assert re.findall(r"\b(\d+) files\b", RECIPES[name]) == [str(files)]
 
 
 def test_the_picture_of_the_house_is_that_of_the_contract() -> None:

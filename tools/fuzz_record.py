@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fuzz import replay  # noqa: E402 - after the line above
+from fuzz.makers import MAKERS  # noqa: E402 - likewise
 from fuzz.search import search  # noqa: E402 - likewise
 from gradspec.functions import FUNCTIONS  # noqa: E402 - likewise
 from gradspec.report import write_experiment  # noqa: E402 - likewise
@@ -66,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     functions = []
-    for spec in FUNCTIONS:
+    for spec in (spec for spec in FUNCTIONS if spec.name in MAKERS):
         functions.append(of_function(spec, options.examples, options.seed))
         print({name: value for name, value in functions[-1].items() if name != "by_composition"}, flush=True)
     graphs = of_programs(options.programs, options.seed)

@@ -1,4 +1,7 @@
-"""What a spec of any kind says, as frozen data; the kinds add what only they have. `gradspec.spec` has these too."""
+"""What a spec of any kind says, as frozen data; the kinds add what only they have.
+
+`gradspec.spec` has the same objects; both paths stay.
+"""
 
 from gradspec._renamed import old_names
 from gradspec.spec import Argument, Case, Difference, Invocation, Make, Misuse, Reference, Spec, Waiver, check_callable

@@ -1,4 +1,7 @@
-"""What a text Function promises: frozen data, which needs no torch. `gradspec.spec` has these too."""
+"""What a text Function promises: frozen data, which needs no torch.
+
+`gradspec.spec` has the same objects; both paths stay.
+"""
 
 from gradspec.spec import TextCase, TextMaker, TextSpec
 

@@ -20,6 +20,7 @@ OBJECTS = [
     ("gradspec.promise", "Attempt", "Invocation"),
     ("gradspec.laws", "undisturbed", "preserved_process_state"),
     ("gradspec.text", "Later", "Deferred"),
+    ("gradspec.text", "later", "defer"),
 ]
 LAW = Law(name="law", family="values", statement="", check=lambda trial: HOLDS, doc="", capability="vmap")
 VERDICT = Verdict(spec="spec", law="law", case="case", finding=HOLDS, rerun="gradspec check")

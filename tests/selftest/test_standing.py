@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pkgutil import iter_modules
 
 import pytest
 
@@ -11,8 +12,9 @@ from gradspec.profile import load_profile
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
 from gradspec.selftest._run import selftest
-from gradspec.selftest._standing import Standing, sources
+from gradspec.selftest._standing import Standing, sources, specimens_of
 from gradspec.selftest.specimens import DISEASED
+from gradspec.spec._kinds import kinds
 
 NAMES = ("GradFactor.sign_flipped", "GradFactor.prints", "clipping_backward", "scale")
 TODAY = sources()
@@ -104,8 +106,12 @@ def test_the_quick_profile_is_the_one_that_the_matrix_notes(fresh: Matrix) -> No
 
 
 def test_each_specimen_stands_on_the_modules_of_its_kind() -> None:
-    homes = {"text": ("text",), "module": ("modules", "parallel")}
     for name, sick in DISEASED.items():
         found = [path for path, module in vars(specimens).items() if name in getattr(module, "DISEASED", {})]
-        assert any(path in homes.get(sick.spec.kind, found) for path in found), name
-        assert sick.spec.kind != "function" or not {"text", "modules", "parallel"} & set(found), name
+        homes = TODAY[specimens_of(sick.spec.kind)].roots
+        assert any(f"{specimens.__name__}.{path}" in homes for path in found), name
+
+
+def test_a_module_of_specimens_holds_those_of_one_kind() -> None:
+    homes = [home for kind in kinds() for home in TODAY[specimens_of(kind.name)].roots]
+    assert sorted(homes) == sorted(f"{specimens.__name__}.{module.name}" for module in iter_modules(specimens.__path__))

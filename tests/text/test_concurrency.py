@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gradspec.text import Function, Variable, backward, backward_async, concurrency, is_grad_enabled, later, ops
+from gradspec.text import Function, Variable, backward, backward_async, concurrency, defer, is_grad_enabled, ops
 from gradspec.text._engine._concurrent import Calls
 from gradspec.text._scheduling._overlap import overlap
 
@@ -99,13 +99,13 @@ class Several(Base):
 
     @staticmethod
     def backward(ctx, g):
-        return tuple(later(ask, x.role, text=g.data) for x in ctx.saved_variables)
+        return tuple(defer(ask, x.role, text=g.data) for x in ctx.saved_variables)
 
 
 class SeveralAsync(Base):
     @staticmethod
     def backward(ctx, g):
-        return tuple(later(ask_async, x.role, g.data) for x in ctx.saved_variables)
+        return tuple(defer(ask_async, x.role, g.data) for x in ctx.saved_variables)
 
 
 class Async(Base):
@@ -122,7 +122,7 @@ class InList(Function):
 
     @staticmethod
     def backward(ctx, g):
-        return [later(ask, x.role, g.data) for x in ctx.saved_variables]
+        return [defer(ask, x.role, g.data) for x in ctx.saved_variables]
 
 
 class InDict(Function):
@@ -135,7 +135,7 @@ class InDict(Function):
     @staticmethod
     def backward(ctx, g):
         (xs,) = ctx.saved_variables
-        return {key: later(ask, x.role, g.data) for key, x in xs.items()}
+        return {key: defer(ask, x.role, g.data) for key, x in xs.items()}
 
 
 KINDS = [Threaded, Several, SeveralAsync, Async]
@@ -333,7 +333,7 @@ class TwoSteps(Function):
 
     @staticmethod
     def backward(ctx, grad_out):
-        return later(lambda: later(lambda: Variable(f"twice: {grad_out.data}")))
+        return defer(lambda: defer(lambda: Variable(f"twice: {grad_out.data}")))
 
 
 @pytest.mark.parametrize("limit", [1, 4])
@@ -362,8 +362,8 @@ def test_a_call_may_wait_for_calls_that_overlap() -> None:
 
         @staticmethod
         def backward(ctx, g):
-            calls = [later(ask, f"part {i}", g.data) for i in range(4)]
-            return later(lambda *said: Variable(" ".join(part.data for part in said)), *calls)
+            calls = [defer(ask, f"part {i}", g.data) for i in range(4)]
+            return defer(lambda *said: Variable(" ".join(part.data for part in said)), *calls)
 
     x = leaf("x")
     y = Combine.apply(x)

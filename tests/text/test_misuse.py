@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gradspec.text import Function, Variable, enable_grad, later, ops
+from gradspec.text import Function, Variable, defer, enable_grad, ops
 from gradspec.text._graph import _gradients
 from gradspec.text.optim import TextualGradientDescent
 
@@ -153,7 +153,7 @@ def test_tags_inside_a_new_text_cut_nothing_off() -> None:
 @pytest.mark.parametrize("limit", [1, 4])
 @pytest.mark.parametrize(
     "answer",
-    [lambda: later(lambda: (Variable("1"), [Variable("2")])), lambda: (Variable("1"), later(lambda: [Variable("2")]))],
+    [lambda: defer(lambda: (Variable("1"), [Variable("2")])), lambda: (Variable("1"), defer(lambda: [Variable("2")]))],
 )
 def test_a_call_for_later_may_stand_for_several_gradients(answer, limit) -> None:
     class Two(Function):

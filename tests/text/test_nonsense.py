@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradspec.text import Function, Variable, later
+from gradspec.text import Function, Variable, defer
 from gradspec.text.lm import Budget, Client
 from gradspec.text.ops import evaluate, exact_match
 from gradspec.text.optim import TextualGradientDescent
@@ -150,7 +150,7 @@ def test_nor_may_what_forward_or_backward_returns(limit) -> None:
     class Back(Take):
         @staticmethod
         def backward(ctx: Any, grad_out: Variable) -> Any:
-            return loop(later(Variable, "g")), None
+            return loop(defer(Variable, "g")), None
 
     x = Variable("a", requires_grad=True)
     y = Back.apply(x)

@@ -93,16 +93,16 @@ def has_tangent(tensor: Tensor) -> bool:
     # Each transform wraps the tensor of the one around it. torch.vmap has no rule to ask what it wraps.
     functorch = torch._C._functorch
     if not functorch.is_functorch_wrapped_tensor(tensor):
-        return _carries_tangent(tensor)
+        return _is_dual(tensor)
     while functorch.is_functorch_wrapped_tensor(tensor):
-        if not functorch.is_batchedtensor(tensor) and _carries_tangent(tensor):
+        if not functorch.is_batchedtensor(tensor) and _is_dual(tensor):
             return True
         tensor = functorch.get_unwrapped(tensor)
     with torch._C._DisableFuncTorch():  # dual numbers around all transforms
-        return _carries_tangent(tensor)
+        return _is_dual(tensor)
 
 
-def _carries_tangent(tensor: Tensor) -> bool:
+def _is_dual(tensor: Tensor) -> bool:
     return forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
 
 

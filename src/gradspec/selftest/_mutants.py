@@ -14,7 +14,7 @@ from gradspec._engine._child import Child
 from gradspec._engine._plan import Check, Maker, checks_of
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
-from gradspec.selftest._behind import functions_behind
+from gradspec.selftest._autograd_functions import autograd_functions
 from gradspec.selftest._mutation import Mutation
 from gradspec.selftest._mutations import MUTATIONS
 from gradspec.spec import FunctionSpec
@@ -68,7 +68,7 @@ def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTAT
     """Yield each mutation of each Function behind the specs, a shared Function once."""
     seen: set[type] = set()
     for spec in specs:
-        for cls in functions_behind(spec):
+        for cls in autograd_functions(spec):
             if cls in seen:
                 continue
             seen.add(cls)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 from gradspec._engine._plan import with_required
@@ -16,10 +18,9 @@ from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
+from gradspec.spec import FunctionSpec, Spec
 from gradspec.spec._kinds import kinds
 
-#: Modules of specimens that hold those of one kind; the others hold functions.
-_KINDS = {"modules": "module", "operators": "operator", "parallel": "module", "text": "text"}
 #: The kinds of which torch's own checkers are asked.
 _FUNCTIONS = ("function", "operator")
 #: What decides which subjects there are, and how each is judged.
@@ -84,7 +85,7 @@ class Standing:
         return bool(known.stock) and not self.moved("stock")
 
     def _all_moved(self, sort: str, source: str) -> bool:
-        kind = "function" if sort == "mutant" else source.removeprefix("specimens ")
+        kind = FunctionSpec.kind if sort == "mutant" else source.removeprefix("specimens ")
         how = ["judging", f"harness {kind}", source]
         return any(map(self.moved, [*how, "mutations"] if sort == "mutant" else how))
 
@@ -116,5 +117,10 @@ def function_of(spec: str) -> str:
 
 def _modules_of(kind: str) -> list[str]:
     """Return the import paths of the modules that hold the specimens of a kind."""
-    names = [module.name for module in iter_modules(specimens.__path__)]
-    return [f"{specimens.__name__}.{name}" for name in names if _KINDS.get(name, "function") == kind]
+    homes = [import_module(f"{specimens.__name__}.{module.name}") for module in iter_modules(specimens.__path__)]
+    return [home.__name__ for home in homes if any(spec.kind == kind for spec in _specs_in(home))]
+
+
+def _specs_in(home: ModuleType) -> Iterator[Spec]:
+    yield from (value for value in vars(home).values() if isinstance(value, Spec))
+    yield from (disease.spec for disease in getattr(home, "DISEASED", {}).values())

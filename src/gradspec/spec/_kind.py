@@ -33,3 +33,5 @@ class Kind:
     inherited: bool = False
     #: Whether a page shows the docstring of the documented class, up to its first section.
     described: bool = False
+    #: Whether a documented class is called by its `apply`.
+    applied: bool = False

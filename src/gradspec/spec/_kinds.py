@@ -41,6 +41,7 @@ KINDS = (
         maker=tensors,
         sections=("computes", "arguments"),
         inherited=True,
+        applied=True,
     ),
     Kind(
         name="operator",
@@ -73,6 +74,7 @@ KINDS = (
         sheet=text_sheet,
         maker=texts,
         sections=("arguments", "comes_out"),
+        applied=True,
     ),
 )
 

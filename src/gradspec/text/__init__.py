@@ -4,8 +4,8 @@ from gradspec._renamed import old_names
 from gradspec.text import _for_specs as _for_specs
 from gradspec.text._costs import Cost
 from gradspec.text._data import Data
+from gradspec.text._engine._deferred import Deferred, defer
 from gradspec.text._engine._hooks import HookHandle
-from gradspec.text._engine._later import Deferred, later
 from gradspec.text._engine._node import GradientEdge, Node
 from gradspec.text._events import (
     BackwardStep,
@@ -52,12 +52,12 @@ __all__ = [
     "backward",
     "backward_async",
     "concurrency",
+    "defer",
     "enable_grad",
     "gather",
     "get_gradient_edge",
     "grad",
     "is_grad_enabled",
-    "later",
     "max_concurrency",
     "mermaid",
     "no_grad",
@@ -68,4 +68,4 @@ __all__ = [
     "watch",
 ]
 
-__getattr__ = old_names(__name__, Later="Deferred")
+__getattr__ = old_names(__name__, Later="Deferred", later="defer")

@@ -40,12 +40,14 @@ def transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
 def _transposed(y_bar: Tensor, params: Tensor, seen: Seen) -> Tensor:
     memory, moved = seen.memory, seen.moved_since()
     with without_autocast(memory):
+        # y_bj = sum_d x_bd M_jd / T, so x_bar_bd = sum_j y_bar_bj dy_bj/dx_bd = sum_j y_bar_bj M_jd / T.
         x_bar = y_bar @ memory
         if moved is not None:
             rows, old, once = moved
             # M_seen = M_now + sum_r e_r (old_r - now_r)^T over the rows that have moved since, each once, so
             #   y_bar M_seen = y_bar M_now + y_bar[:, rows] (old - now):
-            # the bank as it was, without a copy of the bank.
+            # the bank as it was, without a copy of the bank. `rows` may repeat a row, and a sum would then count its
+            # term again: `once` keeps the first of them and makes the others 0.
             correction = (old - memory[rows]) * once[:, None]
             x_bar = x_bar + y_bar.index_select(1, rows) @ correction
         return x_bar / params[0] if transforms_active() else x_bar.div_(params[0])
@@ -117,6 +119,14 @@ def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
     """
     if y.shape[0] == 0:
         return
+    # Wu et al., 2018, section 3.1, write the feature f_i to the bank's entry v_i after each step, both of length 1.
+    # That is momentum 0 here; the momentum comes from their code, lemniscate.pytorch. Term by term, for each position b
+    # of the batch, whose row is i = y_b, with mu = momentum:
+    #   old_b = m_i                                  read for the whole batch before anything is written
+    #   new_b = mu old_b + (1 - mu) x_b              lerp(x, old, mu) = x + mu (old - x)
+    #   new_b = new_b / |new_b|                      back to length 1; not if |new_b| is 0, infinite or NaN
+    #   m_i   = new_b for the last b with y_b = i    as if they were written in the order of the batch
+    # Equal rows have equal old values, so no earlier b enters the value that stays.
     with without_autocast(memory):
         old = memory.index_select(0, y)
         # The norm of half types overflows, so it is computed in float32 there.
@@ -128,6 +138,7 @@ def move_rows(x: Tensor, y: Tensor, memory: Tensor, params: Tensor) -> None:
         if not _all_positive(norm):
             new = torch.where((norm > 0) & (norm < torch.inf), new, old)
         if not _all_differ(y):
+            # Each position gets the value of the last one that names its row: index_copy_ promises no order of writes.
             new = new[journal.last_of_each(y)]
     if _is_traced(memory):
         memory.index_copy_(0, y, new)  # traced: the version counter tells a graph that waits

@@ -50,6 +50,10 @@ class Seen:
         Raises:
             RuntimeError: something other than a move has written to the bank.
         """
+        # States S_0 (seen), S_1, ..., S_n (now); move k, from S_k to S_k+1, wrote the rows R_k, which held O_k in S_k.
+        # What row j held in S_0: O_k[j] for the first k with j in R_k, because no move before k wrote it; what it holds
+        # now if there is no such k. With R = R_0 R_1 ... and O = O_0 O_1 ... that is O at the first place of j in R.
+        # A row that one move names twice has the same old value at both places: a move reads before it writes.
         state, rows, old = self.state, [], []
         while state.after is not None and state.rows is not None and state.old is not None:
             rows.append(state.rows)
@@ -110,6 +114,8 @@ def write(memory: Tensor, rows: Tensor, old: Tensor, new: Tensor) -> None:
 
 def last_of_each(y: Tensor) -> Tensor:
     """Return, for each position, the last position that holds the same number; shape (B,) to (B,)."""
+    # Sorted, equal numbers are neighbours, and a stable sort leaves them in the order of their positions. From the left
+    # `searchsorted` finds the first of them, and from the right the one after the last.
     ordered, places = torch.sort(y.contiguous(), stable=True)
     return places[torch.searchsorted(ordered, y.contiguous(), right=True) - 1]
 

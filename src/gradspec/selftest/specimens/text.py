@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.spec import Misuse, TextCase, TextMaker, TextSpec
-from gradspec.text import Function, Variable, later
+from gradspec.text import Function, Variable, defer
 
 
 class Tag(Function):
@@ -58,7 +58,7 @@ class Ask(Function):
     @staticmethod
     def backward(ctx, grad_out):
         said = [
-            later(Variable, f"{v.role}: {grad_out.data}", "remark") if needed else None
+            defer(Variable, f"{v.role}: {grad_out.data}", "remark") if needed else None
             for v, needed in zip(ctx.saved_variables, ctx.needs_input_grad, strict=False)
         ]
         return *said, None
@@ -208,7 +208,7 @@ class AsksInVain(Ask):
     def backward(ctx, grad_out):
         x, y = ctx.saved_variables
         roles = [v.role if isinstance(v, Variable) else None for v in (x, y)]
-        return *(later(Variable, f"{role}: {grad_out.data}") if role else None for role in roles), None
+        return *(defer(Variable, f"{role}: {grad_out.data}") if role else None for role in roles), None
 
 
 @diseased(accumulation="the gradient is not made of what each call says alone")

@@ -11,6 +11,7 @@ from docutils import nodes
 
 from gradspec.law import Verdict
 from gradspec.report import kind_of_sheet
+from gradspec.spec._kinds import kind_of
 from gradspec.sphinx_ext.domain._records import Record, Records
 from gradspec.sphinx_ext.page._nodes import paragraph
 
@@ -48,7 +49,7 @@ class View:
     def call(self) -> str:
         """How a call is written: "GradFactor.apply", "ShakeBlock"."""
         short = self.target.rpartition(".")[2]
-        return f"{short}.apply" if self.is_class and self.kind == "function" else short
+        return f"{short}.apply" if self.is_class and kind_of(self.kind).applied else short
 
     @property
     def is_class(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from gradspec.text._costs import BACKWARD
 from gradspec.text._data import holds_itself
 from gradspec.text._engine import _pass
-from gradspec.text._engine._later import Deferred
+from gradspec.text._engine._deferred import Deferred
 from gradspec.text._engine._node import CallNode
 from gradspec.text._engine._pass import Pass
 from gradspec.text._scheduling._overlap import no_stop
@@ -42,7 +42,7 @@ async def run(current: Pass, limit: int) -> None:
                         calls.start(node, given, Deferred(function.backward, (node, *node._filled(given))))
                         continue
                     returned = function.backward(node, *node._filled(given))
-                    if _later_in(returned, node):
+                    if _deferred_in(returned, node):
                         calls.start(node, given, returned)
                     else:
                         current.deliver(node, node._after(returned, given))
@@ -133,11 +133,11 @@ class Calls:
             return await self._resolved(await self._call(value.call, *args, **value.kwargs))
         if id(value) in above:
             raise holds_itself("what a backward returned")
-        if not _calls_later(value):
+        if not _calls_deferred(value):
             return value
         results = [*(value.values() if isinstance(value, dict) else value)]
         inside = (*above, id(value))
-        due = [place for place, item in enumerate(results) if _calls_later(item)]
+        due = [place for place, item in enumerate(results) if _calls_deferred(item)]
         if len(due) == 1:  # a task of its own for each level of a nested list would cost more than the engine
             results[due[0]] = await self._resolved(results[due[0]], inside)
         else:
@@ -147,18 +147,18 @@ class Calls:
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
-def _later_in(returned: Any, node: CallNode) -> bool:
+def _deferred_in(returned: Any, node: CallNode) -> bool:
     try:
-        return _calls_later(returned)
+        return _calls_deferred(returned)
     except RecursionError:
         raise holds_itself(f"what {node._function.__name__} returned") from None
 
 
-def _calls_later(value: Any) -> bool:
+def _calls_deferred(value: Any) -> bool:
     if isinstance(value, Deferred):
         return True
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, Sequence) or isinstance(value, str):
         return False
-    return any(_calls_later(item) for item in value)
+    return any(_calls_deferred(item) for item in value)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.text._costs import Cost, Rows, cost_of
 from gradspec.text._data import holds_itself
+from gradspec.text._engine._deferred import Deferred, resolve
 from gradspec.text._engine._hooks import replace_each
-from gradspec.text._engine._later import Deferred, resolve
 from gradspec.text._engine._node import MADE, CallNode, next_rank
 from gradspec.text._engine._reach import NARROWED
 from gradspec.text._grad_mode import ENABLED

@@ -75,4 +75,4 @@ def derived(inputs: Sequence[Any], compute: Callable[[], Any], kind: Kind) -> An
 
 def variable_of(value: Any, role: str) -> Variable:
     """Return a Variable of what was computed, or is on its way."""
-    return Variable._later(value, role) if isinstance(value, Pending) else Variable(value, role)
+    return Variable._deferred(value, role) if isinstance(value, Pending) else Variable(value, role)

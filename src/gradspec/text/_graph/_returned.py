@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradspec.text._engine._later import resolve
+from gradspec.text._engine._deferred import resolve
 from gradspec.text._graph._arguments import Nested, count_of
 from gradspec.text._graph._variable import Variable
 

@@ -59,7 +59,7 @@ class Variable(Placed):
         return variable
 
     @classmethod
-    def _later(cls, pending: Pending, role: str) -> Variable:
+    def _deferred(cls, pending: Pending, role: str) -> Variable:
         """Return a Variable whose data is on its way."""
         variable = cls("", role)
         variable._data, variable._kind, variable._pending = None, pending.kind, pending

@@ -22,8 +22,8 @@ from gradspec.text.lm._steps import Join, Sleep, Steps
 #: Seconds between two looks for the reply that another process is getting.
 LOOK_AGAIN = 0.02
 
-_flights: weakref.WeakValueDictionary[tuple[int, str], Flights] = weakref.WeakValueDictionary()
-_flights_lock = threading.Lock()
+_single_flights: weakref.WeakValueDictionary[tuple[int, str], Flights] = weakref.WeakValueDictionary()
+_single_flight_lock = threading.Lock()
 
 
 class Cache:
@@ -159,8 +159,8 @@ def _shared(path: str) -> Flights:
     """Return the flights of a file: one for all caches of this process, since its file locks are the process's."""
     if path == ":memory:":
         return Flights(None)
-    with _flights_lock:
-        flights = _flights.get((os.getpid(), path))
+    with _single_flight_lock:
+        flights = _single_flights.get((os.getpid(), path))
         if flights is None:
-            flights = _flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
+            flights = _single_flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
         return flights

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gradspec.text._engine._later import Deferred, later
+from gradspec.text._engine._deferred import Deferred, defer
 from gradspec.text._graph._deferred import computed, given, variable_of
 from gradspec.text._graph._function import Function
 from gradspec.text._graph._variable import Variable
@@ -149,12 +149,12 @@ def _asked(ctx: Any, variable: Variable, feedback: Sequence[Any]) -> Deferred | 
     if not ctx.wants(variable):
         return None
     if ctx.single:
-        return later(partial(_told, ctx, variable, str(feedback[0])))
+        return defer(partial(_told, ctx, variable, str(feedback[0])))
     role = f"feedback to {variable.role}"
-    calls = [later(_ask, ctx, variable, place, text) if text else "" for place, text in enumerate(map(str, feedback))]
+    calls = [defer(_ask, ctx, variable, place, text) if text else "" for place, text in enumerate(map(str, feedback))]
     if isinstance(variable.data, list):
-        return later(lambda *said: Variable(list(said), role=role), *calls)
-    return later(lambda *said: Variable("\n".join(filter(None, said)), role=role), *calls)
+        return defer(lambda *said: Variable(list(said), role=role), *calls)
+    return defer(lambda *said: Variable("\n".join(filter(None, said)), role=role), *calls)
 
 
 def _told(ctx: Any, variable: Variable, feedback: str) -> Variable:

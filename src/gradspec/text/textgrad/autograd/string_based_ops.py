@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from gradspec.text import Function, later
+from gradspec.text import Function, defer
 from gradspec.text import Variable as Plain
 from gradspec.text.lm import complete
 from gradspec.text.ops._template import filled
@@ -83,7 +83,7 @@ class _Called(Function):
             "feedback": feedback,
         }
         asked = {
-            name: later(partial(_said, {**values, "role": variable.role, "value": variable.data}, variable.role))
+            name: defer(partial(_said, {**values, "role": variable.role, "value": variable.data}, variable.role))
             if ctx.wants(variable)
             else None
             for name, variable in given.items()

@@ -1,4 +1,4 @@
-"""The Functions behind a spec."""
+"""The Functions that a spec is of: its own, and those that its module calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradspec.spec import FunctionSpec
 RANKS = "gradspec.functions._sharded"
 
 
-def functions_behind(spec: FunctionSpec) -> list[type]:
+def autograd_functions(spec: FunctionSpec) -> list[type]:
     """Return the Function of a spec, and those in the modules that its module depends on.
 
     Those that are called over several ranks are left out: tests/distributed holds them.

@@ -20,19 +20,19 @@ class Deferred:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
-def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred:
+def defer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred:
     """Return a call for a backward to return in place of a gradient: the engine makes it, several at once if it may.
 
     The calls for the inputs of one node, and for the elements of a list, do not wait for each other then. A plain
     backward pass makes them one after the other, in the order of the edges.
 
     Args:
-        call: A function, or an async function, that returns the gradient, or another `later`.
-        *args: Its arguments; a `later` among them is made first, at the same time as its neighbours.
+        call: A function, or an async function, that returns the gradient, or another `defer`.
+        *args: Its arguments; a `defer` among them is made first, at the same time as its neighbours.
         **kwargs: Its keyword arguments.
 
     Example:
-        >>> from gradspec.text import Function, Variable, later
+        >>> from gradspec.text import Function, Variable, defer
         >>> class Ask(Function):
         ...     io_bound = True
         ...     @staticmethod
@@ -40,7 +40,7 @@ def later(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred:
         ...         return Variable(x.data + y.data)
         ...     @staticmethod
         ...     def backward(ctx, grad_out):
-        ...         return tuple(later(Variable, f"{name}: {grad_out.data}") for name in "xy")
+        ...         return tuple(defer(Variable, f"{name}: {grad_out.data}") for name in "xy")
         >>> x, y = Variable("a", requires_grad=True), Variable("b", requires_grad=True)
         >>> Ask.apply(x, y).backward(Variable("shorter"), max_concurrency=2)
         >>> x.grad.data, y.grad.data
