@@ -19,7 +19,15 @@ from gradspec.selftest._record import Matrix, Subject
 from gradspec.spec._kinds import kinds
 
 #: Modules of specimens that hold those of one kind; the others hold functions.
-_KINDS = {"modules": "module", "operators": "operator", "parallel": "module", "text": "text"}
+_KINDS = {
+    "modules": "module",
+    "operators": "operator",
+    "parallel": "module",
+    "registered_gradients": "operator",
+    "registered_kernels": "operator",
+    "registrations": "operator",
+    "text": "text",
+}
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),

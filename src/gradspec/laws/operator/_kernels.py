@@ -64,5 +64,6 @@ KERNELS = Law(
         "no_fake_kernel",
         "kernel_of_the_cpu_alone",
         "gradient_on_cuda_alone",
+        "no_gradient_registered",
     ),
 )
