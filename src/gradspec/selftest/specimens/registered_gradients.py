@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.selftest.specimens.operators import _cases, _contiguous
@@ -91,4 +92,41 @@ sick(
         wrt=("x", "weight"),
     ),
     needs_input_grad=r"gradient of `x` \(the only one required\) differs",
+)
+
+
+class _Straight(Function):
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+def _sometimes_straight(x, rounded):
+    """Call torch's operators: autograd knows these, and not what a Function among them makes of them."""
+    return _Straight.apply(x) if rounded else x.clone()
+
+
+def _maybe_rounded(make):
+    yield Case(name="as it is", args=(make(4, 3), False))
+    yield Case(name="rounded", args=(make(4, 3), True))
+
+
+sick(
+    registered(
+        "gradient_lost_in_an_export",
+        "(Tensor x, bool rounded) -> Tensor",
+        lambda x, rounded: x.round() if rounded else x,
+        _maybe_rounded,
+        said={"surrogate": lambda x, rounded: x},
+        CompositeImplicitAutograd=_sometimes_straight,
+    ),
+    exported_operator=r"gradient of `x` in a new process \(case 'rounded', taken apart\) differs",
 )
