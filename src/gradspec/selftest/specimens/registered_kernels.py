@@ -7,7 +7,7 @@ from torch import Tensor
 
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.selftest.specimens.operators import AVERAGED, SPACE, _averages, _memory, scaled
-from gradspec.selftest.specimens.registrations import phase, registered
+from gradspec.selftest.specimens.registrations import VIEW, matrices, phase, registered
 from gradspec.spec import Case, OperatorSpec
 
 DISEASED = {}
@@ -26,6 +26,21 @@ sick(
     layout=r"value \(transposed inputs\) differs",
 )
 sick(phase("autocast_rounds_a_phase", torch.bfloat16), autocast=r"output 0 under autocast is less accurate")
+sick(
+    scaled("kernel_of_an_undeclared_device", devices=("cpu", "cuda")),
+    kernels=r"registered for cuda, which the spec does not promise",
+)
+sick(
+    registered(
+        "view_that_is_a_copy",
+        "(Tensor(a) x) -> Tensor(a)",
+        lambda x: x[:, 0],
+        matrices,
+        said=VIEW,
+        CompositeImplicitAutograd=lambda x: x.select(1, 0).clone(),
+    ),
+    schema=r"says that output 0 shares memory with `x`, and it does not",
+)
 
 # what is said to a compiler
 

@@ -1,10 +1,10 @@
-"""Sound operators that register what few do: several outputs, a list, a rule for autocast."""
+"""Sound operators that register what few do: several outputs, a list, a rule for autocast, one device, a view."""
 
 import torch
 from torch import Tensor
 
-from gradspec.selftest.specimens.operators import SPACE
-from gradspec.spec import Case, OperatorSpec
+from gradspec.selftest.specimens.operators import SPACE, _contiguous, scaled
+from gradspec.spec import Case, Effects, OperatorSpec
 
 _LIBRARY = torch.library.Library(SPACE, "FRAGMENT")
 
@@ -88,5 +88,15 @@ def phase(name, dtype):
 
 
 PHASE = phase("phase_in_single_precision", torch.float32)
+SCALED_ON_CPU = scaled("scaled_on_cpu", lambda x, factor: _contiguous(x, factor), devices="cpu")
+VIEW = {"effects": Effects(view_of="x")}
+FIRST_COLUMN = registered(
+    "first_column",
+    "(Tensor(a) x) -> Tensor(a)",
+    lambda x: x[:, 0],
+    matrices,
+    said=VIEW,
+    CompositeImplicitAutograd=lambda x: x.select(1, 0),
+)
 
-HONEST = (POLAR, MIRRORED, PHASE)
+HONEST = (POLAR, MIRRORED, PHASE, SCALED_ON_CPU, FIRST_COLUMN)
