@@ -10,7 +10,7 @@ _LIBRARY = torch.library.Library(SPACE, "FRAGMENT")
 
 
 def registered(name, schema, primal, cases, *, wrt=("x",), said=None, **kernels):
-    """Register kernels by their dispatch keys, as `TORCH_LIBRARY_IMPL` does, and return the spec of the operator."""
+    """Register kernels by their dispatch keys, as C++ does, and return the spec of the operator."""
     _LIBRARY.define(name + schema)
     for key, kernel in kernels.items():
         _LIBRARY.impl(name, kernel, key)
@@ -69,7 +69,7 @@ MIRRORED = made(
 
 
 def phase(name, dtype):
-    """Register cos(100 x), which autocast computes in a given dtype."""
+    """Register a fast cosine, which autocast computes in a given dtype."""
 
     def kernel(x: Tensor) -> Tensor:
         return (100 * x).cos().contiguous()
