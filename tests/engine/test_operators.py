@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -10,9 +11,13 @@ import torch
 from torch import Tensor
 
 from gradspec import Case, OperatorSpec, Status, verify
+from gradspec._engine._check import run_check
+from gradspec._engine._plan import plan
 from gradspec.findings import findings
 from gradspec.law import Rank
 from gradspec.laws import LAWS
+from gradspec.profile import load_profile
+from gradspec.selftest.specimens import DISEASED
 from gradspec.spec._schema import overload_of
 from strangers.operator_specs import OPERATORS, spec_of, subjects
 
@@ -94,6 +99,17 @@ def test_one_tensor_of_a_list_is_differentiated():
     spec = OperatorSpec(name="first", operator=first, primal=lambda xs: xs[0] * 3, wrt=("xs[0]",), cases=cases)
     report = verify([spec], [NAMED["primal"], NAMED["vjp"]])
     assert {v.status for v in report.verdicts} == {Status.HOLDS}
+
+
+def test_one_new_process_serves_all_cases_of_an_export(monkeypatch):
+    spec, began, run = DISEASED["gradient_lost_in_an_export"].spec, [], subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *args, **how: began.append(args) or run(*args, **how))
+    checks = [check for check in plan([spec], [NAMED["exported_operator"]]) if check.law.name == "exported_operator"]
+    found = {check.case: run_check(check, load_profile("quick"), seed=0, prior={}).finding for check in checks}
+
+    assert len(began) == 1
+    assert "(case 'rounded', taken apart)" in found["as it is"].message
+    assert found["rounded"].status is Status.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize("name", ["scale", "observe", "weighted_sum", "affine", "square_into", "row_max", "hard_round"])

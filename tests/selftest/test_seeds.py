@@ -12,10 +12,13 @@ import torch._dynamo
 
 from gradspec._engine._child import available
 from gradspec._engine._plan import plan
+from gradspec.functions import FUNCTIONS
 from gradspec.laws import LAWS
+from gradspec.nn import MODULES
+from gradspec.operators import OPERATORS
 from gradspec.profile import load_profile
 from gradspec.selftest import _seeds
-from gradspec.selftest.specimens import DISEASED, NET, SCALE
+from gradspec.selftest.specimens import DISEASED, HONEST, NET, SCALE
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
 BY_NAME = {law.name: law for law in LAWS}
@@ -32,6 +35,12 @@ def test_that_a_sound_function_fails_under_no_seed():
     assert (found["run"], found["specs"], found["laws"]) == (3, ["scale"], ["primal", "vjp"])
     assert found["verdicts"] == 3 * 2 * found["cases"]
     assert found["tried"] == found["cases"]
+
+
+def test_that_all_that_is_documented_and_all_that_is_sound_is_swept_unless_told():
+    found = swept(1, (), ["primal"], jobs=1, minutes=0)
+
+    assert set(found["specs"]) == {spec.name for spec in (*FUNCTIONS, *OPERATORS, *MODULES, *HONEST)}
 
 
 def test_that_what_one_seed_shows_is_named_with_the_seed():

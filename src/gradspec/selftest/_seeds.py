@@ -23,6 +23,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.law import Finding, Law, Rank, Status
 from gradspec.laws import LAWS
 from gradspec.nn import MODULES
+from gradspec.operators import OPERATORS
 from gradspec.profile import Profile, load_profile
 from gradspec.selftest.specimens import HONEST
 from gradspec.spec import Spec
@@ -52,7 +53,7 @@ def sweep(
 
     Args:
         count: how many seeds.
-        specs: the functions and modules; those documented here, and the sound specimens, unless told.
+        specs: what to hold; the documented functions, operators and modules, and the sound specimens, unless told.
         laws: all of them unless told.
         profile: how hard; `quick` unless told.
         jobs: in how many processes; as many as there are processors, unless told.
@@ -64,7 +65,7 @@ def sweep(
         and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were, and `by_law`;
         `failures`, a line for each that is broken, inconclusive or an error, and no limit of torch.
     """
-    specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *HONEST, *MODULES)}.values())
+    specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *OPERATORS, *HONEST, *MODULES)}.values())
     laws, profile = laws or LAWS, profile or load_profile("quick")
     # A stable sort: of each case the laws stay in their order.
     checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))

@@ -21,6 +21,18 @@ KEYS = {
     "FuncTorchBatched": "vmap",
 }
 
+#: The types of device that torch has a name for, each with its dispatch key.
+DEVICES = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "mps": "MPS",
+    "xpu": "XPU",
+    "xla": "XLA",
+    "hpu": "HPU",
+    "mtia": "MTIA",
+    "privateuseone": "PrivateUse1",
+}
+
 
 def kernels(overload: Any) -> list[str]:
     """Return the keys of `KEYS` for which a kernel is registered, those that torch registers in Python among them."""
@@ -58,3 +70,11 @@ def has_kernel(overload: Any, device: str) -> bool:
         torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), one)
         for one in (key, "CompositeExplicitAutograd", "CompositeImplicitAutograd")
     )
+
+
+def own_devices(overload: Any) -> list[str]:
+    """Return the devices for which a kernel of their own is registered, not one for every device."""
+    import torch
+
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return [device for device, key in DEVICES.items() if has(overload.name(), key)]

@@ -1,6 +1,8 @@
 r"""An exported program that calls the operator gives the same value and gradient after it is loaded in a new process.
 
-The new process imports the modules that the spec names, as a user must, and no others of the package.
+The program is loaded as `torch.export` makes it, and as `run_decompositions()` makes it of that, with which a
+deployment begins. An operator that writes is exported in its form without effects: what it writes is an output. One new
+process serves all cases; it imports the modules that the spec names, as a user must, and no others of the package.
 
 Why it matters: programs are exported to run elsewhere. An operator stays a call in them, and its gradient is looked
 up by name where the program runs.
@@ -13,9 +15,9 @@ Remedy: register the operator where its module is imported, with `register_fake`
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,104 +26,85 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, raised
 from gradspec.laws.operator.support._call import Call
+from gradspec.laws.operator.support._new_process import NewProcessError, Program, run_elsewhere
 from gradspec.laws.tensor.support._call import gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.spec import Case, OperatorSpec
+from gradspec.spec._maker import Maker
 from gradspec.spec._schema import named
-
-#: What the new process runs; a folder is its argument.
-_LOADS = """
-import gc, importlib, importlib.util, sys
-from pathlib import Path
-gc.disable()  # searches of what is imported take a third of its seconds
-import torch
-torch.set_num_threads(1)
-folder = Path(sys.argv[1])
-given = torch.load(folder / "given.pt", weights_only=False)
-for name, file in given["modules"].items():
-    if file is None:
-        importlib.import_module(name)
-    else:
-        sys.path.insert(0, str(Path(file).parent))
-        spec = importlib.util.spec_from_file_location(name, file)
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-namespace, _, name = given["operator"].partition("::")
-if not hasattr(getattr(torch.ops, namespace), name.partition(".")[0]):
-    imported = ", ".join(given["modules"]) or "nothing"
-    raise LookupError(
-        f"{given['operator']} is not registered by importing {imported}: import its library in the module of `primal`"
-    )
-program = torch.export.load(folder / "program.pt2").module()
-leaves = [t.requires_grad_() for t in given["leaves"]]
-y = program(*leaves)
-y = tuple(y) if isinstance(y, (tuple, list)) else (y,)
-pairs = [(t, v) for t, v in zip(y, given["cotangents"]) if t.requires_grad]
-got = torch.autograd.grad([t for t, _ in pairs], leaves, [v for _, v in pairs], allow_unused=True) if pairs else None
-torch.save({"values": [t.detach() for t in y], "gradients": got}, folder / "found.pt")
-gc.freeze()
-"""
 
 
 class _Exported(torch.nn.Module):
-    def __init__(self, call: Call) -> None:
+    """A call of the form without effects, of the tensors among its arguments."""
+
+    def __init__(self, function: Any, call: Call) -> None:
         super().__init__()
-        self.call, self.places = call, {name: k for k, name in enumerate(call.on_leaves().leaves)}
+        self.function, self.call = function, call
 
     def forward(self, *tensors: Tensor) -> Any:
-        names = iter(self.call.tensors())
+        given = iter(tensors)
+        call = self.call.mapped(lambda value: next(given) if isinstance(value, Tensor) else value)
+        return self.function(*call.args, **call.kwargs)
 
-        def given(value: Any) -> Any:
-            place = self.places.get(next(names)) if isinstance(value, Tensor) else None
-            return value if place is None else tensors[place]
 
-        return self.call.mapped(given).run()
+@dataclass(frozen=True)
+class _Run:
+    """A program of one case, and what the operator gives here."""
+
+    where: str
+    program: Program
+    values: tuple[Tensor, ...]
+    gradients: dict[str, Tensor | None]
 
 
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
-    call = Call.of(trial)
-    leaves = call.on_leaves().leaves
-    if not leaves or trial.spec.writes:
-        return not_applicable("no gradient flows through the operator in this case")
-    if trial.case.name != _first(trial):
-        return not_applicable("one case shows it: a new process costs seconds")
+    first = next(iter(trial.spec.cases(Maker(trial.seed, trial.profile.device)))).name
+    if trial.case.name != first:
+        return not_applicable(f"judged with the case {first!r}: one new process, which costs seconds, serves all cases")
     torch._dynamo.reset()
-    module, plain = _Exported(call), [leaf.detach() for leaf in leaves.values()]
-    exported = torch.export.export(module, tuple(plain), strict=False)
-    y = outputs(module(*leaves.values()))
-    v = like(y, trial.seed)
-    right = gradients(y, leaves, v)
-    with tempfile.TemporaryDirectory() as folder:
-        torch.export.save(exported, Path(folder) / "program.pt2")
-        given = {
-            "modules": _modules(trial.spec),
-            "operator": named(call.overload),
-            "leaves": plain,
-            "cotangents": v,
-        }
-        torch.save(given, Path(folder) / "given.pt")
-        words = [sys.executable, "-c", _LOADS, folder]
-        run = subprocess.run(words, capture_output=True, text=True, timeout=trial.profile.seconds, check=False)
-        if run.returncode:
-            said = run.stderr.strip().splitlines()[-1:] or [f"exit code {run.returncode}"]
-            return raised(RuntimeError(said[0]), "the new process", rank=Rank.REFUSED)
-        found = torch.load(Path(folder) / "found.pt", weights_only=True)
-    for place, (got, expected) in enumerate(zip(found["values"], y, strict=True)):
-        if (finding := compare(trial, f"value {place} in a new process", got, expected.detach())) is not HOLDS:
-            return finding
-    if found["gradients"] is None:
-        return broken("in a new process the program has no gradient", rank=Rank.WRONG)
-    for (name, expected), got in zip(right.items(), found["gradients"], strict=True):
-        if (finding := compare(trial, f"gradient of {name} in a new process", got, expected)) is not HOLDS:
+    runs = [run for one in (trial, *trial.others()) for run in _runs(one)]
+    if not runs:
+        return not_applicable("no case has a tensor that the operator takes and one that it gives")
+    programs, operator = [run.program for run in runs], named(trial.spec.overload)
+    try:
+        found = run_elsewhere(programs, operator, _modules(trial.spec), seconds=trial.profile.seconds)
+    except NewProcessError as error:
+        return raised(RuntimeError(str(error)), "the new process", rank=Rank.REFUSED)
+    for run, got in zip(runs, found, strict=True):
+        if (finding := _judged(trial, run, got)) is not HOLDS:
             return finding
     return HOLDS
 
 
-def _first(trial: TrialOf[OperatorSpec, Case]) -> str:
-    """Return the name of the first case."""
-    from gradspec.spec._maker import Maker
+def _runs(trial: TrialOf[OperatorSpec, Case]) -> Iterator[_Run]:
+    """Yield the program of one case, as it is exported and taken apart."""
+    call = Call.of(trial).on_leaves()
+    tensors, leaves, module = call.tensors(), call.leaves, _Exported(trial.spec.function, call)
+    y = outputs(module(*tensors.values()))
+    if not tensors or not y:
+        return
+    plain = tuple(tensor.detach() for tensor in tensors.values())
+    wanted = [place for place, name in enumerate(tensors) if name in leaves]
+    v = like(y, trial.seed)
+    right = gradients(y, leaves, v) if leaves else {}
+    exported = torch.export.export(module, plain, strict=False)
+    for way, program in (("", exported), (", taken apart", exported.run_decompositions())):
+        where = f"in a new process (case {trial.case.name!r}{way})"
+        yield _Run(where, Program(program, plain, wanted, v), tuple(t.detach() for t in y), right)
 
-    return next(iter(trial.spec.cases(Maker(trial.seed, trial.profile.device)))).name
+
+def _judged(trial: TrialOf[OperatorSpec, Case], run: _Run, found: dict[str, Any] | str) -> Finding:
+    if isinstance(found, str):
+        return raised(RuntimeError(found), f"the program {run.where}", rank=Rank.REFUSED)
+    for place, (got, value) in enumerate(zip(found["values"], run.values, strict=True)):
+        if (finding := compare(trial, f"value {place} {run.where}", got, value)) is not HOLDS:
+            return finding
+    if found["gradients"] is None and any(gradient is not None for gradient in run.gradients.values()):
+        return broken(f"the program has no gradient {run.where}", rank=Rank.WRONG)
+    for (name, expected), got in zip(run.gradients.items(), found["gradients"] or (), strict=False):
+        if (finding := compare(trial, f"gradient of {name} {run.where}", got, expected)) is not HOLDS:
+            return finding
+    return HOLDS
 
 
 def _modules(spec: OperatorSpec) -> dict[str, str | None]:
@@ -147,5 +130,9 @@ EXPORTED_OPERATOR = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="export",
-    specimens=("configured_here_alone",),
+    specimens=(
+        "configured_here_alone",
+        "gradient_lost_in_an_export",
+        "write_lost_under_compile",
+    ),
 )

@@ -149,5 +149,7 @@ FAKE_KERNEL = Law(
         "fake_is_never_empty",
         "fake_fixes_sizes",
         "fake_reads_a_value",
+        "fake_of_another_offset",
+        "fake_gradient_of_another_stride",
     ),
 )

@@ -1,22 +1,24 @@
-r"""The operator has a kernel for each device that is promised, and one for fake tensors.
+r"""The operator has a kernel for each device that is promised, and for no other; and one for fake tensors.
+
+A kernel for every device, which calls torch's own operators, is one for those that are promised.
 
 The law asks torch's dispatcher, so it also sees kernels for devices that this machine lacks.
 
 Why it matters: a missing kernel is an error on the first machine that has the device; one for fake tensors, on the
-first compilation.
+first compilation. A kernel for a device that the spec does not name runs without a promise, and no law judges it.
 
 What breaks it: `device_types="cuda"` although the page says that a CPU works, a gradient that is registered for only
-one device, no `register_fake`.
+one device, no `register_fake`, `register_kernel("cuda")` without "cuda" in `devices`.
 
 Remedy: register a kernel for the device, `register_fake`, and the gradient with `register_autograd`, which serves all
-devices; or take the device out of `devices`.
+devices; or take the device out of `devices`, or add one that has a kernel.
 """
 
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
 from gradspec.spec import Case, OperatorSpec
-from gradspec.spec._dispatch import has_fake, has_kernel, kernels
+from gradspec.spec._dispatch import has_fake, has_kernel, kernels, own_devices
 
 
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
@@ -35,7 +37,18 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
             rank=Rank.REFUSED,
             likely="register_fake is missing",
         )
-    return _gradient(trial, found)
+    if (finding := _gradient(trial, found)) is not HOLDS:
+        return finding
+    undeclared = [device for device in own_devices(overload) if device not in trial.spec.devices]
+    if undeclared:
+        return broken(
+            f"a kernel is registered for {', '.join(undeclared)}, which the spec does not promise",
+            got=f"kernels for {', '.join(found)}",
+            expected=f"kernels for {', '.join(trial.spec.devices)}",
+            rank=Rank.WASTE,
+            likely="devices of the spec leaves a device out",
+        )
+    return HOLDS
 
 
 def _gradient(trial: TrialOf[OperatorSpec, Case], found: list[str]) -> Finding:
@@ -55,7 +68,7 @@ def _gradient(trial: TrialOf[OperatorSpec, Case], found: list[str]) -> Finding:
 KERNELS = Law(
     name="kernels",
     family="operators",
-    statement=r"\forall d \in D:\ F_d \text{ is registered}",
+    statement=r"\{d : F_d \text{ is registered}\} = D",
     check=_check,
     doc=__doc__ or "",
     kinds=("operator",),
@@ -64,5 +77,7 @@ KERNELS = Law(
         "no_fake_kernel",
         "kernel_of_the_cpu_alone",
         "gradient_on_cuda_alone",
+        "no_gradient_registered",
+        "kernel_of_an_undeclared_device",
     ),
 )

@@ -1,16 +1,18 @@
 r"""An operator writes exactly the arguments that its schema declares, and no output shares memory undeclared.
 
 Memory is compared bit by bit, outputs with arguments by the range of bytes that they span. An argument that is declared
-to be written must change if `primal` changes it; the law `primal` checks that the value is right.
+to be written must change if `primal` changes it; the law `primal` checks that the value is right. An output that is
+declared to alias an argument (`Tensor(a)`) must be memory of it, unless the argument is not contiguous or has another
+dtype: torch's own `reshape` and `to` return copies then.
 
 Why it matters: torch.compile orders, reuses and drops calls only by the schema. A write that it does not know is lost
 or done twice, and an output that is an argument is overwritten.
 
 What breaks it: an `add_` on an argument that `mutates_args` does not name, `return x` if nothing had to be done, a
-view returned, `mutates_args` that names what the kernel only reads.
+view returned, `mutates_args` that names what the kernel only reads, `Tensor(a)` for an output that is a copy.
 
-Remedy: name written arguments in `mutates_args`, return a clone if the result equals an argument, and never return a
-view of one.
+Remedy: name written arguments in `mutates_args`, return a clone if the result equals an argument, and return a view of
+one only as `Tensor(a)`.
 """
 
 from __future__ import annotations
@@ -45,11 +47,13 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
 
 
 def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
-    """Judge the outputs of which the schema says that they are memory of their own."""
+    """Judge of which memory the outputs are."""
     returns = call.overload._schema.returns
     values = (y,) if len(returns) == 1 else tuple(y or ())
     for place, (value, declared) in enumerate(zip(values, returns, strict=True)):
         if declared.alias_info is not None:
+            if (finding := _alias(call, place, value, declared.alias_info)) is not HOLDS:
+                return finding
             continue
         for leaf in tree_leaves(value):
             shared = next((n for n, t in tensors.items() if isinstance(leaf, Tensor) and overlap(leaf, t)), None)
@@ -63,6 +67,34 @@ def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
                     likely="the argument itself is returned: return a clone" if is_same else "a view is returned",
                 )
     return HOLDS
+
+
+def _alias(call: Call, place: int, value: Any, declared: Any) -> Finding:
+    """Judge an output of which the schema says that it is memory of an argument."""
+    sources = {
+        argument.name: call.values.get(argument.name)
+        for argument in call.overload._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.before_set & declared.before_set
+    }
+    if not sources or any(_agrees(value, source, declared.is_write) for source in sources.values()):
+        return HOLDS
+    names = " or ".join(f"`{name}`" for name in sources)
+    return broken(
+        f"the schema says that output {place} shares memory with {names}, and it does not",
+        argument=f"output {place}",
+        got="memory of its own",
+        expected=f"memory of {names}",
+        rank=Rank.WRONG,
+        likely="the kernel returns a copy: return the view, or declare a Tensor without an alias",
+    )
+
+
+def _agrees(value: Any, source: Any, is_write: bool) -> bool:
+    """Whether an output may be declared an alias of an argument."""
+    if not (isinstance(value, Tensor) and isinstance(source, Tensor)) or 0 in (value.numel(), source.numel()):
+        return True  # a list is not told apart by its places
+    may_copy = not is_write and (not source.is_contiguous() or source.dtype != value.dtype)
+    return may_copy or overlap(value, source)
 
 
 def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Snapshot], tensors: dict[str, Tensor]) -> Finding:
@@ -94,5 +126,6 @@ SCHEMA = Law(
         "undeclared_write",
         "returns_its_argument",
         "forgets_to_write",
+        "view_that_is_a_copy",
     ),
 )

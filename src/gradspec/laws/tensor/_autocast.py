@@ -118,5 +118,6 @@ AUTOCAST = Law(
         "custom_fwd_with_setup_context",
         "rounds_to_half_under_autocast",
         "another_dtype_under_autocast",
+        "autocast_rounds_a_phase",
     ),
 )

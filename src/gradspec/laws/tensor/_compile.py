@@ -57,5 +57,6 @@ COMPILE = Law(
         "jvp_not_allowed_in_graph",
         "another_value_under_compile",
         "another_value_under_compile_without_a_gradient",
+        "write_lost_under_compile",
     ),
 )

@@ -62,5 +62,6 @@ CTX_CLEAN = Law(
         "tensor_on_ctx",
         "keeps_a_tensor_through_backward",
         "keeps_a_tensor_beside_a_tangent",
+        "keeps_what_may_be_written_later",
     ),
 )

@@ -71,5 +71,6 @@ LAYOUT = Law(
         "views_its_input",
         "misreads_a_strided_input",
         "another_gradient_of_a_strided_input",
+        "images_in_order_of_memory",
     ),
 )

@@ -88,5 +88,6 @@ NEEDS_INPUT_GRAD = Law(
         "gradient_nobody_needs",
         "mixes_up_who_needs_a_gradient",
         "always_requires_grad",
+        "forgets_a_frozen_weight",
     ),
 )

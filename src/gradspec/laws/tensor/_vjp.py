@@ -144,5 +144,6 @@ VJP = Law(
         "gradient_of_another_shape",
         "declares_a_zero_gradient",
         "operator_gradient_off",
+        "gradient_falls_through",
     ),
 )
