@@ -171,6 +171,11 @@ def test_an_address_stays_one_address() -> None:
     assert inline([nodes.reference("", "it", refuri="a (b).html")], str) == "[it](a%20%28b%29.html)"
 
 
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "java\tscript:alert(1)", " JavaScript:x", "data:text/html"])
+def test_an_address_that_can_run_code_is_no_link(address: str) -> None:
+    assert inline([nodes.reference("", "it", refuri=address)], str) == "it"
+
+
 def test_names_and_descriptions_of_the_list_are_words(tmp_path: Path) -> None:
     project = copied("test-twins", tmp_path)
     title = "[Click](javascript:alert(1)) <img src=x> me"

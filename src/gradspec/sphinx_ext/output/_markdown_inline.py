@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx import addnodes
 
 from gradspec._one_line import visible
+from gradspec.sphinx_ext._addresses import is_linked
 
 #: What becomes of the address of a reference.
 Link: TypeAlias = Callable[[str], str]
@@ -50,8 +51,8 @@ def _one(node: nodes.Node, link: Link) -> str:
         return ""
     words = "".join(_one(child, link) for child in node)
     if isinstance(node, nodes.reference):
-        address = node.get("refuri") or f"#{node.get('refid', '')}"
-        return f"[{words.strip()}]({_address(link(address))})" if words.strip() else ""
+        address = _address(link(node.get("refuri") or f"#{node.get('refid', '')}"))
+        return f"[{words.strip()}]({address})" if words.strip() and is_linked(address) else words.strip()
     if isinstance(node, nodes.strong):
         return f"**{words}**"
     if isinstance(node, nodes.emphasis):
