@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from drift.claim_edits import CLAIM_EDITS
 from drift.code_edits import CODE_EDITS
 from drift.edits import Edit
 from drift.page_edits import PAGE_EDITS
@@ -17,7 +18,7 @@ from drift.word_edits import WORD_EDITS
 from drift.working_copy import ROOT, WorkingCopy
 
 UNCAUGHT = tomllib.loads((Path(__file__).parent / "uncaught.toml").read_text(encoding="utf-8"))["edit"]
-EDITS = (*CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS, *WORD_EDITS)
+EDITS = (*CLAIM_EDITS, *CODE_EDITS, *PAGE_EDITS, *RECORD_EDITS, *WORD_EDITS)
 every = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.kind.replace(" ", "-"))
 
 

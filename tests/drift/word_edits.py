@@ -198,7 +198,7 @@ WORD_EDITS = (
         old="Python 3.11 or newer and torch 2.11 or newer",
         new="Python 3.11 or newer and torch 2.9 or newer",
         check=SETTINGS,
-        says=r"torch>=2\.9",
+        says=r"README\.md:\d+: 'torch 2\.9 or newer', and pyproject\.toml says torch>=2\.11",
     ),
     Edit(
         kind="the failure that the README shows",
