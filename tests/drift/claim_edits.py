@@ -11,6 +11,15 @@ MEANS = Tests(names=("tests/functions/test_declared.py", "-k", "means"))
 
 CLAIM_EDITS = (
     Edit(
+        kind="how many wrong edits are caught",
+        file="docs/explanation/how-far-you-can-trust-this.md",
+        old=r"(documentation build alone catches )\d+",
+        new=r"\g<1>99",
+        is_pattern=True,
+        check=Tests(names=("tests/drift/test_drift.py", "-k", "counts_the_edits")),
+        says=r"how-far-you-can-trust-this\.md:\d+ counts \('\d+', '99', .*and the edits are \(\d+, \d+, ",
+    ),
+    Edit(
         kind="the law of a comment in the README",
         file="README.md",
         old="# without this line the law `aliasing` is broken",
