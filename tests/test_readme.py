@@ -23,6 +23,20 @@ def test_the_python_of_the_readme_runs():
     assert "SPEC" in names
 
 
+def test_the_comment_of_the_readme_names_the_law_that_breaks_without_its_line():
+    (line,) = [line for line in README.splitlines() if "# without this line" in line]
+    where = f"README.md:{README.splitlines().index(line) + 1}"
+    (law,) = re.findall(r"# without this line the law `(\w+)` is broken$", line)
+    first, second = (block.replace(f"{line}\n", "") for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+    (check,) = re.findall(r"^assert not (verify\(.*\)\.failures)$", second, re.MULTILINE)
+    names = {}
+    exec(compile(first, "README.md", "exec"), names)
+    exec(compile(second.partition("assert not")[0], "README.md", "exec"), names)
+    broken = {verdict.law for verdict in eval(check, names)}
+
+    assert broken == {law}, f"{where}: without the line {sorted(broken)} break, and the comment says {law}"
+
+
 def test_the_failure_of_the_readme_is_the_recorded_one():
     report = read_record(ROOT / "docs" / "records" / "first_failure.json")
     (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
@@ -35,6 +49,19 @@ def test_the_headline_of_the_gallery_is_that_of_its_record():
     packages = {function["package"] for function in functions}
 
     assert f"{len(functions)} published functions of {len(packages)} packages" in " ".join(README.split())
+
+
+def test_what_the_readme_says_of_the_gallery_was_found():
+    functions = read(ROOT / "docs" / "records" / "gallery.json", "gallery", again="")["functions"]
+    found = [one for function in functions for one in function["found"]]
+    dropped = {one["what"].strip("`") for one in found if one["measured"].endswith("a gradient is None")}
+    wrong = {law for one in found if one["rank"] == "training" for law in one["laws"]}
+    text = " ".join(README.split())
+    (named,) = re.findall(r"from wrong gradients in plain training to gradients that `([\w.]+)` drops", text)
+    line = next(n for n, line in enumerate(README.splitlines(), 1) if f"`{named}` drops" in line)
+
+    assert named in dropped, f"README.md:{line}: {named} drops no gradient in the gallery; what does: {sorted(dropped)}"
+    assert "vjp" in wrong, f"README.md:{line}: no gradient is wrong in plain training in the gallery"
 
 
 def test_the_commands_of_the_readme_are_sessions():

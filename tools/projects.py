@@ -64,6 +64,7 @@ SETUPS = (
     *_themed("linear_operator", "alabaster", "furo", "pydata_sphinx_theme"),
     Setup(project="gpytorch"),
     Setup(project="gpytorch", way="with numpydoc", conf=NUMPYDOC),
+    *_themed("linear_operator", "sphinx_rtd_theme"),  # last: pages count the measurements of the record
 )
 
 

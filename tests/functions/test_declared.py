@@ -16,6 +16,7 @@ from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
 from gradspec.spec import FunctionSpec
 from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
+from test_raises import SPECS, content, documents
 
 specs = pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: spec.name)
 
@@ -99,6 +100,33 @@ def test_the_arguments_of_a_docstring_have_the_shapes_and_dtypes_of_the_spec(spe
 def entries(document: Any) -> list[tuple[str, str]]:
     """Return name and text of each entry of the sections of a docstring."""
     return re.findall(r"^    (\w+): (.*(?:\n        .*)*)", inspect.getdoc(document) or "", re.MULTILINE)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_what_an_argument_means_is_what_its_docstring_says(spec: Any) -> None:
+    described = {argument.name: argument.text for argument in spec.arguments}
+    for owner, document in documents(spec):
+        for name, text in entries(document):
+            if name in described:
+                other = missing(described[name], text)
+                said = f"{owner}, Args: {name} is {' '.join(text.split())!r}"
+                assert not other, f"{said}, and the spec {spec.name} says {described[name]!r}: {', '.join(other)}"
+
+
+def missing(argument: str, text: str) -> list[str]:
+    """Return the words of what the text of an argument says first that a docstring, which is about the same, has not.
+
+    It is about the same if it has two of these words; it may say only what the values are.
+    """
+    first, said = content(re.split(r"[.;,:](?:\s|$)", argument)[0]) - {"any"}, content(text)
+    return sorted(first - said) if len(first & said) > 1 else []
+
+
+def test_words_of_an_argument_are_compared_where_both_say_what_it_means() -> None:
+    said = "The share of the old row in the new."
+    assert missing(said, "the share of the old row in the new one, between 0 and 1.") == []
+    assert missing("The share of the embedding in the new.", f"{said[:-1]} one") == ["embed"]
+    assert missing("The first branch.", "any shape, floating.") == []
 
 
 @specs

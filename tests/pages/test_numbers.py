@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pages.numbers import ROOT, numbers, unheld
+from pages.numbers import ROOT, blank, numbers, unheld
 
 LISTED = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 #: What is not prose, or shows a number that something else holds: code, roles, mathematics, links, tags, list numbers.
@@ -24,6 +25,22 @@ NOT_PROSE = (
     r"^#+ \d+\. ",
 )
 
+#: The fences of directives, in three parts: opening and options, content, end. That of a graph is code.
+DIRECTIVE = re.compile(
+    r"^((?P<fence>`{3,}|~{3,})\{gradspec-(?!graph\})[\w-]+\}[^\n]*\n(?::[^\n]*\n)*)(.*?)(^(?P=fence)[ \t]*$)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def captioned(text: str) -> str:
+    """Return a page with nothing left of the fences of directives but their content: it is prose, as a caption is."""
+    return DIRECTIVE.sub(lambda found: blank(found[1]) + found[3] + blank(found[4]), text)
+
+
+def found_in(page: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each number in the prose of a page."""
+    return numbers(captioned(page), NOT_PROSE)
+
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the name and the text of what people read."""
@@ -37,14 +54,14 @@ def test_a_number_in_prose_comes_through_a_role_or_is_listed() -> None:
     unlisted = [
         f"{name}:{line}: {number} is typed by hand: take it from a record with gradspec:number, or list what holds it"
         for name, text in pages()
-        for line, number in numbers(text, NOT_PROSE)
+        for line, number in found_in(text)
         if number not in LISTED.get(name, {})
     ]
     assert unlisted == []
 
 
 def test_what_is_listed_is_still_on_its_page() -> None:
-    found = {name: {number for _, number in numbers(text, NOT_PROSE)} for name, text in pages()}
+    found = {name: {number for _, number in found_in(text)} for name, text in pages()}
     assert [(name, number) for name, held in LISTED.items() for number in held if number not in found[name]] == []
 
 
@@ -58,8 +75,11 @@ def test_prose_is_told_from_the_rest() -> None:
     text = (
         "It takes 12.5 ms, in `f(33)` {role}`a 44` [here](a/55.md) 7 times, $66$, see {doc}`x`.\n\n```python\n88\n```\n"
     )
-    assert list(numbers(text, NOT_PROSE)) == [(1, "12.5")]
+    assert list(found_in(text)) == [(1, "12.5")]
     assert unheld("25", "noxfile.py: there is no such text") == "noxfile.py does not say 'there is no such text'"
     record = "docs/records/benchmarks/linear_average_op.json measurements.0.rows"
     assert unheld("1,000", record) == ""
+    caption = "```{gradspec-curves} a/99.json time\n:height: 88\nFor 256 rows, {gradspec:number}`a.json b 77`.\n```\n"
+    assert list(found_in(f"{caption}\n```{{gradspec-graph}} x\n66\n```\n\n{caption}")) == [(3, "256"), (12, "256")]
+    assert list(found_in(f"````markdown\n{caption}````\n")) == []
     assert unheld("1,001", record).endswith("is 1000")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gradspec.law import Finding, Status
 from gradspec.report import Report, write_record
+from gradspec.sphinx_ext import _config
 from sphinx_ext.handmade import Built, Project, breaking, edited, older, report, source_of, verdict
 
 
@@ -76,6 +79,20 @@ def test_a_divergence_fails_the_build_twice(
 ) -> None:
     project.write(change(report(project)))
     fails_twice(project, subtype, *words)
+
+
+def test_what_a_failure_is_is_what_the_options_say(project: Project) -> None:
+    file = Path(_config.__file__)
+    text = file.read_text(encoding="utf-8")
+    words = re.compile(r"#: Records made for this build, [^#]* A failure in one of them is an? (\w+)\.$", re.MULTILINE)
+    said = words.search(text)
+    assert said, f"{file.name} no longer says what a failure in a record is: teach this test"
+    project.write(breaking(report(project)))
+    (level,) = {
+        one for line in project.build("-b", "dummy").warnings for one in re.findall(r": (WARNING|ERROR): ", line)
+    }
+    where = f"{file.name}:{text.count(chr(10), 0, said.start()) + 1}"
+    assert said[1] == level.lower(), f"{where}: it says {said[1]}, and a failure is a {level.lower()}"
 
 
 def test_a_law_that_breaks_after_a_good_build_fails_the_next_one(project: Project) -> None:

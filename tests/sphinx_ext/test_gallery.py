@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from gradspec._record import to_text
-from sphinx_ext.handmade import Project, copied, edited, source_of
+from sphinx_ext.handmade import Project, copied, edited, resealed, source_of
 
 
 def function(name: str, *ranks: str, deliberate: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -74,6 +74,14 @@ def test_the_lines_that_reproduce_it_are_folded(project: Project) -> None:
     assert [fold.summary.get_text() for fold in folds] == ["Reproduce and report"] * 3
     assert folds[0].pre.get_text().split("\n")[:2] == ["python -m pip install pub==1.0", "gradspec audit pub:Wrong"]
     assert folds[0].select_one("p a")["href"] == "https://example.org/pub/issues"
+
+
+def test_an_address_that_can_run_code_is_no_link(project: Project) -> None:
+    resealed(project.record, lambda data: data["functions"][2].update(report="javascript:alert(1)"))
+    soup = BeautifulSoup(project.build().html(), "html.parser")
+    lines = [fold.p for fold in soup.select("details")]
+    assert [line.get_text() for line in lines].count("Report it: javascript:alert(1).") == 1
+    assert [a["href"] for line in lines for a in line.select("a")] == ["https://example.org/pub/issues"] * 2
 
 
 @pytest.mark.parametrize(

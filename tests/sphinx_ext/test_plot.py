@@ -155,6 +155,7 @@ def test_the_numbers_stand_in_a_table_beside_it(built: Built) -> None:
 def test_a_number_in_a_sentence_is_the_records(built: Built) -> None:
     text = " ".join(BeautifulSoup(built.html(), "html.parser").get_text().split())
     assert "The last error with noise is 12.5%, of 2." in text
+    assert "gradspec-older" not in built.html()
 
 
 def test_the_name_of_a_drawing_is_unique_and_each_line_has_a_style_of_its_own(built: Built) -> None:
@@ -195,6 +196,11 @@ def test_a_record_of_an_older_source_says_so_on_the_next_build(plots: Project) -
     built = plots.build()
     assert (built.returncode, built.warnings) == (0, [])
     assert "The source has changed since: this was recorded for an older one." in built.html()
+    for page, shown in {"index": ["12.5%", "2"], "rest": ["12.5%"]}.items():
+        older = BeautifulSoup(built.html(page), "html.parser").select("abbr.gradspec-older")
+        assert [(str(one["title"]), one.get_text()) for one in older] == [
+            ("recorded for an older source, on 2026-01-02", number) for number in shown
+        ]
 
 
 def no_figure(data: Any) -> None:

@@ -10,7 +10,7 @@ from docutils import nodes
 from markdown_it import MarkdownIt
 
 from gradspec._one_line import visible
-from gradspec.sphinx_ext.output._markdown_inline import inline
+from gradspec.sphinx_ext.output._markdown_inline import OLDER, inline
 from sphinx_ext.handmade import Built, copied
 
 if TYPE_CHECKING:
@@ -169,6 +169,19 @@ def test_words_of_a_twin_are_words(words: str, shown: str) -> None:
 
 def test_an_address_stays_one_address() -> None:
     assert inline([nodes.reference("", "it", refuri="a (b).html")], str) == "[it](a%20%28b%29.html)"
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "java\tscript:alert(1)", " JavaScript:x", "data:text/html"])
+def test_an_address_that_can_run_code_is_no_link(address: str) -> None:
+    assert inline([nodes.reference("", "it", refuri=address)], str) == "it"
+
+
+def test_what_a_reader_sees_on_hovering_is_said() -> None:
+    said = "recorded for an older source, on 2026-01-02"
+    word = nodes.abbreviation("", "VJP", explanation="vector-Jacobian product")
+    assert inline([word, nodes.Text(" of 2")], str) == "VJP (vector-Jacobian product) of 2"
+    first, second = (nodes.abbreviation("", text, explanation=said, classes=[OLDER]) for text in ("12.5%", "2"))
+    assert inline([first, nodes.Text(" of "), second, nodes.Text(".")], str) == rf"12.5%\* of 2\*. (\*: {said})"
 
 
 def test_names_and_descriptions_of_the_list_are_words(tmp_path: Path) -> None:

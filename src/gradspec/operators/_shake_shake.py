@@ -64,8 +64,9 @@ def shake_shake(x1: Tensor, x2: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
     Args:
         x1: any shape, floating.
         x2: shape, dtype and device of `x1`.
-        alpha: how much of `x1` the output takes; dtype of `x1`, broadcasts to its shape. No gradient flows to it.
-        beta: how much of the cotangent `x1` gets; as `alpha`.
+        alpha: how much of the first branch, `x1`, the output takes; dtype of `x1`, broadcasts to its shape. No gradient
+            flows to it.
+        beta: how much of the cotangent the first branch gets; as `alpha`.
 
     Returns:
         A new tensor in contiguous memory: same shape, dtype and device as `x1`.

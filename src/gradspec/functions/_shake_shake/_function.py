@@ -117,8 +117,9 @@ def mix_branches(x1: Tensor, x2: Tensor, alpha: Weight, beta: Weight) -> Tensor:
     Args:
         x1: any shape, floating.
         x2: shape, dtype and device of `x1`.
-        alpha: how much of `x1` the output takes; a float, or a tensor that broadcasts to the shape of `x1`.
-        beta: how much of the cotangent `x1` gets; as `alpha`. No gradient flows to either.
+        alpha: how much of the first branch, `x1`, the output takes; a float, or a tensor that broadcasts to the shape
+            of `x1`.
+        beta: how much of the cotangent the first branch gets; as `alpha`. No gradient flows to either.
 
     Returns:
         A new tensor: same shape, dtype and device as `x1`.

@@ -38,7 +38,8 @@ class LinearAverage(nn.Module):
         outputSize: N, the instances of the data set.
         T: the temperature, above 0.
         momentum: the share of the old row in the new one, between 0 and 1.
-        mesh: of one dimension: each rank makes and holds only its rows. `shard` deals out a bank that is there.
+        mesh: the ranks that share the rows, of one dimension: each makes and holds only its own. `shard` deals out a
+            bank that is there.
 
     Shape:
         embeddings (B, D) and rows (B,) to logits (B, N), in the dtype of the bank.

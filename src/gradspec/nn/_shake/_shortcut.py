@@ -20,7 +20,7 @@ class Shortcut(nn.Module):
     Args:
         in_ch: channels of the input.
         out_ch: channels of the output, an even number: each half makes `out_ch / 2`.
-        stride: keep every `stride`-th pixel of each side.
+        stride: every `stride`-th pixel of each side is kept.
 
     Shape:
         (B, in_ch, H, W) to (B, out_ch, ceil(H / stride), ceil(W / stride)), in the floating dtype of the parameters.

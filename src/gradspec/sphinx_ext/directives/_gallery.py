@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec._record import experiment_sources, read
 from gradspec.law import Status
 from gradspec.report import RecordError
+from gradspec.sphinx_ext._addresses import is_linked
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._fold import folded
@@ -116,7 +117,9 @@ def _function(function: Mapping[str, Any]) -> list[nodes.Node]:
     if lines:
         shown.append(nodes.bullet_list("", *(nodes.list_item("", line) for line in lines)))
     address = function["report"]
-    where = paragraph("Report it: ", nodes.reference("", address.removeprefix("https://"), refuri=address), ".")
+    shown_address = nodes.Text(address.removeprefix("https://"))
+    link = nodes.reference("", "", shown_address, refuri=address) if is_linked(address) else shown_address
+    where = paragraph("Report it: ", link, ".")
     return [*shown, folded("Reproduce and report", code("\n".join(function["reproduce"]), "sh"), where)]
 
 

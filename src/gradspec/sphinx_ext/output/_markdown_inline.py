@@ -11,10 +11,13 @@ from docutils import nodes
 from sphinx import addnodes
 
 from gradspec._one_line import visible
+from gradspec.sphinx_ext._addresses import is_linked
 
 #: What becomes of the address of a reference.
 Link: TypeAlias = Callable[[str], str]
 
+#: The class of a number that is recorded for an older source.
+OLDER = "gradspec-older"
 #: What Markdown would read as a mark: of emphasis, code, a link, HTML, mathematics, an entity.
 _SPECIAL = re.compile(r"([\\`*_<\[\]$~]|&(?=#?\w+;))")
 #: What it reads as a mark at the start of a line: of a heading, a list, a quotation, a rule.
@@ -29,11 +32,17 @@ def escaped(text: str) -> str:
 def inline(children: Iterable[nodes.Node], link: Link) -> str:
     """Return inline nodes as Markdown; a line break is a space.
 
+    What is recorded for an older source has a mark, which is explained once at the end.
+
     Args:
         children: the nodes.
         link: what becomes of the address of a reference.
     """
-    text = re.sub(r"\s+", " ", "".join(_one(child, link) for child in children)).strip()
+    given = list(children)
+    older = [node for child in given for node in child.findall(nodes.abbreviation) if OLDER in node["classes"]]
+    notes = "; ".join(dict.fromkeys(escaped(node["explanation"]) for node in older))
+    words = "".join(_one(child, link) for child in given) + (rf" (\*: {notes})" if notes else "")
+    text = re.sub(r"\s+", " ", words).strip()
     return _LEADING.sub(r"\1\\", text)
 
 
@@ -50,12 +59,14 @@ def _one(node: nodes.Node, link: Link) -> str:
         return ""
     words = "".join(_one(child, link) for child in node)
     if isinstance(node, nodes.reference):
-        address = node.get("refuri") or f"#{node.get('refid', '')}"
-        return f"[{words.strip()}]({_address(link(address))})" if words.strip() else ""
+        address = _address(link(node.get("refuri") or f"#{node.get('refid', '')}"))
+        return f"[{words.strip()}]({address})" if words.strip() and is_linked(address) else words.strip()
     if isinstance(node, nodes.strong):
         return f"**{words}**"
     if isinstance(node, nodes.emphasis):
         return f"*{words}*"
+    if isinstance(node, nodes.abbreviation) and (said := node.get("explanation")):
+        return rf"{words}\*" if OLDER in node["classes"] else f"{words} ({escaped(said)})"
     return words
 
 

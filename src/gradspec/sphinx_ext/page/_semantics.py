@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,13 +9,12 @@ from docutils import nodes
 from sphinx import addnodes
 
 from gradspec.law import Status
+from gradspec.sphinx_ext._addresses import is_linked
 from gradspec.sphinx_ext.page._links import annotation_nodes, law_link
 from gradspec.sphinx_ext.page._nodes import Cell, formula, inline, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, overall
 from gradspec.sphinx_ext.page._view import View
 
-#: The addresses that are made links: on the web, of mail, and relative ones. Others can run code in a reader's browser.
-_LINKED = re.compile(r"https?:|mailto:|[^:\s]+(?:[/?#]|\Z)", re.IGNORECASE)
 #: The equations of a sheet, in the order of the page, and what each is called.
 EQUATIONS = {
     "primal": "Forward",
@@ -153,7 +151,7 @@ def references(view: View) -> Iterator[nodes.Node]:
     items = nodes.bullet_list(bullet="*")
     for reference in view.sheet["references"]:
         shown: list[nodes.Node] = inline(reference["text"])
-        if _LINKED.match(reference["url"]):
+        if is_linked(reference["url"]):
             shown = [nodes.reference("", "", *shown, internal=False, refuri=reference["url"])]
         items += nodes.list_item("", paragraph(*shown))
     if len(items):

@@ -93,7 +93,7 @@ def evaluate(
     """Score a prediction by a function of yours; its explanation is the feedback, where there is a fault.
 
     Args:
-        scorer: `scorer(prediction, target)` returns a number and a text.
+        scorer: `scorer(prediction, target)` returns a score and an explanation: a number and a text.
         prediction: A text, or a list of them.
         target: What is right: a Variable or a value; for a list one for each, or one for all.
         success: Of a score, whether nothing needs to change; such a prediction gets no feedback, and no model is

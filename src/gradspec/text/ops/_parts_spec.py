@@ -107,7 +107,7 @@ def _fill_misuses(make: TextMaker) -> Iterator[Misuse]:
     yield Misuse(case=nowhere, error=ValueError, match="the template has no place for question")
 
 
-_SEPARATOR = "What stands between two of them."
+_SEPARATOR = "What is between two of them."
 ADD = TextSpec(
     name="text_add",
     function=add,
