@@ -402,7 +402,7 @@ def _(grad_y, grad_gate, x):
 
 @custom_op("strangers_reports::swish_pair", mutates_args=())
 def swish_pair(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Swish and its gate. https://github.com/pytorch/pytorch/pull/195210: the kernel of the backward takes both cotangents for laid out as the outputs are, which "neither gradcheck nor opcheck can surface"."""
+    """Swish and its gate. https://github.com/pytorch/pytorch/pull/195210: the kernel of the backward assumes that both cotangents are laid out as the outputs are, which "neither gradcheck nor opcheck can surface"."""
     gate = torch.sigmoid(x)
     return (x * gate).contiguous(), gate.contiguous()
 
