@@ -27,6 +27,8 @@ TARGETS = ["gradspec.functions", "gradspec.operators", "gradspec.nn", "gradspec.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 PEERS = ["torchlogix==0.2.2", "espnet==202511", "brails==4.3.1", "archai==1.0.0", "textgrad==0.1.8", "tenacity==9.2.1"]
+#: A peer of one benchmark, whose torch path runs on a CPU, and what it imports.
+CUT = ["cut-cross-entropy==25.1.1", "triton==3.9.0"]
 #: Whose own tests run on our module under its names: its source distribution has them, its wheel has not.
 TEXTGRAD = "textgrad==0.1.8"
 #: What those tests and TextGrad's core import.
@@ -51,7 +53,7 @@ BENCHMARKS = (
     "text_engine",
 )
 #: Where published packages are put, each kind in a folder of its own: what they need is not installed.
-PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits")}
+PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits", "cut")}
 #: What the sessions need that judge a change. Each installs all of it: one environment, and one that CI has proven.
 CHECKS = ("test", "docs", "examples", "lint", "types")
 #: Processes share the processors; threads of each beside them would only wait for one another.
@@ -350,8 +352,11 @@ def faults(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure, interleaved, against published and hand-written code, and write the records of the benchmarks."""
     install(session)
-    install_published(session, "peers")
-    published = {"GRADSPEC_PUBLISHED": str(PUBLISHED["peers"])}
+    install_published(session, "peers", "cut")
+    published = {
+        "GRADSPEC_PUBLISHED": str(PUBLISHED["peers"]),
+        "GRADSPEC_CUT_CROSS_ENTROPY": str(PUBLISHED["cut"]),
+    }
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
         session.run("python", f"tools/benchmarks/{name}.py", "--out", out, env=published)
@@ -430,7 +435,7 @@ def a_small_model(session: nox.Session) -> Path | None:
 def install_published(session: nox.Session, *names: str) -> None:
     """Install published packages, without what they need, into the folders from which they are measured."""
     for name in names:
-        packages = PEERS if name == "peers" else audited()
+        packages = audited() if name == "audits" else {"peers": PEERS, "cut": CUT}[name]
         options = ("--quiet", "--no-deps", "--upgrade", "--target", str(PUBLISHED[name]))
         session.run("python", "-m", "pip", "install", *options, *packages)
 

@@ -73,20 +73,38 @@ def published() -> dict[str, Any]:
 def strangers() -> dict[str, Any]:
     """Count the functions of other authors, and those of them that the laws accuse."""
     now = _json(STRANGERS / "record.json")["rows"]
-    second, third, operators = (
+    second, third, operators_first, operators_now = (
         _json(STRANGERS / path)["rows"]
-        for path in ("second-first-run.json", "third-first-run.json", "operators/first-run.json")
+        for path in (
+            "second-first-run.json",
+            "third-first-run.json",
+            "operators/first-run.json",
+            "operators/record.json",
+        )
     )
     return {
         "now": _noticed(now),
         "second_first": _noticed(second),
         "third_first": _noticed(third),
-        "operators": {
-            "sound": sum(row["defect"] is None for row in operators),
-            "broken": sum(row["defect"] is not None for row in operators),
-            "broken_noticed": sum(bool(row["findings"]) for row in operators if row["defect"] is not None),
-        },
+        "operators_first": _operators(operators_first),
+        "operators_now": _operators(operators_now),
     }
+
+
+def _operators(rows: list[dict[str, Any]]) -> dict[str, int]:
+    sound, broken = ([row for row in rows if (row["defect"] is None) is is_sound] for is_sound in (True, False))
+    return {
+        "sound": len(sound),
+        "sound_accused": sum(_accused(row) for row in sound),
+        "broken": len(broken),
+        "broken_noticed": sum(bool(row["findings"]) for row in broken),
+        "broken_accused": sum(_accused(row) for row in broken),
+    }
+
+
+def _accused(row: dict[str, Any]) -> bool:
+    # The first run has the ranks by their names, and the record as a reader is told them.
+    return any(found["rank"].startswith(("wrong", "refused")) for found in row["findings"])
 
 
 def _noticed(rows: list[dict[str, Any]]) -> dict[str, int]:

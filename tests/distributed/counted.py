@@ -38,13 +38,15 @@ class Held(TorchDispatchMode):
 
 
 class Sent(TorchDispatchMode):
-    """The bytes that a rank sends by its collectives, each a ring."""
+    """The bytes that a rank sends by its collectives, each a ring, and the most that one of them gives it."""
 
     def __init__(self, ranks: int) -> None:
         super().__init__()
         self.bytes, self.others, self.ranks = 0.0, ranks - 1, ranks
+        self.largest = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
         name, space = func.overloadpacket.__name__, func.namespace
         if space in ("c10d", "_c10d_functional") and name != "wait_tensor":
             size = args[0].nbytes
@@ -53,11 +55,12 @@ class Sent(TorchDispatchMode):
                 "reduce_scatter_tensor": self.others * size / self.ranks,
                 "all_reduce": 2 * self.others * size / self.ranks,
             }[name]
-        return func(*args, **(kwargs or {}))
+            self.largest = max(self.largest, *(leaf.nbytes for leaf in tree_leaves(out) if isinstance(leaf, Tensor)))
+        return out
 
 
 def bank_steps(mesh: DeviceMesh, rows: int, features: int, batch: int) -> dict[str, float]:
-    """Make a bank and take two steps; return the peak in rows of the bank, and the bytes sent in the second."""
+    """Make a bank and take two steps; return the peak in rows of the bank, and the bytes the second sends and gets."""
     with Held() as held:
         bank = LinearAverage(features, rows, mesh=mesh)
         for _ in range(2):
@@ -66,7 +69,7 @@ def bank_steps(mesh: DeviceMesh, rows: int, features: int, batch: int) -> dict[s
             with Sent(mesh.size()) as sent:
                 bank.loss(x, y).backward()
                 bank.update(x, y)
-    return {"peak rows": held.peak / features / 4, "sent": sent.bytes}
+    return {"peak rows": held.peak / features / 4, "sent": sent.bytes, "gathered": sent.largest}
 
 
 def sent_with_a_weight(mesh: DeviceMesh, rows: int, features: int, batch: int) -> float:

@@ -41,6 +41,14 @@ def test_what_is_sent_does_not_depend_on_the_size_of_the_bank(
     assert set(found) == {costs.sent_bytes(batch, pool.size, features)}
 
 
+@pytest.mark.parametrize(("batch", "features"), [(4, 8), (8, 16)])
+def test_a_rank_gets_the_embeddings_of_all_ranks_and_no_more(
+    pool: Pool, costs: ModuleType, batch: int, features: int
+) -> None:
+    gathered = [step["gathered"] for step in pool.run(bank_steps, 6400, features, batch)]
+    assert gathered == [costs.batch_bytes(batch, pool.size, features)] * pool.size
+
+
 def test_the_gradient_of_the_weight_sends_a_number_for_each_row_of_the_batch(pool: Pool) -> None:
     without = [step["sent"] for step in pool.run(bank_steps, 64, FEATURES, BATCH)]
     for rows in (64, 6400):

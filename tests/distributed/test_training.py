@@ -33,6 +33,11 @@ def test_training_ends_where_one_process_ends(two: Pool, how: str, dtype: torch.
     _held(two.run(train, how, torch.float32 if dtype == torch.bfloat16 else dtype), TOLERANCES[dtype])
 
 
+@pytest.mark.parametrize("how", ["FSDP2", "gradient accumulation"])
+def test_training_on_four_ranks_ends_where_one_process_ends(four: Pool, how: str) -> None:
+    _held(four.run(train, how, HOW[how]), TOLERANCES[HOW[how]])
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_ranks_may_have_batches_of_different_sizes(pool: Pool, dtype: torch.dtype) -> None:
     _held(pool.run(train, "DistributedDataParallel", dtype, (1, 4, 0)), TOLERANCES[dtype])

@@ -1,18 +1,22 @@
 """The cross-entropy of a linear layer, forward and backward: ours, each form of torch's own, and compiled plain logits.
 
 `python tools/benchmarks/linear_cross_entropy.py --out docs/records/benchmarks/linear_cross_entropy.json`; with two
-threads, `OMP_NUM_THREADS=2`.
+threads, `OMP_NUM_THREADS=2`. With `--site FOLDER`, also the torch path of cut-cross-entropy:
 
-The CPU path of cut-cross-entropy 25.1.1 is `torch.compile` of the plain logits, which is measured here; the package
-itself imports Triton, which has no CPU build.
+`python -m pip install --no-deps --target FOLDER cut-cross-entropy==25.1.1 triton==3.9.0`
+
+That path, `impl="torch_compile"`, runs on a CPU. The package imports Triton at once, which installs there too; its own
+kernels do not run: "0 active drivers".
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +43,7 @@ SLOW = 10_000
 #: Rows of the batch that torch takes at a time; all of them are one chunk.
 CHUNKS = (64, 256)
 OURS, PLAIN, COMPILED, CHOSEN = "ours", "torch, plain", "torch.compile, plain logits", "torch, its own options"
+PACKAGE, CUT = "cut_cross_entropy", "cut-cross-entropy, torch_compile"
 ALONE, BOTH = "x alone", "x and weight"
 
 
@@ -58,7 +63,15 @@ def inputs(size: Size) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return x, weight, torch.randint(size.classes, (size.batch,))
 
 
-def losses(classes: int) -> dict[str, Callable[..., torch.Tensor]]:
+@cache
+def cut_cross_entropy(site: Path) -> Callable[..., torch.Tensor]:
+    """Return the function of the published package in a folder, as it runs on a CPU."""
+    sys.path.append(str(site))
+    # By a name that is no literal: the key of the record would depend on whether the package is at hand.
+    return partial(import_module(PACKAGE).linear_cross_entropy, impl="torch_compile")
+
+
+def losses(classes: int, site: Path | None = None) -> dict[str, Callable[..., torch.Tensor]]:
     """Return the ways to compute the loss of rows, weight and classes."""
 
     def ours(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -73,11 +86,14 @@ def losses(classes: int) -> dict[str, Callable[..., torch.Tensor]]:
 
     chosen = torch.nn.LinearCrossEntropyOptions
     ways = {OURS: ours, PLAIN: theirs, COMPILED: compiled}
+    if site is not None:
+        published = cut_cross_entropy(site)
+        ways[CUT] = lambda x, weight, target: published(x / TEMPERATURE, weight, target)
     ways |= {f"torch, {rows} rows at a time": partial(theirs, options=chosen(batch_chunk_size=rows)) for rows in CHUNKS}
     return ways | ({CHOSEN: partial(theirs, options=chosen())} if classes <= SLOW else {})
 
 
-def steps(size: Size, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...]]]:
+def steps(size: Size, by: str, site: Path | None = None) -> dict[str, Callable[[], tuple[torch.Tensor, ...]]]:
     """Return the ways to compute the loss and its gradients, by `x` alone or by `x` and the weight."""
     x, weight, target = inputs(size)
     wanted = (x, weight) if by == BOTH else (x,)
@@ -88,7 +104,7 @@ def steps(size: Size, by: str) -> dict[str, Callable[[], tuple[torch.Tensor, ...
         value = loss(x, weight, target)
         return value.detach(), *torch.autograd.grad(value, wanted)
 
-    return {name: partial(step, loss) for name, loss in losses(size.classes).items()}
+    return {name: partial(step, loss) for name, loss in losses(size.classes, site).items()}
 
 
 def apart(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float:
@@ -96,9 +112,9 @@ def apart(mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float
     return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(mine, theirs, strict=True))
 
 
-def measure(size: Size, by: str, rounds: int) -> dict[str, Any]:
+def measure(size: Size, by: str, rounds: int, site: Path | None = None) -> dict[str, Any]:
     """Return medians, ratios to torch's best and to the compiled logits, memory and agreement."""
-    ways = steps(size, by)
+    ways = steps(size, by, site)
     results = ways[OURS]()
     beside = sum(tensor.numel() * tensor.element_size() for tensor in results)
     row: dict[str, Any] = {**asdict(size), "by": by, "rounds": rounds, "apart": apart(results, ways[PLAIN]())}
@@ -159,6 +175,8 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
+    at_hand = os.environ.get("GRADSPEC_CUT_CROSS_ENTROPY")
+    parser.add_argument("--site", type=Path, default=at_hand, help="holds cut-cross-entropy 25.1.1; optional")
     parser.add_argument("--out", type=Path, help="where to write the record; only printed without it")
     parser.add_argument("--rounds", type=int, help="how often each is timed; more for few classes unless told")
     parser.add_argument("--size", type=int, action="append", help="number of classes alone; all sizes unless told")
@@ -170,7 +188,7 @@ def main() -> None:
     for size in sizes:
         for by in (ALONE, BOTH):
             torch.compiler.reset()
-            rows.append(row := measure(size, by, options.rounds or ROUNDS.get(size.classes, ENOUGH)))
+            rows.append(row := measure(size, by, options.rounds or ROUNDS.get(size.classes, ENOUGH), options.site))
             times = ", ".join(f"{name} {ms:.1f} ms" for name, ms in row["median_ms"].items())
             peaks = ", ".join(f"{name} {peak / 2**20:.1f} MiB" for name, peak in row["extra_bytes"].items())
             best, compiled = (row[against]["median"] for against in ("to_torch", "to_compiled"))

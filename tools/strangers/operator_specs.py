@@ -20,6 +20,7 @@ OPERATORS = Path(__file__).parents[2] / "tests" / "strangers" / "operators"
 PROMISED = {
     "RoundThrough": Supports.eager(compile_grad=True),
     "SquareByHand": Supports.eager(forward_mode=True, compile_jvp=True),
+    "Scan": Supports.eager(vmap=True),
 }
 
 

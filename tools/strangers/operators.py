@@ -1,6 +1,8 @@
 """Hold the operators of tests/strangers/operators to the laws, and note what is found, opcheck's answer beside it.
 
 python tools/strangers/operators.py --out tests/strangers/operators/record.json
+
+With --only, the other rows of the record stay, and each row that is asked again says when and with what.
 """
 
 from __future__ import annotations
@@ -51,6 +53,12 @@ def _into(path: Path, name: str, truth: dict[str, Any]) -> None:
     path.write_text(json.dumps(row(name, truth)), encoding="utf-8")
 
 
+def _renewed(kept: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    rows = {row["name"]: row for row in kept["rows"]}
+    rows |= {row["name"]: row | {"provenance": made["provenance"]} for row in made["rows"]}
+    return kept | {"rows": [rows[name] for name in subjects() if name in rows]}
+
+
 def main() -> None:
     """Write the record."""
     import tempfile
@@ -77,6 +85,8 @@ def main() -> None:
             for name, path in zip(names, paths, strict=True)
         ]
     made = {"provenance": provenance(seed=0, profile="quick"), "rows": rows}
+    if options.only and options.out.exists():
+        made = _renewed(json.loads(options.out.read_text(encoding="utf-8")), made)
     options.out.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

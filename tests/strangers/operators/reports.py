@@ -6,6 +6,24 @@ from torch.autograd import Function
 from torch.library import custom_op
 
 NAMESPACE = "strangers_reports"
+#: The reports that were named before anything here was written, by a survey of what people who write custom gradients
+#: struggle with (2024 to 2026). The other addresses below were found later.
+SURVEYED = (
+    "https://github.com/pytorch/pytorch/issues/193279",
+    "https://github.com/pytorch/pytorch/issues/192985",
+    "https://github.com/pytorch/pytorch/issues/182328",
+    "https://github.com/NVIDIA/cuEquivariance/issues/223",
+    "https://github.com/pytorch/torchtitan/pull/3250",
+    "https://github.com/unslothai/unsloth-zoo/pull/434",
+    "https://github.com/linkedin/Liger-Kernel/issues/968",
+    "https://github.com/linkedin/Liger-Kernel/issues/930",
+    "https://github.com/pytorch/pytorch/issues/194719",
+    "https://github.com/pytorch/pytorch/pull/195210",
+    "https://github.com/ScalingIntelligence/KernelBench/issues/165",
+    "https://github.com/linkedin/Liger-Kernel/issues/272",
+    "https://github.com/linkedin/Liger-Kernel/pull/1251",
+    "https://github.com/state-spaces/mamba/issues/239",
+)
 
 
 @custom_op("strangers_reports::fused_gelu_backward", mutates_args=())
@@ -360,3 +378,137 @@ class SquareByHand(Function):
     @staticmethod
     def jvp(ctx, tangent):
         return tangent * 20 * ctx.saved_tensors[0]
+
+
+@custom_op("strangers_reports::swish_pair_backward", mutates_args=())
+def swish_pair_backward(grad_y: Tensor, grad_gate: Tensor, x: Tensor) -> Tensor:
+    """Cotangent of swish_pair."""
+    read = []
+    for grad in (grad_y, grad_gate):
+        grad = grad.contiguous() if 0 in grad.stride() else grad
+        memory = torch.empty(0, dtype=grad.dtype).set_(grad.untyped_storage())[grad.storage_offset() :]
+        values = grad.new_zeros(grad.numel())
+        values[: memory.numel()] = memory[: grad.numel()]
+        read.append(values.reshape(x.shape))
+    gate = torch.sigmoid(x)
+    slope = gate * (1 - gate)
+    return (read[0] * (gate + x * slope) + read[1] * slope).contiguous()
+
+
+@swish_pair_backward.register_fake
+def _(grad_y, grad_gate, x):
+    return x.new_empty(x.shape)
+
+
+@custom_op("strangers_reports::swish_pair", mutates_args=())
+def swish_pair(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Swish and its gate. https://github.com/pytorch/pytorch/pull/195210: the kernel of the backward assumes that both cotangents are laid out as the outputs are, which "neither gradcheck nor opcheck can surface"."""
+    gate = torch.sigmoid(x)
+    return (x * gate).contiguous(), gate.contiguous()
+
+
+@swish_pair.register_fake
+def _(x):
+    return x.new_empty(x.shape), x.new_empty(x.shape)
+
+
+def _swish_pair_setup(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+swish_pair.register_autograd(
+    lambda ctx, grad_y, grad_gate: swish_pair_backward(grad_y, grad_gate, ctx.saved_tensors[0]),
+    setup_context=_swish_pair_setup,
+)
+
+
+class HeadLoss(Function):
+    """Mean cross entropy of a linear layer. https://github.com/linkedin/Liger-Kernel/issues/930: a gradient is made only where the rows require one, and read in any case, so evaluation raises UnboundLocalError."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, target):
+        logits = hidden @ weight
+        slope = torch.softmax(logits, -1) - torch.nn.functional.one_hot(target, logits.shape[-1])
+        slope = slope / logits.shape[0]
+        if hidden.requires_grad:
+            grad_hidden = slope @ weight.t()
+            grad_weight = hidden.t() @ slope
+        ctx.save_for_backward(grad_hidden, grad_weight)
+        return torch.nn.functional.cross_entropy(logits, target)
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad_hidden, grad_weight = ctx.saved_tensors
+        return grad_hidden * grad, grad_weight * grad, None
+
+
+class MaskedTokenLoss(Function):
+    """Cross entropy a token, some ignored. https://github.com/linkedin/Liger-Kernel/issues/968: with reduction none the whole gradient is scaled by the first token's cotangent, so it is zero if that token is masked."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, target):
+        logits = hidden @ weight
+        kept = target != -100
+        slope = torch.softmax(logits, -1) - torch.nn.functional.one_hot(target.clamp(min=0), logits.shape[-1])
+        slope = slope * kept.unsqueeze(-1)
+        ctx.save_for_backward(slope @ weight.t(), hidden.t() @ slope)
+        return torch.nn.functional.cross_entropy(logits, target, ignore_index=-100, reduction="none")
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad_hidden, grad_weight = ctx.saved_tensors
+        first = grad.reshape(-1)[0]
+        return grad_hidden * first, grad_weight * first, None
+
+
+@custom_op("strangers_reports::triangle_attention", mutates_args=())
+def triangle_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention. https://github.com/NVIDIA/cuEquivariance/issues/223: the fake kernel keeps the layout of its argument, the kernel returns contiguous memory, and compiled code asserts the first."""
+    return (torch.softmax(q @ k.transpose(-1, -2), -1) @ v).contiguous()
+
+
+@triangle_attention.register_fake
+def _(q, k, v):
+    return torch.empty_like(q)
+
+
+class Scan(Function):
+    """Linear recurrence. https://github.com/state-spaces/mamba/issues/239: forward takes ctx, so torch.vmap refuses it."""
+
+    @staticmethod
+    def forward(ctx, x, decay):
+        ctx.decay = decay
+        states = []
+        for row in x.unbind(0):
+            states.append(row if not states else decay * states[-1] + row)
+        return torch.stack(states) if states else x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        sums = []
+        for row in reversed(grad.unbind(0)):
+            sums.append(row if not sums else ctx.decay * sums[-1] + row)
+        return torch.stack(sums[::-1]) if sums else grad.clone(), None
+
+
+@custom_op("strangers_reports::stored_gradient_loss", mutates_args=())
+def stored_gradient_loss(logits: Tensor, target: Tensor) -> Tensor:
+    """Mean cross entropy. https://github.com/linkedin/Liger-Kernel/pull/1251: the kernel stores the gradient in its input, past the version counter, so that the softmax before it differentiates what it did not compute."""
+    loss = torch.nn.functional.cross_entropy(logits, target)
+    slope = torch.softmax(logits, -1) - torch.nn.functional.one_hot(target, logits.shape[-1])
+    logits.detach().numpy()[...] = (slope / logits.shape[0]).detach().numpy()
+    return loss
+
+
+@stored_gradient_loss.register_fake
+def _(logits, target):
+    return logits.new_empty(())
+
+
+def _stored_gradient_loss_setup(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+stored_gradient_loss.register_autograd(
+    lambda ctx, grad: (grad * ctx.saved_tensors[0], None), setup_context=_stored_gradient_loss_setup
+)

@@ -322,6 +322,35 @@ def sur_ten_squares(x):
     return 10 * x**2
 
 
+def ref_swish_pair(x):
+    return F.silu(x), torch.sigmoid(x)
+
+
+def ref_swish_pair_backward(grad_y, grad_gate, x):
+    gate = torch.sigmoid(x)
+    slope = gate * (1 - gate)
+    return grad_y * (gate + x * slope) + grad_gate * slope
+
+
+def ref_head_loss(hidden, weight, target):
+    return F.cross_entropy(hidden @ weight, target)
+
+
+def ref_masked_token_loss(hidden, weight, target):
+    return F.cross_entropy(hidden @ weight, target, reduction="none")
+
+
+def ref_attention(q, k, v):
+    return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+
+
+def ref_scan(x, decay):
+    states = []
+    for row in x.unbind(0):
+        states.append(row if not states else decay * states[-1] + row)
+    return torch.stack(states) if states else x.clone()
+
+
 # -------------------------------------------------------------------- subjects
 
 SUBJECTS: list[dict] = []
@@ -1044,4 +1073,76 @@ _report(
     "Compiled, the jvp of the class is dropped.",
     "torch.compile of torch.func.jvp gives 2x where torch.func.jvp gives 20x",
     surrogate=sur_ten_squares,
+)
+_report(
+    "swish_pair_backward",
+    [(f"(torch.randn(4, 3, {D}), torch.randn(4, 3, {D}), torch.randn(4, 3, {D}))", "{}")],
+    [],
+    ref_swish_pair_backward,
+    "Reads the memory of its first two arguments in order, unless that is expanded.",
+    "result wrong for a narrow view of equal values",
+)
+_report(
+    "swish_pair",
+    [MATRIX, SQUARE],
+    ["x"],
+    ref_swish_pair,
+    "The backward takes both cotangents for contiguous, as the outputs are, unless expanded.",
+    "gradient wrong if the outputs go through torch.cat along dimension 1, right for contiguous cotangents",
+    order=1,
+)
+_report(
+    "HeadLoss",
+    [
+        (f"(torch.randn(4, 3, {D}), torch.randn(3, 5, {D}), torch.tensor([0, 1, 2, 3]))", "{}"),
+        (f"(torch.randn(2, 5, {D}), torch.randn(5, 3, {D}), torch.tensor([2, 0]))", "{}"),
+    ],
+    ["hidden", "weight"],
+    ref_head_loss,
+    "The gradients exist only where the rows require one, and are saved in any case.",
+    "UnboundLocalError where hidden requires no gradient, under torch.no_grad or with a weight that does",
+    order=1,
+)
+_report(
+    "MaskedTokenLoss",
+    [
+        (f"(torch.randn(4, 3, {D}), torch.randn(3, 5, {D}), torch.tensor([-100, 1, 2, 3]))", "{}"),
+        (f"(torch.randn(2, 5, {D}), torch.randn(5, 3, {D}), torch.tensor([2, 0]))", "{}"),
+    ],
+    ["hidden", "weight"],
+    ref_masked_token_loss,
+    "The gradients are multiplied by the first token's cotangent.",
+    "all gradients zero where the mask drops the first token, right for a constant cotangent",
+    order=1,
+)
+_report(
+    "triangle_attention",
+    [
+        (f"(torch.randn(4, 3, {D}), torch.randn(5, 3, {D}), torch.randn(5, 3, {D}))", "{}"),
+        (f"(torch.randn(3, 4, {D}).t(), torch.randn(5, 3, {D}), torch.randn(5, 3, {D}))", "{}"),
+    ],
+    [],
+    ref_attention,
+    "The fake kernel keeps the layout of its argument where the kernel returns contiguous memory.",
+    "stride (1, 4) of the fake result against (3, 1) of the real one, for a transposed argument",
+)
+_report(
+    "Scan",
+    [
+        (f"(torch.randn(4, 3, {D}), 0.9)", "{}"),
+        (f"(torch.randn(5, 2, {D}), 0.5)", "{}"),
+    ],
+    ["x"],
+    ref_scan,
+    "forward takes ctx and there is no setup_context, so torch.vmap refuses it.",
+    "torch.vmap raises RuntimeError",
+)
+_report(
+    "stored_gradient_loss",
+    LOGITS,
+    ["logits"],
+    ref_cross_entropy,
+    "The kernel stores the gradient in its argument without declaring it.",
+    "logits change with _version unchanged; through softmax the gradient is silently wrong",
+    order=1,
 )

@@ -955,6 +955,78 @@ def _():
     return same(eager, 20 * x) and same(compiled, 2 * x), f"jvp {eager.tolist()}, compiled {compiled.tolist()}"
 
 
+@shows("strangers_reports::swish_pair_backward")
+def _():
+    g, h, x = rand(4, 3, grad=False), rand(4, 3, grad=False), rand(4, 3, grad=False)
+    return first_argument_layout(REPORT.swish_pair_backward, g, (h, x), table.ref_swish_pair_backward(g, h, x))
+
+
+@shows("strangers_reports::swish_pair")
+def _():
+    x, v = rand(4, 3), torch.randn(4, 6, dtype=F64)
+    true = grad_of(torch.cat(table.ref_swish_pair(x), 1), x, v)[0]
+    got = grad_of(torch.cat(REPORT.swish_pair(x), 1), x, v)[0]
+    plain = torch.autograd.grad(REPORT.swish_pair(x), x, (v[:, :3].contiguous(), v[:, 3:].contiguous()))[0]
+    return same(plain, true) and not same(got, true), f"through torch.cat the gradient is off by {number((got - true).abs().max())}, right without"
+
+
+def raised(function, *args):
+    try:
+        function(*args)
+    except Exception as error:
+        return type(error).__name__
+    return None
+
+
+@shows("HeadLoss")
+def _():
+    h, w, t = rand(4, 3), rand(3, 5), torch.tensor([0, 1, 2, 3])
+    fine = all_same(grad_of(reports.HeadLoss.apply(h, w, t), (h, w)), grad_of(F.cross_entropy(h @ w, t), (h, w)))
+    frozen = raised(reports.HeadLoss.apply, h.detach(), w, t)
+    with torch.no_grad():
+        evaluated = raised(reports.HeadLoss.apply, h.detach(), w.detach(), t)
+    return fine and frozen == evaluated == "UnboundLocalError", f"{evaluated} under no_grad, {frozen} for rows that need no gradient; else right"
+
+
+@shows("MaskedTokenLoss")
+def _():
+    h, w, t = rand(4, 3), rand(3, 5), torch.tensor([-100, 1, 2, 3])
+    fine = all_same(
+        grad_of(reports.MaskedTokenLoss.apply(h, w, t), (h, w)), grad_of(table.ref_masked_token_loss(h, w, t), (h, w))
+    )
+    mask = torch.tensor([0, 1, 1, 1], dtype=F64)
+    got, true = grad_of(reports.MaskedTokenLoss.apply(h, w, t), h, mask)[0], grad_of(table.ref_masked_token_loss(h, w, t), h, mask)[0]
+    return fine and not got.any() and bool(true.any()), "right for a cotangent of ones; zero where the mask drops the first token"
+
+
+@shows("strangers_reports::triangle_attention")
+def _():
+    k, v = torch.randn(5, 3), torch.randn(5, 3)
+    plain = fake_story(REPORT.triangle_attention, torch.randn(4, 3), k, v)
+    a, b = fake_story(REPORT.triangle_attention, torch.randn(3, 4).t(), k, v)
+    return plain[0] == plain[1] and a != b, f"transposed argument: stride {a} fake, {b} real; equal for a contiguous one"
+
+
+@shows("Scan")
+def _():
+    x = rand(4, 3)
+    fine = same(grad_of(reports.Scan.apply(x, 0.9), x)[0], grad_of(table.ref_scan(x, 0.9), x)[0])
+    how = raised(torch.vmap(lambda x: reports.Scan.apply(x, 0.9)), torch.randn(2, 4, 3))
+    return fine and how == "RuntimeError", f"torch.vmap raises {how}; value and gradient right"
+
+
+@shows("strangers_reports::stored_gradient_loss")
+def _():
+    t, logits = torch.tensor([0, 1, 2, 0]), rand(4, 3, grad=False)
+    kept, version = logits.clone(), logits._version
+    REPORT.stored_gradient_loss(logits, t)
+    x = rand(4, 3)
+    got = grad_of(REPORT.stored_gradient_loss(torch.softmax(x, -1), t), x)[0]
+    true = grad_of(F.cross_entropy(torch.softmax(x, -1), t), x)[0]
+    good = not same(logits, kept) and logits._version == version and not same(got, true)
+    return good, f"logits changed, version {version} to {logits._version}; behind a softmax the gradient is off by {number((got - true).abs().max())}"
+
+
 # ------------------------------------------------------------------------- main
 
 
