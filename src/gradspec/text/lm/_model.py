@@ -66,6 +66,10 @@ class Completion:
     value: Any = None
     #: Whether the reply came from the cache and cost nothing now.
     cached: bool = False
+    #: The model that answered, in the server's word: often a dated version of the one that was asked.
+    model: str | None = None
+    #: The server's name of this reply.
+    id: str | None = None
 
 
 Messages: TypeAlias = str | Iterable[Message | Mapping[str, str]]
