@@ -20,7 +20,12 @@ def connect(path: str, read_only: bool) -> sqlite3.Connection:
     if read_only:
         connection = _connect_read_only(path)
     else:
-        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        try:
+            connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            raise ValueError(
+                f"{path} cannot be opened as a cache: {error}; name a file in a folder that exists"
+            ) from None
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, FORMAT):

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradspec.text._graph._variable import Variable
 from gradspec.text.lm import Client, Model, complete
+from gradspec.text.lm._model import check_model
 from gradspec.text.ops._evaluate import Votes, evaluate
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents, without_reasoning
@@ -61,10 +62,15 @@ def judge(
         >>> score.data, explanation.data
         (0.5, 'Too long.')
     """
+    check_model(model)
     low, high = _checked(scale)
+    if not isinstance(task, str | Variable):
+        raise TypeError(f"task says in words what a prediction is for, not {task!r}")
     if isinstance(rubric, str):
         raise TypeError(f"rubric is a list of texts; write [{rubric!r}]")
-    if not isinstance(votes, int) or votes < 1:
+    if not isinstance(rubric, Sequence) or not all(isinstance(criterion, str) for criterion in rubric):
+        raise TypeError(f"rubric is a list of texts, not {rubric!r}")
+    if not isinstance(votes, int) or isinstance(votes, bool) or votes < 1:
         raise ValueError(f"votes counts the calls for one prediction: 1 or more, not {votes!r}")
 
     def vote(prediction: Any, target: Any, vote: int) -> tuple[float, str]:
@@ -127,6 +133,10 @@ def _score(answer: str, prediction: str, scale: tuple[float, float]) -> float | 
 
 
 def _checked(scale: tuple[float, float]) -> tuple[float, float]:
-    if len(scale) != 2 or not (math.isfinite(scale[0]) and math.isfinite(scale[1]) and scale[0] < scale[1]):
+    if not _is_pair(scale) or not (math.isfinite(scale[0]) and math.isfinite(scale[1]) and scale[0] < scale[1]):
         raise ValueError(f"a scale is the worst and the best score, the worst first, not {scale!r}")
     return scale
+
+
+def _is_pair(scale: object) -> bool:
+    return isinstance(scale, tuple | list) and len(scale) == 2 and all(isinstance(end, int | float) for end in scale)

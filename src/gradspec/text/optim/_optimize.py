@@ -78,9 +78,16 @@ def optimize(
         ('Say please', 0.0, 1.0)
     """
     _check(steps=steps, batch=batch, patience=patience)
+    for name, call in (("program", program), ("metric", metric), ("success", success)):
+        if not callable(call):
+            raise TypeError(f"{name} is a callable, not {call!r}")
+    if not all(hasattr(optimizer, name) for name in ("params", "step", "zero_grad", "state_dict", "load_state_dict")):
+        raise TypeError(f"the optimizer is such as TextualGradientDescent([prompt], model), not {optimizer!r}")
     check_prices({} if prices is None else prices)
     examples = split(data, parts, seed)
     params, file = optimizer.params, None if checkpoint is None else Path(checkpoint)
+    if file is not None and not file.absolute().parent.is_dir():
+        raise ValueError(f"the checkpoint {file} is a file in a folder that exists; make the folder first")
     settings = {"batch": batch, "seed": seed, "params": [param.data for param in params]}
     parted = [examples.training, examples.validation, examples.test]
     made_for = "" if file is None else fingerprint(settings, parted)
