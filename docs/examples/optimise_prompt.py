@@ -10,7 +10,7 @@ import click
 from _help_desk import LABELS, MODEL, Example, load_split
 
 from gradspec.text import Variable, concurrency, no_grad, ops
-from gradspec.text.lm import Client, Model, OpenAIModel
+from gradspec.text.lm import Client, Model, ModelError, OpenAIModel
 from gradspec.text.optim import TextualGradientDescent
 
 START = f"Answer with one of: {', '.join(LABELS)}."
@@ -85,7 +85,10 @@ def main(
     """
     if base_url and not name:
         raise click.UsageError("--base-url names a server; say with --model which of its models to ask")
-    model = MODEL if name is None else Client(OpenAIModel(name, base_url=base_url), options={"temperature": 0})
+    try:
+        model = MODEL if name is None else Client(OpenAIModel(name, base_url=base_url), options={"temperature": 0})
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if out:
         import _record  # it needs torch, and nothing else here does
 
@@ -93,7 +96,10 @@ def main(
     run = partial(optimise, steps=steps, hints=hints, model=model)
     runs = []
     for seed in range(seeds):
-        runs.append(list(run(seed)))
+        try:
+            runs.append(list(run(seed)))
+        except ModelError as error:
+            raise click.ClickException(str(error)) from None
         first, last = runs[-1][0], runs[-1][-1]
         click.echo(f"split {seed}: {first[1]:.1%} of the test messages before, {last[1]:.1%} after {steps} steps")
     if show:

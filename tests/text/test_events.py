@@ -72,6 +72,8 @@ def test_retries_failures_and_cache_hits() -> None:
         "gen_ai.usage.input_tokens": 3,
         "gen_ai.usage.output_tokens": 1,
         "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.response.model": "echo",
+        "gen_ai.response.id": "chatcmpl-1",
     }
     assert "error.type" in seen[0].attributes
     assert not any(word in str([vars(event) for event in seen]) for word in (KEY, "secret prompt"))
@@ -90,6 +92,8 @@ NAMES = {
     "gen_ai.request.temperature",
     "gen_ai.request.top_p",
     "gen_ai.response.finish_reasons",
+    "gen_ai.response.id",
+    "gen_ai.response.model",
     "gen_ai.usage.input_tokens",
     "gen_ai.usage.output_tokens",
     "server.address",
@@ -111,6 +115,28 @@ def test_what_was_asked_for_is_told_under_the_names_of_the_conventions() -> None
     assert told == {"model": "echo", "temperature": 0.5, "max_tokens": 9, "top_p": 1, "seed": 3}
     assert seen[0].output_type == "json"
     assert (seen[1].temperature, seen[1].max_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ({"model": "echo-2026-01-01", "id": "r1"}, ("echo-2026-01-01", "r1")),
+        ({}, (None, None)),
+        ({"model": 7, "id": ["r1"]}, (None, None)),
+        ({"model": f"echo {KEY}", "id": "r" * 1000}, ("echo [secret]", "r" * 197 + "...")),
+    ],
+    ids=["another version", "nothing", "no words", "too much"],
+)
+def test_who_answered_is_told_in_the_words_of_the_server(says, told, tmp_path) -> None:
+    reply = json.dumps({"choices": [{"message": {"content": "ok"}}], **says}).encode()
+    seen: list = []
+    with Server(faults=[(200, reply)]) as server, watch(seen.append):
+        client = Client(
+            OpenAIModel("echo", base_url=server.url, api_key=KEY), cache=Cache(tmp_path / "replies.sqlite3")
+        )
+        found, kept = client("a"), client("a")
+    assert (seen[0].response_model, seen[0].response_id) == (found.model, found.id) == (kept.model, kept.id) == told
+    assert seen[0].model == "echo"
 
 
 def test_on_an_event_loop_too() -> None:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
+from array import array
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -13,6 +20,7 @@ from gradspec.text.lm import Client, Completion, Usage
 from gradspec.text.ops import chat
 from gradspec.text.optim import Score, TextualGradientDescent, optimize
 from gradspec.text.optim._examples import minibatch, split
+from gradspec.text.optim._interval import student
 
 DATA = [(f"q{i}", f"a{i}") for i in range(12)]
 
@@ -170,6 +178,96 @@ def test_what_makes_no_sense_is_named(wrong, kind, says) -> None:
         tuned("n=1", **wrong)
 
 
+@pytest.mark.parametrize(
+    ("prices", "kind", "says"),
+    [
+        (2.0, TypeError, "prices map the name of a model to its prices"),
+        ({"m": 2.0}, TypeError, "the price of 'm' is a pair"),
+        ({"m": (1.0, 2.0, 3.0)}, TypeError, "the price of 'm' is a pair"),
+        ({"m": ("1", 2.0)}, TypeError, "the price of 'm' is a number, not '1'"),
+        ({"m": (1.0, math.nan)}, ValueError, "the price of 'm' is a finite number, 0 or more, not nan"),
+        ({"m": (math.inf, 1.0)}, ValueError, "not inf"),
+        ({"m": (1.0, -2.0)}, ValueError, "not -2.0"),
+    ],
+)
+def test_prices_are_looked_at_before_the_first_call(prices, kind, says) -> None:
+    calls = []
+    with pytest.raises(kind, match=says):
+        tuned("n=1", metric=lambda prediction, target: calls.append(prediction) or 0.0, prices=prices)
+    assert calls == []
+    x = Variable("a", requires_grad=True)
+    with pytest.raises(kind, match=says):
+        (x + "b").grad_fn.forward_cost(prices)
+
+
+@dataclass
+class Answer:
+    """A target that JSON cannot say."""
+
+    text: str
+    tags: set[str]
+
+
+class Opaque:
+    """A target that says nothing of itself."""
+
+
+APART = [
+    (Answer("a", {"x"}), Answer("b", {"x"})),
+    (Answer("a", {"x"}), Answer("a", {"y"})),
+    (Fraction(1, 2), Fraction(1, 3)),
+    ({"a", "b"}, {"a", "c"}),
+    (b"a", b"b"),
+    (array("d", range(5000)), array("d", [*range(4000), *range(1000)])),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), APART, ids=lambda thing: type(thing).__name__)
+def test_a_checkpoint_tells_targets_apart(tmp_path, one, other) -> None:
+    def run(target):
+        data, metric = [("q", target)] * 8, lambda prediction, wanted: float(wanted == one)
+        return tuned("n=1", "n=2", data=data, metric=metric, steps=1, checkpoint=tmp_path / "run.json")
+
+    run(one)
+    with pytest.raises(ValueError, match="the checkpoint of another run"):
+        run(other)
+    run(deepcopy(one))
+
+
+def test_the_hash_of_data_is_the_same_in_each_process() -> None:
+    program = (
+        "from text.test_optimize import APART; from gradspec.text.optim._checkpoint import fingerprint\n"
+        "print(fingerprint({}, [('q', target) for pair in APART for target in pair]))"
+    )
+    paths = os.pathsep.join(sys.path)
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(said[0]) == 65
+
+
+@pytest.mark.parametrize("target", [Opaque(), len.__call__, {("a", "b"): 1}], ids=["no repr", "address", "keys"])
+def test_data_that_a_checkpoint_cannot_know_again_is_refused_before_the_first_call(tmp_path, target) -> None:
+    calls = []
+
+    def metric(prediction, wanted):
+        return calls.append(wanted) or 0.0
+
+    with pytest.raises(TypeError, match="a checkpoint must know its data again"):
+        tuned("n=1", data=[("q", target)] * 8, metric=metric, steps=1, checkpoint=tmp_path / "run.json")
+    assert calls == []
+    tuned("n=1", data=[("q", target)] * 8, metric=metric, steps=1)
+
+
 def test_a_program_that_ignores_the_parameters_is_named() -> None:
     prompt = Variable("a", requires_grad=True)
     writer = TextualGradientDescent([prompt], Writer())
@@ -187,7 +285,7 @@ def test_targets_may_be_lists() -> None:
 def test_the_report_in_three_forms() -> None:
     found, _, _ = tuned("n=3 <b>&", "n=2", steps=2)
     text, page = str(found), found.page()
-    assert "validation: 0.000 (0.000 to 0.000, 3 examples) -> 0.300 (0.300 to 0.300, 3 examples)" in text
+    assert "validation: 0.000 (0.000 to 0.561, 3 examples) -> 0.300 (no interval, 3 examples)" in text
     assert "step 2: training 0.300, validation 0.200: no better; dropped" in text
     assert json.loads(found.to_json())["after"] == ["n=3 <b>&"]
     assert "<ins>+ n=3 &lt;b&gt;&amp;</ins>" in page
@@ -197,11 +295,35 @@ def test_the_report_in_three_forms() -> None:
     assert "<b>" not in page
 
 
-def test_a_score_has_an_interval() -> None:
-    score = Score.of([0.0, 1.0] * 8)
-    assert score.mean == 0.5
-    assert 0.2 < score.low < 0.35 < 0.65 < score.high < 0.8
-    assert Score.of([0.0, 1.0] * 8) == score
+@pytest.mark.parametrize(
+    ("right", "of", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_right_and_wrong_have_the_interval_of_newcombes_table(right, of, low, high) -> None:
+    """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3 (Wilson)."""
+    score = Score.of([1.0] * right + [0.0] * (of - right))
+    assert (round(score.low, 4), round(score.high, 4)) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"),
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (10, 2.228), (30, 2.042), (100, 1.984), (120, 1.980)],
+)
+def test_the_quantiles_of_students_distribution(freedom, t) -> None:
+    assert round(student(freedom), 3) == t
+
+
+def test_other_scores_have_students_interval() -> None:
+    score = Score.of([1.0, 2.0, 3.0, 4.0, 5.0])  # 3 +- 2.7764 * 1.5811 / sqrt(5)
+    assert (score.mean, round(score.low, 3), round(score.high, 3)) == (3.0, 1.037, 4.963)
+
+
+@pytest.mark.parametrize("scores", [[0.3], [0.3] * 3, [7.0, 7.0]])
+def test_scores_that_do_not_vary_have_no_interval(scores) -> None:
+    score = Score.of(scores)
+    assert (score.low, score.high) == (None, None)
+    assert "no interval" in str(score)
+    assert json.loads(json.dumps(vars(score)))["low"] is None
 
 
 def test_each_example_is_drawn_once_before_any_is_drawn_again() -> None:

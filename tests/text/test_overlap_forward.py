@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import random
+import re
 import threading
 import time
 import weakref
@@ -13,8 +15,9 @@ import weakref
 import pytest
 
 from gradspec.text import Variable, concurrency, gather, ops
-from gradspec.text.lm import Client
+from gradspec.text.lm import Client, OpenAIModel
 from gradspec.text.ops import achat, chat, exact_match, judge
+from text.lm.server import Server
 
 
 class Slow:
@@ -50,7 +53,7 @@ def program(model):
         second = chat(model, [{"role": "user", "content": ["Fix: ", first]}, {"role": "user", "content": leaves[0]}])
         filled = ops.fill("{a} and {b}", a=second, b=first)
         ends.append(chat(model, filled + "!", role="end"))
-    _, explanation = judge(model, "task", ends[0])
+    _, explanation = judge(model, "task", ends[0], votes=3)
     return leaves, ops.join([chat(model, ops.sum(ends)), explanation, chat(model, ends[3])], "; ")
 
 
@@ -199,6 +202,55 @@ def test_evaluators_overlap_too() -> None:
     total = ops.sum(scores)
     total.backward()
     assert total.data == 2.0
+
+
+def test_votes_of_a_judge_overlap() -> None:
+    together = threading.Barrier(10)
+
+    def model(messages):
+        together.wait(timeout=20)
+        return "<score>0.5</score>"
+
+    with concurrency(16):
+        score, _ = judge(model, "task", Variable(["a", "b"]), votes=5)
+    assert score.data == 0.5
+
+
+class Voter(Client):
+    """Tells the server which vote it is asked for, as a seed: the sample is known to the cache alone."""
+
+    def __call__(self, messages, *, sample=0, **options):
+        return super().__call__(messages, sample=sample, seed=sample, **options)
+
+
+def vote(body) -> str:
+    """Return another score for each prediction and vote; one answer has none, and is asked for once more."""
+    place, seed = "abcd".index(re.search(r"<prediction>\n(.)", body["messages"][0]["content"]).group(1)), body["seed"]
+    if (place, seed, len(body["messages"])) == (1, 2, 1):
+        return "no score"
+    return f"{place} {seed} <score>0.{(7 * place + 3 * seed) % 10}</score>"
+
+
+def voted(limit: int):
+    """Return scores, explanations and feedback, what the server was asked, and how many calls were in flight there."""
+    with Server(delay=0.05, reply=vote) as server:
+        answers = Variable(list("abcd"), role="answers", requires_grad=True)
+        with concurrency(limit):
+            client = Voter(OpenAIModel("echo", base_url=server.url))
+            score, explanation = judge(client, "task", answers, votes=5, reduction=lambda scores: scores[1])
+        score.backward()
+    told = score.data, explanation.data, answers.grad.data
+    return told, sorted(json.dumps(body, sort_keys=True) for body in server.requests), server.peak
+
+
+@pytest.mark.parametrize("limit", [2, 16])
+def test_votes_are_those_of_the_sequential_program_and_keep_to_the_limit(limit) -> None:
+    *sequential, alone = voted(1)
+    *overlapping, together = voted(limit)
+    assert overlapping == sequential
+    assert len(sequential[1]) == 4 * 5 + 1
+    assert alone == 1
+    assert 1 < together <= limit
 
 
 def test_a_batch_is_one_call_for_each_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -72,6 +73,8 @@ def cost_of(rows: Rows | None, way: str, prices: Mapping[str, tuple[float, float
         >>> print(cost_of(rows, "forward", {"m": (1.0, 2.0)}))
         1 call, 1000 + 500 tokens, 0.002000 in money
     """
+    if prices is not None:
+        check_prices(prices)
     with _LOCK:
         found = {model: (*row,) for (of, model), row in (rows or {}).items() if of == way}
     money = None
@@ -81,3 +84,25 @@ def cost_of(rows: Rows | None, way: str, prices: Mapping[str, tuple[float, float
     return Cost(
         calls=int(calls), input_tokens=int(said), output_tokens=int(replied), seconds=float(seconds), money=money
     )
+
+
+def check_prices(prices: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse what is not a price table.
+
+    Example:
+        >>> check_prices({"m": 2.0})
+        Traceback (most recent call last):
+        ...
+        TypeError: the price of 'm' is a pair, that of a million tokens of messages and of replies, not 2.0
+    """
+    if not isinstance(prices, Mapping):
+        raise TypeError(f"prices map the name of a model to its prices, {{'name': (1.0, 2.0)}}; not {prices!r}")
+    for name, pair in prices.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            what = "is a pair, that of a million tokens of messages and of replies"
+            raise TypeError(f"the price of {name!r} {what}, not {pair!r}")
+        for price in pair:
+            if not isinstance(price, int | float) or isinstance(price, bool):
+                raise TypeError(f"the price of {name!r} is a number, not {price!r}")
+            if not math.isfinite(price) or price < 0:
+                raise ValueError(f"the price of {name!r} is a finite number, 0 or more, not {price!r}")

@@ -65,6 +65,10 @@ class Called(Event):
     output_tokens: int | None = None
     #: Why the model stopped, in its own words.
     finish_reasons: tuple[str, ...] | None = None
+    #: The model that answered, in the server's word.
+    response_model: str | None = None
+    #: The server's name of the reply.
+    response_id: str | None = None
     #: The type of the error, if it failed.
     error: str | None = None
 
@@ -128,6 +132,8 @@ OPEN_TELEMETRY = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
     "finish_reasons": "gen_ai.response.finish_reasons",
+    "response_model": "gen_ai.response.model",
+    "response_id": "gen_ai.response.id",
     "error": "error.type",
     "seconds": "gen_ai.client.operation.duration",
 }

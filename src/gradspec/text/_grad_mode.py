@@ -61,6 +61,8 @@ class set_grad_enabled(_GradMode):  # noqa: N801 -- torch's name
     """
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"mode is True or False, not {mode!r}")
         super().__init__(mode)
         self._outer = ENABLED.get()
         ENABLED.set(mode)

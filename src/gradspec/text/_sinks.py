@@ -19,6 +19,8 @@ def to_logger(logger: logging.Logger | str = "gradspec.text.events", level: int 
         level: The level of the records.
     """
     told = logging.getLogger(logger) if isinstance(logger, str) else logger
+    if not hasattr(told, "isEnabledFor"):
+        raise TypeError(f"a logger is a logging.Logger or its name, not {logger!r}")
 
     def sink(event: Event) -> None:
         if told.isEnabledFor(level):
@@ -48,6 +50,8 @@ class JsonLines:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        if self.path.is_dir() or not self.path.absolute().parent.is_dir():
+            raise ValueError(f"events are written to a file in a folder that exists, not to {os.fspath(path)!r}")
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:

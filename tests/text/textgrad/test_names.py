@@ -230,7 +230,24 @@ def test_the_tags_of_a_parsed_judgement():
         judged.parse_output(variable("<S>1"))
 
 
+def test_a_judgement_of_a_multiple_choice_question_teaches_the_answer_alone():
+    mine, answer = Recorder("It is (b)."), variable("(a)", "answer")
+    judged = loss.MultiChoiceTestTime("Is it right?", mine)("1 + 1 = (a) 1 (b) 2", answer)
+    prompt, system = mine.asked[0]
+    assert prompt == "Is it right?\n\nQuestion:\n1 + 1 = (a) 1 (b) 2\n\nAnswer:\n(a)"
+    assert "multiple-choice" in system
+    judged.backward(Recorder("say (b)"))
+    assert answer.get_gradient_text() == "say (b)"
+    assert [view.get_gradient_text() for view in judged.predecessors if view is not answer] == ["", ""]
+    loss.MultiChoiceTestTime("Is it right?", mine, variable("Be strict."))("?", answer)
+    assert mine.asked[-1][1] == "Be strict."
+
+
 def test_names_that_are_not_here_say_what_to_do():
+    with pytest.raises(AttributeError, match="has no CachedEngine; give any engine a cache"):
+        _ = engine.CachedEngine
+    with pytest.raises(AttributeError, match="has no ImageQALoss; a Variable of gradspec holds text"):
+        _ = loss.ImageQALoss
     with pytest.raises(AttributeError, match="has no aggregate; use sum"):
         _ = tg.aggregate
     with pytest.raises(AttributeError, match="has no MultimodalLLMCall; a Variable of gradspec holds text"):

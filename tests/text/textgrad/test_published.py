@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import gradspec.text.textgrad as tg
 from gradspec.text.textgrad._absent import ABSENT
 from text.textgrad import programs
 
@@ -68,3 +69,11 @@ def test_every_name_that_is_said_to_be_absent_is_one_of_textgrads(published: Pat
     }
     there |= {path.name for path in (published / "textgrad").iterdir()}
     assert set(ABSENT) <= there
+
+
+def test_every_public_class_of_textgrads_is_here_or_said_to_be_absent(published: Path) -> None:
+    def classes(folder: Path) -> set[str]:
+        sources = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if "tasks" not in path.parts]
+        return set(re.findall(r"^class ([A-Z]\w+)", "\n".join(sources), re.MULTILINE))
+
+    assert classes(published / "textgrad") - classes(Path(tg.__file__).parent) - set(ABSENT) == set()

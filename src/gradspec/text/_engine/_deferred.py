@@ -46,6 +46,8 @@ def defer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred:
         >>> x.grad.data, y.grad.data
         ('x: shorter', 'y: shorter')
     """
+    if not callable(call):
+        raise TypeError(f"defer takes a function and its arguments, not {call!r}")
     return Deferred(call, args, kwargs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable
 from contextvars import copy_context
 from typing import Any, TypeVar
@@ -33,6 +34,9 @@ async def gather(*programs: Awaitable[T]) -> list[T]:
         >>> [answer.data for answer in asyncio.run(main())]
         ['A', 'B']
     """
+    for program in programs:
+        if not inspect.isawaitable(program):
+            raise TypeError(f"gather takes programs that can be awaited, such as achat(model, prompt), not {program!r}")
     loop = asyncio.get_running_loop()
     made: list[list[Node]] = [[] for _ in programs]
     tasks: list[asyncio.Task[T]] = []

@@ -84,6 +84,8 @@ def get_gradient_edge(variable: Variable) -> GradientEdge:
         >>> get_gradient_edge(Variable("a", requires_grad=True)).node.name()
         'AccumulateGrad'
     """
+    if not isinstance(variable, Variable):
+        raise TypeError(f"only a Variable has a gradient edge, not {variable!r}")
     if not variable._requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Variable that does not require gradients")
     return GradientEdge(*place_of(variable))

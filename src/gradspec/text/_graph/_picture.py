@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gradspec.text._costs import check_prices
 from gradspec.text._engine._node import AccumulateGrad, Node
 from gradspec.text._graph._context import FunctionNode
 from gradspec.text._graph._variable import Variable
@@ -34,6 +35,7 @@ def graph(
         width: Data and feedback are cut to so many characters; None shows them whole.
         prices: For each model the price of a million tokens, of messages and of replies; costs are shown in money too.
     """
+    _check(variable, width, prices)
     names: dict[Node, str] = {}
     boxes = []
     for node, _, seen in _walk(variable):
@@ -66,6 +68,7 @@ def tree(variable: Variable, *, width: int | None = 60, prices: Prices | None = 
           prompt 'Answer.' <- 'too short'
           prompt (see above)
     """
+    _check(variable, width, prices)
     lines = []
     for node, depth, seen in _walk(variable):
         text = f"{_title(node)} (see above)" if seen else _label(node, width, prices)
@@ -95,6 +98,15 @@ def mermaid(variable: Variable, *, width: int | None = 60, prices: Prices | None
     signs = {True: '("{}")', False: '["{}"]'}
     drawn = [f"  {box.name}{signs[box.is_leaf].format(_escaped(box.label))}" for box in boxes]
     return "\n".join(["flowchart TD", *drawn, *(f"  {source} --> {target}" for source, target in arrows)])
+
+
+def _check(variable: object, width: object, prices: Prices | None) -> None:
+    if not isinstance(variable, Variable):
+        raise TypeError(f"only a Variable has a graph, not {variable!r}")
+    if width is not None and (not isinstance(width, int) or width < 1):
+        raise ValueError(f"width counts characters, 1 or more, or is None for all of them; not {width!r}")
+    if prices is not None:
+        check_prices(prices)
 
 
 def _walk(variable: Variable) -> Iterator[tuple[Node, int, bool]]:

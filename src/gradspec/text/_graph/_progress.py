@@ -36,6 +36,9 @@ def progress(*variables: Variable, report: Report | None = None) -> Iterator[Non
         1 2 Add
         2 2 Add
     """
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise TypeError(f"progress takes the Variables that a pass begins with, not {variable!r}")
     told = report if report is not None else _line(sys.stderr)
     nodes = _nodes(variables)
     done = 0

@@ -87,6 +87,8 @@ def _implicit(root: Variable) -> Variable:
 
 def listed(variables: Variables, name: str) -> list[Variable]:
     """Return one Variable or several as a list."""
+    if not isinstance(variables, Iterable | Variable):
+        raise TypeError(f"{name} is a Variable or a list of them, not {variables!r}")
     found = [variables] if isinstance(variables, Variable) else [*variables]
     for variable in found:
         if not isinstance(variable, Variable):

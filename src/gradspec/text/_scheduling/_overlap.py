@@ -115,7 +115,7 @@ def checked_limit(limit: int | None) -> int:
     """Return the limit that holds: the given one, or that of `concurrency`."""
     if limit is None:
         return _LIMIT.get()
-    if not isinstance(limit, int) or limit < 1:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise ValueError(f"max_concurrency is a positive number of calls, not {limit!r}")
     return limit
 

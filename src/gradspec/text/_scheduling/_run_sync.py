@@ -16,18 +16,22 @@ def run_sync(awaitable: Awaitable[T]) -> T:
 
     A notebook runs its cells on a loop, and no second one may run in the same thread.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        result, error = asyncio.run(_outcome(awaitable))
-    else:
-        result, error = _in_thread(awaitable)
+    # Not inside of an except clause: each error of the awaitable would be shown as one of its handling.
+    result, error = _in_thread(awaitable) if _loop_runs() else asyncio.run(_outcome(awaitable))
     try:
         if error is not None:
             raise error
         return cast("T", result)
     finally:
         del error  # the error holds this frame
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _outcome(awaitable: Awaitable[T]) -> tuple[T | None, Exception | None]:

@@ -10,6 +10,7 @@ from gradspec.text._events import CacheHit, Retried, emit, watched
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
+from gradspec.text.lm._client_check import check_client
 from gradspec.text.lm._correction import correction
 from gradspec.text.lm._deadline import deadline
 from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
@@ -57,8 +58,7 @@ class Client:
         schema_attempts: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if schema_attempts < 1:
-            raise ValueError(f"schema_attempts counts the first too, so it is at least 1, not {schema_attempts}")
+        check_client(model, schema_attempts, cache=cache, budget=budget, retry=retry, rate=rate, options=options)
         identity = getattr(model, "identity", None) if name is None else {"name": name}
         if cache is not None and identity is None:
             raise ValueError('a cache must know who answered: pass Client(..., name="my-model-v1")')

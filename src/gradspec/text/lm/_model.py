@@ -66,6 +66,10 @@ class Completion:
     value: Any = None
     #: Whether the reply came from the cache and cost nothing now.
     cached: bool = False
+    #: The model that answered, in the server's word: often a dated version of the one that was asked.
+    model: str | None = None
+    #: The server's name of this reply.
+    id: str | None = None
 
 
 Messages: TypeAlias = str | Iterable[Message | Mapping[str, str]]
@@ -90,6 +94,19 @@ def as_messages(messages: Messages) -> tuple[Message, ...]:
     return found
 
 
+def check_model(model: object) -> None:
+    """Refuse what cannot be asked.
+
+    Examples:
+        >>> check_model("gpt-4o")
+        Traceback (most recent call last):
+        ...
+        TypeError: a model is a callable that takes messages, such as OpenAIModel(name), not 'gpt-4o'
+    """
+    if not callable(model):
+        raise TypeError(f"a model is a callable that takes messages, such as OpenAIModel(name), not {model!r}")
+
+
 def complete(model: Model, messages: Messages, **options: Any) -> Completion:
     """Call a model, plain or async, and wait for its completion.
 
@@ -104,6 +121,7 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
         >>> complete(lambda messages: messages[-1].content.upper(), "quiet").text
         'QUIET'
     """
+    check_model(model)
     said = as_messages(messages)
     with telling(model, options) as told:
         reply = model(said, **options)
@@ -123,6 +141,7 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
         >>> asyncio.run(acomplete(lambda messages: messages[-1].content.upper(), "quiet")).text
         'QUIET'
     """
+    check_model(model)
     said = as_messages(messages)
     acall = getattr(model, "acall", None)
     with telling(model, options) as told:

@@ -60,14 +60,20 @@ class OpenAIModel:
         headers: Mapping[str, str] | None = None,
         max_reply_bytes: int = 64 * 2**20,
     ) -> None:
+        if not isinstance(model, str) or not model:
+            raise ValueError(f"model is the server's name of a model, such as 'gpt-4o', not {model!r}")
+        if not isinstance(base_url, str | None):
+            raise TypeError(f"base_url is a text, such as http://localhost:11434/v1, not {base_url!r}")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("base_url is an http or https address, such as http://localhost:11434/v1")
         if parts.username or parts.password or parts.query:
             raise ValueError("base_url carries a user, password or query; pass secrets as api_key or headers instead")
-        if not 0 < timeout < threading.TIMEOUT_MAX:
-            raise ValueError(f"timeout is a number of seconds above 0, not {timeout}")
+        if not isinstance(timeout, int | float) or not 0 < timeout < threading.TIMEOUT_MAX:
+            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
+        if not isinstance(max_reply_bytes, int) or max_reply_bytes < 1:
+            raise ValueError(f"max_reply_bytes is a whole number, 1 or more, not {max_reply_bytes!r}")
         key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY"))
         if key is None and base_url is None and url == OFFICIAL:
             raise ValueError("OpenAI needs a key: pass api_key, or set OPENAI_API_KEY; a local server needs base_url")

@@ -20,7 +20,12 @@ def connect(path: str, read_only: bool) -> sqlite3.Connection:
     if read_only:
         connection = _connect_read_only(path)
     else:
-        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        try:
+            connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            raise ValueError(
+                f"{path} cannot be opened as a cache: {error}; name a file in a folder that exists"
+            ) from None
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, FORMAT):
@@ -59,11 +64,19 @@ def _prepare(connection: sqlite3.Connection) -> None:
 def to_json(reply: Completion) -> str:
     """Return a reply as its row holds it."""
     usage = None if reply.usage is None else [reply.usage.prompt_tokens, reply.usage.completion_tokens]
-    return json.dumps({"text": reply.text, "usage": usage, "finish_reason": reply.finish_reason})
+    said = {"text": reply.text, "usage": usage, "finish_reason": reply.finish_reason}
+    return json.dumps(said | {name: word for name, word in (("model", reply.model), ("id", reply.id)) if word})
 
 
 def from_json(text: str) -> Completion:
     """Return the reply of a row."""
     data = json.loads(text)
     usage = data["usage"] and Usage(prompt_tokens=data["usage"][0], completion_tokens=data["usage"][1])
-    return Completion(text=data["text"], usage=usage, finish_reason=data["finish_reason"], cached=True)
+    return Completion(
+        text=data["text"],
+        usage=usage,
+        finish_reason=data["finish_reason"],
+        cached=True,
+        model=data.get("model"),
+        id=data.get("id"),
+    )

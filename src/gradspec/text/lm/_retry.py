@@ -38,8 +38,8 @@ class Retry:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise ValueError(f"attempts counts the first call too, so it is at least 1, not {self.attempts}")
+        if not isinstance(self.attempts, int) or self.attempts < 1:
+            raise ValueError(f"attempts counts the first call too, so it is at least 1, not {self.attempts!r}")
         if not 0.0 <= self.jitter <= 1.0:
             raise ValueError(f"jitter is a part of the wait, from 0 to 1, not {self.jitter}")
         if not 0.0 <= self.first_delay <= self.max_delay:

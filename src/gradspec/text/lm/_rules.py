@@ -33,7 +33,9 @@ class RuleModel:
     """
 
     def __init__(self, rules: Mapping[str, Answer], *, default: str | None = None) -> None:
-        self._rules = [(re.compile(pattern), answer) for pattern, answer in rules.items()]
+        if not isinstance(rules, Mapping):
+            raise TypeError(f"rules map a regular expression to an answer, {{'hello': 'Hi.'}}; not {rules!r}")
+        self._rules = [(_compiled(pattern), answer) for pattern, answer in rules.items()]
         self._default = default
 
     @property
@@ -59,3 +61,10 @@ class RuleModel:
         if self._default is None:
             raise ReplyError(f"no rule matches {messages[-1].content[:200]!r}; add one, or a default")
         return self._default
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise ValueError(f"the rule {pattern!r} is not a regular expression: {error}") from None

@@ -57,8 +57,9 @@ def _emit(
 ) -> None:
     if not watched():
         return
-    usage = None if completion is None else completion.usage
-    reason = None if completion is None else completion.finish_reason
+    usage, reason, answered, reply = (
+        (completion.usage, completion.finish_reason, completion.model, completion.id) if completion else (None,) * 4
+    )
     identity = getattr(model, "identity", None) or {}
     at = urlsplit(identity.get("base_url", ""))
     emit(
@@ -73,6 +74,8 @@ def _emit(
             input_tokens=None if usage is None else usage.prompt_tokens,
             output_tokens=None if usage is None else usage.completion_tokens,
             finish_reasons=None if reason is None else (reason,),
+            response_model=answered,
+            response_id=reply,
             error=error,
         )
     )

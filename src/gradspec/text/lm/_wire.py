@@ -58,13 +58,15 @@ def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
         raise ReplyError(
             f"the reply is no chat completion ({type(error).__name__}); it begins with {begins!r}"
         ) from None
-    reason = choice.get("finish_reason")
+    reason, model, name = (
+        _word(said, secrets) for said in (choice.get("finish_reason"), data.get("model"), data.get("id"))
+    )
     if not isinstance(text, str):
         why = f"the model refused: {refusal}" if refusal else f"it ended with finish_reason {reason!r}"
         raise ReplyError(f"the reply has no text; {why}")
     if secrets is not None:
         text = secrets.out_of_reply(text)
-    return Completion(text=text, usage=_usage(data.get("usage")), finish_reason=reason)
+    return Completion(text=text, usage=_usage(data.get("usage")), finish_reason=reason, model=model, id=name)
 
 
 def status_error(reply: Reply, *, where: str, secrets: Secrets) -> StatusError:
@@ -133,6 +135,13 @@ def _said(reply: Reply) -> str:
     except (ValueError, RecursionError, AttributeError):
         said = None
     return said if isinstance(said, str) else " ".join(text.split()) or "nothing"
+
+
+def _word(said: Any, secrets: Secrets | None) -> str | None:
+    """Return a short text beside the reply, without the key; None where the server says none, or something else."""
+    if not isinstance(said, str) or not said:
+        return None
+    return cut(said if secrets is None else secrets.out_of_reply(said), 200)
 
 
 def _usage(data: Any) -> Usage | None:

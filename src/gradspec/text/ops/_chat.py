@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from gradspec.text._graph._function import Function
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._pending import Pending
 from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
+from gradspec.text.lm._model import check_model
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.ops._conversation import batch_length, conversations_of, each_of, message_of, pieces_of, text_at
@@ -106,7 +107,8 @@ def chat(
         **options: Handed to the model in forward.
 
     Raises:
-        ValueError: the lists in one batch have different lengths, or the schema cannot be checked.
+        TypeError: the model is not callable, or a message has another form.
+        ValueError: there is no message, the lists in one batch have different lengths, or the schema cannot be checked.
         SchemaError: The reply does not satisfy the schema.
 
     Example:
@@ -120,12 +122,17 @@ def chat(
         >>> answer.data, system.grad.data
         ('PARIS', 'Ask for lower case.')
     """
+    check_model(model)
     if isinstance(messages, str | Variable):
         messages = [{"role": "user", "content": messages}]
+    if not isinstance(messages, Iterable) or isinstance(messages, Mapping):
+        raise TypeError(f"messages are a text, a Variable, or a list of messages, not {messages!r}")
     if schema is not None:
         check_schema(schema)
         options["schema"] = schema
     said = [message_of(message) for message in messages]
+    if not said:
+        raise ValueError("a chat needs at least one message; the list is empty")
     result: Variable = ChatCompletion.apply(model, said, options, role, backward_model or model, prompts)
     return result
 

@@ -16,6 +16,9 @@ def message_of(message: Any) -> dict[str, Any]:
         return {"role": message.role, "content": message.content}
     if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
         raise TypeError(f"a message is a mapping with the keys role and content, not {message!r}")
+    for piece in pieces_of(message["content"]):
+        if not isinstance(piece, Variable | str | int | float):
+            raise TypeError(f"the content of a message is a text, a Variable, or a list of both; {piece!r} is neither")
     return {"role": message["role"], "content": message["content"]}
 
 

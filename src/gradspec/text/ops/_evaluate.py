@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -15,6 +16,22 @@ from gradspec.text._scheduling._pending import Pending
 
 #: From a prediction and a target to a score and an explanation.
 Scorer: TypeAlias = Callable[[Any, Any], tuple[float, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Votes:
+    """A scorer that asks a model several times for each prediction; the calls may overlap."""
+
+    #: From a prediction, a target and the number of the vote to a score and an explanation.
+    vote: Callable[[Any, Any, int], tuple[float, str]]
+    #: From the votes on one prediction, in their order, to a score and an explanation.
+    count: Callable[[Sequence[tuple[float, str]]], tuple[float, str]]
+    #: How many votes each prediction gets.
+    votes: int
+
+    def __call__(self, prediction: Any, target: Any) -> tuple[float, str]:
+        """Return the score and the explanation, with one vote after the other."""
+        return self.count([self.vote(prediction, target, vote) for vote in range(self.votes)])
 
 
 class Evaluate(Function):
@@ -54,9 +71,13 @@ class Evaluate(Function):
                 [right] * wanted if targets is None else right,
                 strict=True,
             )
-            return [partial(_scored, scorer, p, t) for p, t in pairs]
+            if votes is None:
+                return [partial(_scored, scorer, p, t) for p, t in pairs]
+            return [partial(votes.vote, p, t, vote) for p, t in pairs for vote in range(votes.votes)]
 
         def scored(found: list[tuple[float, str]]) -> tuple[Any, Any]:
+            if votes is not None:
+                found = [votes.count(found[at : at + votes.votes]) for at in range(0, len(found), votes.votes)]
             scores, explanations = [score for score, _ in found], [text for _, text in found]
             ctx.faults = [("" if success(score) else text) for score, text in found]
             if length is None:
@@ -64,8 +85,8 @@ class Evaluate(Function):
             return _reduced(scores, reduction), explanations
 
         ctx.single, ctx.role = length is None, prediction.role
-        asks = bool(getattr(scorer, "asks", False))
-        both = computed([of_predictions, of_targets], calls, scored, (float, None), asks=asks)
+        votes = scorer if isinstance(scorer, Votes) else None
+        both = computed([of_predictions, of_targets], calls, scored, (float, None), asks=votes is not None)
         ctx._pending = both if isinstance(both, Pending) else None
         return (
             variable_of(derived([both], lambda: now(both)[0], (float, None)), "score"),

@@ -61,6 +61,10 @@ def join(variables: Iterable[Variable | str], separator: str = "") -> Variable:
         >>> join([Variable("a"), "b", Variable("c")], ", ").data
         'a, b, c'
     """
+    if isinstance(variables, Variable | str) or not isinstance(variables, Iterable):
+        raise TypeError(f"variables is a list of texts or numbers; write [{variables!r}]")
+    if not isinstance(separator, str):
+        raise TypeError(f"separator is a text, not {separator!r}")
     result: Variable = Join.apply(list(variables), separator)
     return result
 

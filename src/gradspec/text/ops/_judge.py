@@ -10,7 +10,8 @@ from typing import Any
 
 from gradspec.text._graph._variable import Variable
 from gradspec.text.lm import Client, Model, complete
-from gradspec.text.ops._evaluate import evaluate
+from gradspec.text.lm._model import check_model
+from gradspec.text.ops._evaluate import Votes, evaluate
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents, without_reasoning
 from gradspec.text.ops._template import filled
@@ -46,6 +47,7 @@ def judge(
             nonetheless.
         votes: How often the model is asked; the score is the median, the explanation one that came with it, or with
             the score next to it. A `Client` is given `sample=0`, `sample=1`, ..., so that a cache keeps them apart.
+            Inside `concurrency(k)` the votes overlap.
         prompts: What the model is told.
         **options: `success` and `reduction`, as for `evaluate`.
 
@@ -60,27 +62,30 @@ def judge(
         >>> score.data, explanation.data
         (0.5, 'Too long.')
     """
+    check_model(model)
     low, high = _checked(scale)
+    if not isinstance(task, str | Variable):
+        raise TypeError(f"task says in words what a prediction is for, not {task!r}")
     if isinstance(rubric, str):
         raise TypeError(f"rubric is a list of texts; write [{rubric!r}]")
-    if not isinstance(votes, int) or votes < 1:
+    if not isinstance(rubric, Sequence) or not all(isinstance(criterion, str) for criterion in rubric):
+        raise TypeError(f"rubric is a list of texts, not {rubric!r}")
+    if not isinstance(votes, int) or isinstance(votes, bool) or votes < 1:
         raise ValueError(f"votes counts the calls for one prediction: 1 or more, not {votes!r}")
 
-    def scorer(prediction: Any, target: Any) -> tuple[float, str]:
+    def vote(prediction: Any, target: Any, vote: int) -> tuple[float, str]:
         places = {"task": task, "prediction": prediction, "target": target, "low": f"{low:g}", "high": f"{high:g}"}
         prompt = filled(prompts.judge, {name: value for name, value in places.items() if _asked(prompts, name)})
         if rubric:
             prompt += filled(prompts.rubric, {"rubric": "\n".join(f"- {criterion}" for criterion in rubric)})
-        said = [
-            _voted(model, prompt, str(prediction), (low, high), prompts, {"sample": vote} if vote else {})
-            for vote in range(votes)
-        ]
+        return _voted(model, prompt, str(prediction), (low, high), prompts, {"sample": vote} if vote else {})
+
+    def count(said: Sequence[tuple[float, str]]) -> tuple[float, str]:
         middle = median(score for score, _ in said)
         explanation = min(said, key=lambda vote: abs(vote[0] - middle))[1]
         return (middle - low) / (high - low), explanation
 
-    scorer.asks = True  # type: ignore[attr-defined]  # it waits for a model
-    return evaluate(scorer, prediction, target, **options)
+    return evaluate(Votes(vote=vote, count=count, votes=votes), prediction, target, **options)
 
 
 def _asked(prompts: Prompts, name: str) -> bool:
@@ -128,6 +133,10 @@ def _score(answer: str, prediction: str, scale: tuple[float, float]) -> float | 
 
 
 def _checked(scale: tuple[float, float]) -> tuple[float, float]:
-    if len(scale) != 2 or not (math.isfinite(scale[0]) and math.isfinite(scale[1]) and scale[0] < scale[1]):
+    if not _is_pair(scale) or not (math.isfinite(scale[0]) and math.isfinite(scale[1]) and scale[0] < scale[1]):
         raise ValueError(f"a scale is the worst and the best score, the worst first, not {scale!r}")
     return scale
+
+
+def _is_pair(scale: object) -> bool:
+    return isinstance(scale, tuple | list) and len(scale) == 2 and all(isinstance(end, int | float) for end in scale)

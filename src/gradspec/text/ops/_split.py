@@ -14,8 +14,12 @@ class Split(Function):
     @staticmethod
     def forward(ctx: Any, x: Variable, separator: str | None = None, maxsplit: int = -1) -> tuple[Variable, ...]:
         """Return the pieces."""
+        if not isinstance(x, Variable):
+            raise TypeError(f"what is split is a Variable; write Variable({x!r})")
         if not isinstance(x.data, str):
             raise TypeError(f"only a text can be split, not {x!r}")
+        if separator is not None and (not isinstance(separator, str) or not separator):
+            raise ValueError(f"separator is a text that is not empty, or None for white space; not {separator!r}")
         pieces = x.data.split(separator, maxsplit)
         ctx.role, ctx.n = x.role, len(pieces)
         return tuple(Variable(piece, role=f"part {i + 1} of {x.role}".rstrip(" of")) for i, piece in enumerate(pieces))
@@ -37,6 +41,7 @@ def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tupl
 
     Raises:
         TypeError: what is split is not a text.
+        ValueError: the separator is empty.
 
     Example:
         >>> from gradspec.text import Variable

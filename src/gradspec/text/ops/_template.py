@@ -69,5 +69,7 @@ def fill(template: Variable | str, **values: Any) -> Variable:
         >>> fill('Answer as {"a": 1}: {question}', question=Variable("what is {x}?")).data
         'Answer as {"a": 1}: what is {x}?'
     """
+    if not isinstance(template, Variable | str):
+        raise TypeError(f"a template is a text or a Variable, not {template!r}")
     result: Variable = Fill.apply(template, values)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ def split(data: Any, parts: tuple[float, float, float], seed: int) -> Examples:
             raise ValueError(f"data in parts has the parts {', '.join(NAMES)}, the last if you like; not {[*data]}")
         found = Examples(**{name: _pairs(data.get(name, ())) for name in NAMES})
     else:
-        if len(parts) != 3 or not all(0 <= part <= 1 for part in parts) or not math.isclose(math.fsum(parts), 1):
+        if not _are_parts(parts) or not math.isclose(math.fsum(parts), 1):
             raise ValueError(f"split says which parts train, validate and test, 1 in sum; not {parts!r}")
         pairs = _pairs(data)
         random.Random(f"split {seed}").shuffle(pairs)
@@ -66,7 +66,15 @@ def minibatch(size: int, batch: int, step: int, seed: int) -> list[int]:
     return places
 
 
+def _are_parts(parts: object) -> bool:
+    if not isinstance(parts, tuple | list) or len(parts) != 3:
+        return False
+    return all(isinstance(part, int | float) and 0 <= part <= 1 for part in parts)
+
+
 def _pairs(data: Any) -> list[Example]:
+    if not isinstance(data, Iterable):
+        raise TypeError(f"data is a list of examples, pairs of an input and its target; not {data!r}")
     pairs = list(data)
     for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:

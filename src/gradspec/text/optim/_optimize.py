@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from gradspec.text._costs import check_prices
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency as overlapping
 from gradspec.text.lm._meter import Meter, metered
@@ -62,7 +63,8 @@ def optimize(
 
     Raises:
         ValueError: the checkpoint is of another run, or a setting makes no sense.
-        TypeError: the metric or the program returns something else.
+        TypeError: the metric or the program returns something else, prices are not a price table, or a checkpoint is
+            asked for and the data holds an object that has no `repr` of its own.
 
     Example:
         >>> from gradspec.text import Variable
@@ -76,10 +78,19 @@ def optimize(
         ('Say please', 0.0, 1.0)
     """
     _check(steps=steps, batch=batch, patience=patience)
+    for name, call in (("program", program), ("metric", metric), ("success", success)):
+        if not callable(call):
+            raise TypeError(f"{name} is a callable, not {call!r}")
+    if not all(hasattr(optimizer, name) for name in ("params", "step", "zero_grad", "state_dict", "load_state_dict")):
+        raise TypeError(f"the optimizer is such as TextualGradientDescent([prompt], model), not {optimizer!r}")
+    check_prices({} if prices is None else prices)
     examples = split(data, parts, seed)
     params, file = optimizer.params, None if checkpoint is None else Path(checkpoint)
+    if file is not None and not file.absolute().parent.is_dir():
+        raise ValueError(f"the checkpoint {file} is a file in a folder that exists; make the folder first")
     settings = {"batch": batch, "seed": seed, "params": [param.data for param in params]}
-    made_for = fingerprint(settings, [examples.training, examples.validation, examples.test])
+    parted = [examples.training, examples.validation, examples.test]
+    made_for = "" if file is None else fingerprint(settings, parted)
     state = (None if file is None else load(file, made_for)) or {}
     meter = Meter(state.get("models"))
     run = Run(program, metric, success, concurrency)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-RESAMPLES = 2000
+from gradspec.text.optim._interval import interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,10 +17,11 @@ class Score:
 
     #: The mean.
     mean: float
-    #: The 95 % interval of the mean, by the bootstrap with a fixed seed.
-    low: float
+    #: Where the 95 % interval of the mean begins: Wilson's for scores that are all 0 or 1, else Student's. None if the
+    #: scores are all the same number and not 0 or 1, or there is only one: they do not say how much they vary.
+    low: float | None
     #: Its upper end.
-    high: float
+    high: float | None
     #: How many examples were scored.
     examples: int
 
@@ -30,16 +30,15 @@ class Score:
         """Return the mean of scores with its interval.
 
         Example:
-            >>> Score.of([1.0, 1.0])
-            Score(mean=1.0, low=1.0, high=1.0, examples=2)
+            >>> print(Score.of([1.0, 1.0]))
+            1.000 (0.342 to 1.000, 2 examples)
         """
-        draw = random.Random(0)
-        means = sorted(fmean(draw.choices(scores, k=len(scores))) for _ in range(RESAMPLES))
-        low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+        low, high = interval(scores) or (None, None)
         return cls(mean=fmean(scores), low=low, high=high, examples=len(scores))
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f}, {self.examples} examples)"
+        where = "no interval" if self.low is None or self.high is None else f"{self.low:.3f} to {self.high:.3f}"
+        return f"{self.mean:.3f} ({where}, {self.examples} example{'' if self.examples == 1 else 's'})"
 
 
 @dataclass(frozen=True, kw_only=True)

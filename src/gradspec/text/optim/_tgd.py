@@ -9,6 +9,7 @@ from typing import Any
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import overlap
 from gradspec.text.lm import Model, complete
+from gradspec.text.lm._model import check_model
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill
@@ -57,6 +58,9 @@ class TextualGradientDescent:
     ) -> None:
         if isinstance(params, Variable):
             raise TypeError(f"params is a list of Variables; write [{params!r}]")
+        if not isinstance(params, Iterable):
+            raise TypeError(f"params is a list of Variables, not {params!r}")
+        check_model(model)
         self.params = list(params)
         if not self.params:
             raise ValueError("an optimizer needs at least one parameter")
@@ -70,7 +74,10 @@ class TextualGradientDescent:
         if not is_count(momentum):
             raise ValueError(f"momentum counts earlier texts: 0 or more, not {momentum!r}")
         self.model, self.prompts = model, prompts
-        self.constraints, self.momentum = tuple(constraints), momentum
+        constraints = tuple(constraints)
+        if not all(isinstance(constraint, str) for constraint in constraints):
+            raise TypeError(f"constraints is a list of texts, not {constraints!r}")
+        self.constraints, self.momentum = constraints, momentum
         self._past: list[list[tuple[str, str]]] = [[] for _ in self.params]
 
     def zero_grad(self) -> None:

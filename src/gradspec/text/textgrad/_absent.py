@@ -4,12 +4,15 @@ from __future__ import annotations
 
 IMAGES = "a Variable of gradspec holds text or numbers, no image"
 OWN = "write a gradspec.text.Function: forward and backward are static, and backward returns the feedback"
+EVENTS = "use gradspec.text.watch with gradspec.text.to_logger or gradspec.text.JsonLines"
 COMPATIBLE = "ask the server by OpenAI's protocol: ChatOpenAI(name, base_url=...)"
 
 #: The name, and what to do without it.
 ABSENT = {
+    "Aggregate": "use sum",
     "AzureChatOpenAI": COMPATIBLE,
     "BackwardContext": OWN,
+    "CachedEngine": "give any engine a cache: ChatOpenAI(name, cache=gradspec.text.lm.Cache(path))",
     "ChatAnthropic": COMPATIBLE,
     "ChatBedrockEngine": COMPATIBLE,
     "ChatCohere": COMPATIBLE,
@@ -17,15 +20,19 @@ ABSENT = {
     "ChatGroq": COMPATIBLE,
     "ChatTogether": COMPATIBLE,
     "ChatVLLM": COMPATIBLE,
+    "CustomJsonFormatter": EVENTS,
     "Function": OWN,
     "GuidanceEngine": "use gradspec.text.ops.chat with schema=",
     "GuidedTextualGradientDescent": "use TextualGradientDescent, which asks once more if an answer has no tags",
     "ImageQALoss": IMAGES,
     "LLMCall_with_in_context_examples": "put the examples into the system prompt",
     "MultimodalLLMCall": IMAGES,
+    "OpenAICompatibleEngine": COMPATIBLE,
+    "OpenAIEngine": "use ChatOpenAI(name)",
     "OrderedFieldsMultimodalLLMCall": IMAGES,
+    "Sum": "use sum",
     "aggregate": "use sum",
-    "logger": "use gradspec.text.watch with gradspec.text.to_logger or gradspec.text.JsonLines",
+    "logger": EVENTS,
     "tasks": "bring your own examples; gradspec.text.optim.optimize splits them",
 }
 

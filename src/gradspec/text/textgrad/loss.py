@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from gradspec.text.textgrad._absent import absent
 from gradspec.text.textgrad.autograd import LLMCall, Module
 from gradspec.text.textgrad.engine.base import Engine
 from gradspec.text.textgrad.variable import Variable
+
+CRITIC = (
+    "You judge answers to multiple-choice questions. Look for mistakes in the reasoning, and do not solve the question."
+)
 
 
 class TextLoss(Module):
@@ -33,6 +39,42 @@ class TextLoss(Module):
     def forward(self, instance: Variable) -> Variable:
         """Return the judgement of a Variable."""
         return self.llm_call(instance, response_role_description=f"judgement of the {instance.role_description}")
+
+
+class MultiChoiceTestTime(Module):
+    """A judgement of an answer to a multiple-choice question, while the answer is still worked on.
+
+    Args:
+        evaluation_instruction: What to look at; it stands before the question.
+        engine: Who judges.
+        system_prompt: What stands before it all; None for a short one of ours.
+
+    Example:
+        >>> loss = MultiChoiceTestTime("Is it (a) or (b)?", engine=lambda messages: "It is (b).")
+        >>> loss("1 + 1 = (a) 1 (b) 2", Variable("(a)", role_description="answer")).value
+        'It is (b).'
+    """
+
+    def __init__(
+        self, evaluation_instruction: str, engine: Engine | str | None = None, system_prompt: Variable | None = None
+    ) -> None:
+        if system_prompt is None:
+            role = "system prompt of the judgement"
+            system_prompt = Variable(CRITIC, requires_grad=False, role_description=role)
+        self.tt_system_prompt, self.evaluation_instruction = system_prompt, evaluation_instruction
+        self.llm_call = LLMCall(engine, system_prompt)
+        self.engine = self.llm_call.engine
+
+    def forward(self, question: str, prediction: Variable) -> Variable:
+        """Return the judgement of an answer."""
+        asked = Variable(question, requires_grad=False, role_description="multiple-choice question")
+        pieces: list[Variable | str] = [
+            f"{self.evaluation_instruction}\n\nQuestion:\n",
+            asked,
+            "\n\nAnswer:\n",
+            prediction,
+        ]
+        return self.llm_call._answer(pieces, f"judgement of the {prediction.role_description}")
 
 
 class MultiFieldEvaluation(Module):
@@ -120,3 +162,7 @@ class MultiFieldTokenParsedEvaluation(MultiFieldEvaluation):
         if not found or not closed:
             raise ValueError(f"nothing stands between {opening} and {closing} in {str(response)!r}")
         return inside.strip()
+
+
+def __getattr__(name: str) -> Any:
+    raise absent(__name__, name)

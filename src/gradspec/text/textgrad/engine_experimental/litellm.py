@@ -77,6 +77,8 @@ def _model(name: str) -> Model:
             text=choice.message.content or "",
             usage=usage and Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens),
             finish_reason=choice.finish_reason,
+            model=getattr(reply, "model", None),
+            id=getattr(reply, "id", None),
         )
 
     return model
