@@ -37,15 +37,21 @@ def _check(trial: Trial) -> Finding:
 def _twice(trial: Trial, inputs: Inputs) -> Finding:
     findings = []
     for attempt in range(2):  # broken needs two failures, in fresh directions
-        findings.append(_one_direction(trial, inputs, trial.seed + attempt))
+        finding = _one_direction(trial, inputs, trial.seed + attempt)
+        if finding.status is Status.INCONCLUSIVE:  # where x is small the surrogate may turn within a step
+            in_proportion = _one_direction(trial, inputs, trial.seed + attempt, in_proportion=True)
+            finding = finding if in_proportion.status is Status.INCONCLUSIVE else in_proportion
+        findings.append(finding)
         if findings[-1].status is not Status.BROKEN:
             return findings[-1]
     return findings[0]
 
 
-def _one_direction(trial: Trial, inputs: Inputs, seed: int) -> Finding:
+def _one_direction(trial: Trial, inputs: Inputs, seed: int, *, in_proportion: bool = False) -> Finding:
     x = inputs.tensors()
     u = tuple(t / 9 for t in like(x, seed))
+    if in_proportion:  # an element moves by a share of itself
+        u = tuple(t * a.abs().clamp(max=1) for t, a in zip(u, x, strict=True))
     surrogate = inputs.closed(lambda *args: on_spec_side("surrogate", trial.spec.surrogate, *args))
     v = like(tuple(t.detach() for t in surrogate(*x)), seed + 1)
 

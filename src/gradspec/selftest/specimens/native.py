@@ -1,7 +1,8 @@
-"""Sound functions about which torch itself does what looks like a mistake of theirs."""
+"""Sound functions about which torch, or a numerical derivative, does what looks like a mistake of theirs."""
 
 from collections.abc import Iterator
 
+import torch
 from torch.autograd import Function
 
 from gradspec.spec import Case, FunctionSpec, Make, Supports
@@ -46,4 +47,13 @@ TANH_IN_PLACE = FunctionSpec(
     cases=_cases,
     supports=Supports.eager(double_backward=True),
 )
-HONEST = (RECTIFIED, TANH_IN_PLACE)
+#: A length of 1e-4 beside lengths of 1: a step that is right for these jumps over all that it does there.
+LENGTHS = FunctionSpec(
+    name="lengths",
+    function=lambda x: x.norm(dim=-1),
+    primal=lambda x: x.norm(dim=-1),
+    surrogate=lambda x: x.norm(dim=-1),
+    wrt=("x",),
+    cases=lambda make: iter([Case(name="a short row", args=(torch.cat([make(2, 3), 1e-4 * make(1, 3)]),))]),
+)
+HONEST = (RECTIFIED, TANH_IN_PLACE, LENGTHS)
