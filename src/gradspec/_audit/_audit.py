@@ -14,6 +14,7 @@ from typing import Any
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._hidden import with_hidden
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
@@ -140,6 +141,7 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
+    report = with_hidden(report, measured)
     if measured.noisy_forward and measured.noisy_backward:
         alike = partial(eager_spec, subject, made, measured, seed, alike=True)
         report = redrawn(report, alike, tuple(chosen), profile, seed)

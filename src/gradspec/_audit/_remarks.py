@@ -24,7 +24,7 @@ def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype
 
 def of_calls(measured: Measured) -> Iterator[str]:
     """Yield what plain calls show."""
-    if not measured.wrt:
+    if not measured.wrt and not measured.hidden:
         yield "No gradient reaches any argument: the output is connected to no graph."
     if measured.noisy_forward:
         yield (

@@ -20,6 +20,8 @@ def unwritable(function: Any, measured: Measured) -> str:
     """Return why no spec of a function can be written; nothing where it can."""
     if isinstance(function, Module):
         return "a module is promised by a `ModuleSpec`"
+    if measured.hidden:
+        return "a spec would promise that no gradient reaches the tensors in the list"
     if measured.nested:
         return "a spec is of a function that returns a tensor, or a tuple of them"
     return "" if measured.is_repeatable else "a spec is of a function whose calls agree"
