@@ -59,7 +59,8 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
         before = f"{where}:" if where else ""
         rows = [_row(f"{before}{one}", function, laws, profile, seed, jobs) for one, function in functions.items()]
     rows.sort(key=lambda row: row.danger)
-    _screen.put(_screen.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
+    said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
+    _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
     return any(row.danger < _CLEAN for row in rows)
@@ -78,6 +79,6 @@ def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, se
         return Row(name, case, _UNASKED, "not asked", error.message)
     worst = findings(found.report)
     if not worst:
-        return Row(name, case, _CLEAN, "nothing found", "")
+        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", "")
     laws_of = dict.fromkeys(law for one in worst for law in one.laws)
     return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of))
