@@ -8,6 +8,7 @@ from functools import partial
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._follows import with_roots
 from gradspec._audit._hidden import with_hidden
+from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._measured import Measured
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._subject import Subject
@@ -27,6 +28,7 @@ def explained(
     seed: int,
 ) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
+    report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
     report = with_hidden(report, measured)
     if measured.noisy_forward and measured.noisy_backward:
         alike = partial(eager_spec, subject, cases, measured, seed, alike=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gradspec._audit._measured import Measured
 from gradspec.law import Status, Verdict, broken
+from gradspec.laws.tensor.support._slope_of_backward import COTANGENT, CUT
 from gradspec.report import Report
 
 #: What compares two backward passes, or one with a derivative: noise in backward breaks it.
@@ -22,10 +23,12 @@ _OF_BACKWARD = (
     "aliasing",
     "scalar",
 )
+#: What `second_order` says where the cotangent moves the gradient otherwise than autograd has it.
+OTHER = f"the second derivative with respect to {COTANGENT} is not that of the backward pass"
 
 
 def with_roots(report: Report, measured: Measured) -> Report:
-    """Return a report in which findings follow from the one that says that backward draws noise, if there is one."""
+    """Return a report in which findings follow from one that says that backward draws noise, or that it is wrong."""
     failed = {(v.law, v.case): v for v in report.failures if v.status is Status.BROKEN}
     return replace(report, verdicts=tuple(_followed(v, failed, measured) for v in report.verdicts))
 
@@ -41,4 +44,9 @@ def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measu
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
     if measured.noisy_backward and verdict.law in _OF_BACKWARD and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
+    # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
+    # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
+    finding, is_wrong = verdict.finding, ("surrogate", verdict.case) in failed
+    if is_wrong and verdict.law == "second_order" and finding.message == OTHER and finding.likely != CUT:
+        return "surrogate"
     return ""
