@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audit import audited
+from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, findings, rank_words
 
@@ -49,7 +48,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
     if name and not is_namespace:
         raise Unusable(f"--all takes a module, and {target!r} names something in one: write {where}")
     laws = tuple(law for law in select_laws(law_names) if law_names or law.cost != "compile")
-    with contextlib.redirect_stdout(sys.stderr):
+    with printed_once():
         if is_namespace:
             load_namespace(where, name)
         functions = operators_of(name) if is_namespace else functions_of(load(where))
