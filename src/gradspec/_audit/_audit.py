@@ -23,6 +23,7 @@ from gradspec._audit._proposal import Proposal
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
+from gradspec._audit._words import in_words, reworded
 from gradspec._audit._written import agreeing, unwritable
 from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
@@ -139,8 +140,9 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
-    report = explained(report, subject, made, measured, chosen, profile, seed)
-    remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
+    said = in_words(subject, made)
+    report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
+    remarks = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)

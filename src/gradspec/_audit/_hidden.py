@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
+from gradspec._audit._words import listed
 from gradspec.law import Rank, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, bound, differentiable
 from gradspec.report import Report
@@ -42,7 +43,7 @@ def with_hidden(report: Report, measured: Measured) -> Report:
     """Return a report in which `surrogate` is broken by the tensors that no gradient reaches for that reason."""
     if not measured.hidden:
         return report
-    names = " and ".join(f"`{name}`" for name in measured.hidden)
+    names = listed(measured.hidden)
     finding = broken(
         f"no gradient reaches the tensors in {names}, and the output changes with them",
         argument=f"gradient of {names}",

@@ -13,6 +13,7 @@ from gradspec._audit._apart import apart
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
+from gradspec._audit._words import listed
 from gradspec._engine._flat import flattened
 from gradspec.law import Finding, Law, Status, Trial, TrialOf
 from gradspec.profile import Profile
@@ -65,8 +66,8 @@ def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: P
     right, unclear = groups.pop("right", []), groups.pop("", [])
     if len(groups) == 1 and not right and not unclear:
         return next((how for how in groups if how != "wrong"), "")
-    parts = [f"the gradient of {_listed(names)} is {how}" for how, names in groups.items()]
-    return ", ".join(parts) + (f", and right for {_listed(right)}" if right else "") if parts else ""
+    parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]
+    return ", ".join(parts) + (f", and right for {listed(right)}" if right else "") if parts else ""
 
 
 def _of_argument(law: Law, trial: Trial, name: str) -> str:
@@ -113,8 +114,3 @@ def _holds(law: Law, trial: Trial) -> bool:
 
 def _tensors(trial: Trial) -> Iterable[Tensor]:
     return (value for value in trial.case.args if isinstance(value, Tensor))
-
-
-def _listed(names: Sequence[str]) -> str:
-    quoted = [f"`{name}`" for name in names]
-    return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))

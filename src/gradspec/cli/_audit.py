@@ -193,7 +193,7 @@ def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
 def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
-    _report.print_report(judgement, verbose=verbose)
+    _report.print_report(judgement, verbose=verbose, brief=not verbose)
     for remark in found.remarks:
         click.echo(f"\n{remark}")
     if found.proposal:
