@@ -52,6 +52,30 @@ class Product(Function):
         return y_bar * y, 2 * y_bar * x, y_bar
 
 
+class Slope(Square):
+    """A wrong slope at negative numbers."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, 0.1 * x)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, y_bar, 0.2 * y_bar)
+
+
+class Clips(Square):
+    @classmethod
+    def forward(cls, ctx, x):
+        return x.clone()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return y_bar.clamp(-0.5, 0.5)
+
+
 class InSingle(Square):
     @classmethod
     def forward(cls, ctx, x):
@@ -87,6 +111,12 @@ def found(function, case, *names):
         (Negative, "(randn(2, 3),)", f"of the wrong sign: {MEANT}"),
         (Linear, "(randn(2, 3),)", MEANT),
         (
+            Slope,
+            "(randn(2, 3),)",
+            f"right where `x` is positive, off by the factor 2 where it is negative: {MEANT}",
+        ),
+        (Clips, "(randn(2, 3),)", f"right for small cotangents: backward clips the cotangent: {MEANT}"),
+        (
             Product,
             "(randn(3), randn(3), randn(3))",
             f"the gradient of `y` is off by the factor 2, and right for `x` and `z`: {MEANT}",
@@ -106,6 +136,12 @@ def test_an_index_that_repeats_is_the_cause_and_the_second_derivative_follows():
     assert finding.verdict.law == "surrogate"
     assert finding.verdict.finding.likely.startswith("right where no index repeats: backward assigns")
     assert finding.follows == ["second_order"]
+
+
+def test_a_clipped_cotangent_is_one_finding():
+    (finding,) = found(Clips, "(randn(2, 3),)", "surrogate", "cotangent_linearity")
+
+    assert (finding.verdict.law, finding.follows) == ("cotangent_linearity", ["surrogate"])
 
 
 def test_a_second_derivative_that_is_lost_does_not_follow_from_a_wrong_backward():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gradspec._audit._how_wrong import CLIPPED
 from gradspec._audit._measured import Measured
 from gradspec.law import Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT, CUT
@@ -44,9 +45,13 @@ def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measu
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
     if measured.noisy_backward and verdict.law in _OF_BACKWARD and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
+    finding, case = verdict.finding, verdict.case
+    is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)
+    if is_clipped and ("cotangent_linearity", case) in failed:
+        return "cotangent_linearity"
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
     # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
-    finding, is_wrong = verdict.finding, ("surrogate", verdict.case) in failed
-    if is_wrong and verdict.law == "second_order" and finding.message == OTHER and finding.likely != CUT:
+    dropped = verdict.law == "second_order" and finding.message == OTHER and finding.likely != CUT
+    if dropped and ("surrogate", case) in failed:
         return "surrogate"
     return ""

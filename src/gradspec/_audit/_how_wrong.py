@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +18,7 @@ from gradspec._audit._subject import Subject
 from gradspec._audit._words import listed
 from gradspec._engine._flat import flattened
 from gradspec.law import Finding, Law, Status, Trial, TrialOf
+from gradspec.laws.tensor.support._call import differentiable, outputs
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -24,6 +27,12 @@ REPEATED = (
     "right where no index repeats: backward assigns to what an index points at, and must add, as index_add_ and "
     "index_put_ with accumulate=True do"
 )
+CLIPPED = "right for small cotangents: backward clips the cotangent"
+#: What leaves no doubt that backward is not meant so.
+_CERTAIN = (REPEATED,)
+_SIGNS = ("positive", "negative")
+#: How small a cotangent is that no limit clips.
+_SMALL = 1e-3
 #: How many random directions say that a gradient is off by one factor.
 _DIRECTIONS = 3
 
@@ -47,7 +56,7 @@ def with_how_wrong(
         found = apart(partial(_said, law, subject, case, measured, profile, seed), profile, seed)
         said[case.name] = "" if isinstance(found, Finding) else found
     verdicts = (
-        replace(v, finding=replace(v.finding, likely=f"{said[v.case]}: {v.finding.likely}"))
+        replace(v, finding=replace(v.finding, likely=_likely(said[v.case], v.finding.likely)))
         if v.law == "surrogate" and said.get(v.case)
         else v
         for v in report.verdicts
@@ -55,19 +64,56 @@ def with_how_wrong(
     return replace(report, verdicts=tuple(verdicts))
 
 
+def _likely(said: str, before: str) -> str:
+    return said if said in _CERTAIN else f"{said}: {before}"
+
+
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> str:
     spec = eager_spec(subject, (case,), measured, seed)
     trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
         return REPEATED
+    if _holds(law, _with_small_cotangents(trial)):
+        return CLIPPED
     groups: dict[str, list[str]] = {}
     for name in trial.spec.wrt:
         groups.setdefault(_of_argument(law, trial, name), []).append(name)
     right, unclear = groups.pop("right", []), groups.pop("", [])
     if len(groups) == 1 and not right and not unclear:
-        return next((how for how in groups if how != "wrong"), "")
+        (how,) = groups
+        return _by_sign(law, trial) if how == "wrong" else how
     parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]
     return ", ".join(parts) + (f", and right for {listed(right)}" if right else "") if parts else ""
+
+
+def _by_sign(law: Law, trial: Trial) -> str:
+    """Say whether the gradient is wrong only where the one argument is negative, or positive; empty if not."""
+    if len(trial.spec.wrt) > 1:
+        return ""
+    (name,) = trial.spec.wrt
+    place = list(signature(trial.spec.primal).parameters).index(name)
+    found = []
+    for sign in (1, -1):
+        args = [sign * x.abs() if k == place else x for k, x in enumerate(trial.case.args)]
+        try:
+            found.append(_of_argument(law, replace(trial, case=replace(trial.case, args=tuple(args))), name))
+        except Exception:
+            return ""  # a logarithm takes one of them only
+    for (one, other), (where, elsewhere) in ((found, _SIGNS), (found[::-1], _SIGNS[::-1])):
+        if one == "right" and other not in ("right", ""):
+            return f"right where `{name}` is {where}, {other} where it is {elsewhere}"
+    return ""
+
+
+def _with_small_cotangents(trial: Trial) -> Trial:
+    """Return the call of the function times a small number, whose backward hands on small cotangents."""
+
+    @wraps(trial.spec.surrogate)
+    def scaled(*args: Any) -> Any:
+        y = tuple(_SMALL * t if differentiable(t) else t for t in outputs(trial.spec.surrogate(*args)))
+        return y if len(y) > 1 else y[0]
+
+    return replace(trial, spec=replace(trial.spec, surrogate=scaled))
 
 
 def _of_argument(law: Law, trial: Trial, name: str) -> str:

@@ -37,7 +37,10 @@ _BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("alpha", "beta", "gamma", "lambda", "lambd", "lamda", "scale", "factor", "slope", "eps", "temperature", "tau"),
         ("0.5", "tensor(0.5)"),
     ),
-    (("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max"), ("0.5", "tensor([0.5])")),
+    (
+        ("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max", "limit", "clip"),
+        ("0.5", "tensor([0.5])"),
+    ),
 )
 _BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1"), "bool": ("False", "True")} | {
     "List[Tensor]": ("[randn(4, 3), randn(4, 3)]",),
