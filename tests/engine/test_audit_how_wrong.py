@@ -154,3 +154,13 @@ def test_a_second_derivative_that_is_lost_does_not_follow_from_a_wrong_backward(
         "surrogate",
         "second_order",
     ]
+
+
+def test_a_verdict_that_is_reused_says_it_once():
+    laws = [law for law in LAWS if law.name in ("surrogate", "cotangent_linearity")]
+    for function in (Square, Clips):
+        first = audit(function, ["(randn(2, 3),)"], laws=laws).report
+        again = audit(function, ["(randn(2, 3),)"], laws=laws, known=first).report
+
+        assert again.reused == len(laws)
+        assert again.verdicts == first.verdicts
