@@ -141,8 +141,7 @@ def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_fir
 
     assert result.exit_code == 1
     assert [row[0] for row in rows] == ["Reversed", "Counts", "Sound"]
-    assert rows[-1][1:3] == ["nothing", "found"]
-    assert rows[-1][-2:] == ["(randn(4,", "3),"] or "(randn(4, 3), 0.5)" in result.stdout
+    assert "nothing found with a guessed call: (randn(4, 3), 0.5)" in result.stdout
 
 
 def test_rows_that_ranks_share_are_asked_of_an_audit_that_says_so(audit):

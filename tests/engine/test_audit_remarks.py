@@ -1,11 +1,14 @@
 """What an audit says beside the verdicts: noise, state, shared memory, and arguments that no gradient reaches."""
 
+import random
+
 import numpy
 import pytest
 import torch
 from torch.autograd import Function
 
 from gradspec import audit
+from gradspec.findings import findings
 from gradspec.law import Status
 from gradspec.laws import LAWS
 
@@ -142,6 +145,33 @@ def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
 
     assert {v.law for v in found.report.failures} == {"declared_draws"}
     assert said(found, "Backward draws noise: two backward passes through one graph differ.")
+
+
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (torch.rand_like, "torch's generator of cpu"),
+        (lambda t: torch.from_numpy(numpy.random.rand(*t.shape)), "numpy's generator"),
+        (lambda t: t * 0 + random.random(), "python's random"),
+    ],
+)
+def test_the_generator_that_backward_draws_from_is_named_and_is_the_cause_of_the_rest(draw, name):
+    class AddsNoise(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return 2 * y_bar + draw(y_bar)
+
+    laws = ("declared_draws", "surrogate", "cotangent_linearity", "undefined_cotangent")
+    report = judged(AddsNoise, "(randn(4, 30),)", *laws).report
+    (found,) = findings(report)
+
+    assert found.verdict.finding.got == name
+    assert found.verdict.finding.message == f"backward draws from {name}, which is not declared"
+    assert sorted(found.follows) == ["cotangent_linearity", "surrogate", "undefined_cotangent"]
 
 
 def test_a_mask_that_backward_draws_for_itself_is_not_that_of_forward():

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
+from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
@@ -20,10 +20,10 @@ from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
-from gradspec._audit._redrawn import redrawn
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
+from gradspec._audit._words import in_words, reworded
 from gradspec._audit._written import agreeing, unwritable
 from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
@@ -140,10 +140,9 @@ def audit(
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
-    if measured.noisy_forward and measured.noisy_backward:
-        alike = partial(eager_spec, subject, made, measured, seed, alike=True)
-        report = redrawn(report, alike, tuple(chosen), profile, seed)
-    remarks = [*found.remarks, *of_calls(measured), *of_report(report)]
+    said = in_words(subject, made)
+    report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
+    remarks = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)

@@ -33,11 +33,17 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
         return f"Case(name={case.name!r}, args={shown}{f', kwargs={{{kwargs}}}' if kwargs else ''})"
     cast = text if dtype is None else in_dtype(text, str(dtype).removeprefix("torch."))
     options = [repr(cast)]
-    if cast != case.name:
-        options.append(f"name={case.name!r}")
+    if cast != name_in_text(case, written, dtype):
+        options.append(f"name={case.name!r}")  # the text has other blanks
     if seed:
         options.append(f"seed={seed}")
     return f"read_case({', '.join(options)})"
+
+
+def name_in_text(case: Case, written: Mapping[str, str], dtype: torch.dtype | None) -> str:
+    """Return the name of a case in the text that makes it: that of the recipe with the dtype that took its place."""
+    text = written.get(case.name)
+    return case.name if text is None or dtype is None else in_dtype(text, str(dtype).removeprefix("torch."))
 
 
 def argument_text(value: Any) -> str:

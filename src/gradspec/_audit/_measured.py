@@ -25,6 +25,8 @@ class Measured:
     nested: bool = False
     #: The arguments with which the output changes smoothly, and to which no gradient flows: backward returns None.
     ignored: tuple[str, ...] = ()
+    #: The parameters whose tensors a Function gets inside a list, where torch does not look for them.
+    hidden: tuple[str, ...] = ()
     #: The floating-point arguments with which the output does not change.
     unused: tuple[str, ...] = ()
     #: The arguments whose gradient is zero wherever the arguments are.

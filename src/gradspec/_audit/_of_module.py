@@ -20,9 +20,13 @@ from gradspec.profile import Profile
 from gradspec.spec._schema import overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
 
-#: What an argument is by its name, where neither annotation nor default says it: the first that fits, tried in order.
+#: What an argument is by its name, where the annotation does not say it: the first that fits, tried in order. Integers
+#: come first, since only they may name the first argument: any other first argument is what is differentiated.
 _BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("target", "label", "index", "indices", "idx"), ("randint(0, 3, (4,))", "randint(0, 3, (4, 3))")),
+    (
+        ("target", "targets", "label", "labels", "index", "indices", "idx", "ids"),
+        ("randint(0, 3, (4,))", "randint(0, 3, (4, 3))"),
+    ),
     (("dim", "axis"), ("-1", "0")),
     (("training", "inplace", "bias_flag", "reduce", "keepdim"), ("False", "True")),
     (("mask",), ("ones(4, 3, dtype=bool)", "ones(4, 3)")),
@@ -33,14 +37,17 @@ _BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("alpha", "beta", "gamma", "lambda", "lambd", "lamda", "scale", "factor", "slope", "eps", "temperature", "tau"),
         ("0.5", "tensor(0.5)"),
     ),
-    (("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max"), ("0.5", "tensor([0.5])")),
+    (
+        ("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max", "limit", "clip"),
+        ("0.5", "tensor([0.5])"),
+    ),
 )
 _BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1"), "bool": ("False", "True")} | {
     "List[Tensor]": ("[randn(4, 3), randn(4, 3)]",),
     "Optional[Tensor]": ("randn(4, 3)", "randn(3)", "None"),
 }
 #: What else an argument may be.
-_ANYTHING = ("randn(4, 3)", "0.5", "2", "randn(3)", "randn(3, 3)", "None")
+_ANYTHING = ("randn(4, 3)", "0.5", "2", "randn(3)", "randn(3, 3)")
 #: How many calls are tried before a Function is given up.
 _TRIED = 200
 
@@ -94,14 +101,16 @@ def _calls(parameters: list[inspect.Parameter]) -> Iterator[str]:
 def _guesses(parameter: inspect.Parameter, place: int) -> tuple[str, ...]:
     annotation = parameter.annotation
     noted = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    words = parameter.name.lower().split("_")
+    by_name = _BY_NAME if place else _BY_NAME[:1]
+    named = next((guesses for names, guesses in by_name if any(name in words for name in names)), ())
     for kind, guesses in _BY_ANNOTATION.items():
         if kind in (noted, noted.rpartition(".")[2]):
-            return tuple(dict.fromkeys((*guesses, *(_ANYTHING if kind == "Tensor" else ()))))
-    words = parameter.name.lower().split("_")
-    for names, guesses in _BY_NAME if place else ():  # the first argument is what is differentiated
-        if any(name in words for name in names):
-            return tuple(dict.fromkeys((*guesses, *_ANYTHING)))
-    return _ANYTHING
+            # An index is a tensor too, and one of integers.
+            tensors = (*named, *guesses) if named and named is _BY_NAME[0][1] else guesses
+            return tuple(dict.fromkeys((*tensors, *_ANYTHING) if kind == "Tensor" else guesses))
+    may_be_none = any(word in str(annotation) for word in ("None", "Optional"))
+    return tuple(dict.fromkeys((*named, *_ANYTHING, *(("None",) if may_be_none else ()))))
 
 
 def _works(function: Any, text: str, profile: Profile, seed: int) -> bool:

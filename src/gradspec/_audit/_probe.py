@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._held_still import held_still
+from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
@@ -59,10 +60,13 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         pairs = list(zip(trials, inputs, strict=True))
         return tuple(name for name in asked if combine(holds(t, i, name) for t, i in pairs if name in i.wrt))
 
-    used = where(moves_with, names, any)
+    used, ignored = where(moves_with, names, any), where(moves_smoothly, rest, any)
+    held = {name for case, trial in zip(cases, trials, strict=True) for name in hidden_in_lists(subject, case, trial)}
+    lost = [name for name in (ignored if leaves else used) if _parameter(name, every) in held]
     return replace(
         measured,
-        ignored=where(moves_smoothly, rest, any),
+        ignored=tuple(name for name in ignored if name not in lost),
+        hidden=tuple(dict.fromkeys(_parameter(name, every) for name in lost)),
         unused=tuple(name for name in names if name not in used),
         zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),
         fixed=where(fixed_gradient, tuple(name for name in names if name in leaves), all),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from gradspec._audit._measured import Measured
+from gradspec._audit._words import listed
 from gradspec.law import Status
 from gradspec.laws import torch_version
 from gradspec.report import Report
@@ -24,7 +25,7 @@ def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype
 
 def of_calls(measured: Measured) -> Iterator[str]:
     """Yield what plain calls show."""
-    if not measured.wrt:
+    if not measured.wrt and not measured.hidden:
         yield "No gradient reaches any argument: the output is connected to no graph."
     if measured.noisy_forward:
         yield (
@@ -45,19 +46,20 @@ def of_calls(measured: Measured) -> Iterator[str]:
         yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
     if measured.view_of:
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
-    for name in measured.ignored if measured.wrt else ():
-        yield f"The output changes with `{name}`, and backward returns no gradient for it."
-    for name in measured.unused:
-        yield f"The output does not depend on `{name}`, by any value that was tried."
-    for name in (name for name in measured.zero if name not in measured.unused):
-        yield f"The gradient of `{name}` is zero at all values that were tried."
-    for name in measured.fixed:
+    if measured.ignored and measured.wrt:
+        it = _it(measured.ignored)
+        yield f"The output changes with {listed(measured.ignored)}, and backward returns no gradient for {it}."
+    if measured.unused:
+        yield f"The output does not depend on {listed(measured.unused, 'or')}, by any value that was tried."
+    if zero := [name for name in measured.zero if name not in measured.unused]:
+        yield f"The gradient of {listed(zero)} is zero at all values that were tried."
+    if measured.fixed:
         yield (
-            f"The gradient of `{name}` is the same at all values that were tried: the function is linear in it, or a "
-            "straight-through estimator."
+            f"The gradient of {listed(measured.fixed)} is the same at all values that were tried: the function is "
+            f"linear in {_it(measured.fixed)}, or a straight-through estimator."
         )
-    for name in measured.infinite_at_zero:
-        yield f"Where `{name}` is zero the value is finite, and its gradient is not."
+    if measured.infinite_at_zero:
+        yield f"Where {listed(measured.infinite_at_zero, 'or')} is zero the value is finite, and its gradient is not."
 
 
 def of_report(report: Report) -> Iterator[str]:
@@ -65,7 +67,10 @@ def of_report(report: Report) -> Iterator[str]:
     silent = dict.fromkeys(
         verdict.law
         for verdict in report.verdicts
-        if verdict.status is Status.NOT_PROMISED and "raised" not in verdict.finding.details
+        # `adjoint` compares two derivatives, and is no transform that anybody uses.
+        if verdict.status is Status.NOT_PROMISED
+        and "raised" not in verdict.finding.details
+        and verdict.law != "adjoint"
     )
     if silent:
         yield (
@@ -81,6 +86,10 @@ def of_form(silent: Sequence[str]) -> Iterator[str]:
             f"Silently another result than in eager mode: {', '.join(silent)}. These were not asked of a function that "
             f"draws noise, but torch {torch_version()} does so to a function of this form that draws none."
         )
+
+
+def _it(names: Sequence[str]) -> str:
+    return "them" if len(names) > 1 else "it"
 
 
 def _name(dtype: torch.dtype) -> str:

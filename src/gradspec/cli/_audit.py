@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import sys
 from dataclasses import replace
@@ -15,6 +14,7 @@ from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, format_option
+from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
 
@@ -101,7 +101,7 @@ def audit(
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
         kept = Kept(record, fresh=fresh, partly=bool(law_names))
-        with contextlib.redirect_stdout(sys.stderr):
+        with printed_once():
             found = audited(
                 target,
                 checked_cases(cases, seed),
@@ -193,7 +193,7 @@ def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
 def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
-    _report.print_report(judgement, verbose=verbose)
+    _report.print_report(judgement, verbose=verbose, brief=not verbose)
     for remark in found.remarks:
         click.echo(f"\n{remark}")
     if found.proposal:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audit import audited
+from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, findings, rank_words
 
@@ -49,7 +48,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
     if name and not is_namespace:
         raise Unusable(f"--all takes a module, and {target!r} names something in one: write {where}")
     laws = tuple(law for law in select_laws(law_names) if law_names or law.cost != "compile")
-    with contextlib.redirect_stdout(sys.stderr):
+    with printed_once():
         if is_namespace:
             load_namespace(where, name)
         functions = operators_of(name) if is_namespace else functions_of(load(where))
@@ -59,7 +58,8 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
         before = f"{where}:" if where else ""
         rows = [_row(f"{before}{one}", function, laws, profile, seed, jobs) for one, function in functions.items()]
     rows.sort(key=lambda row: row.danger)
-    _screen.put(_screen.console(), _tables.audits([(row.name, row.worst, row.laws, row.case) for row in rows]))
+    said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
+    _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
     return any(row.danger < _CLEAN for row in rows)
@@ -78,6 +78,6 @@ def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, se
         return Row(name, case, _UNASKED, "not asked", error.message)
     worst = findings(found.report)
     if not worst:
-        return Row(name, case, _CLEAN, "nothing found", "")
+        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", "")
     laws_of = dict.fromkeys(law for one in worst for law in one.laws)
     return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from gradspec._registry._registry import installed_specs, resolve_all, select_ch
 from gradspec._searches import no_search
 from gradspec.cli._kept import Kept, request_of
 from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import (
     Unusable,
     block,
@@ -100,7 +100,7 @@ def check(
             report = replace(report, reused=len(report.verdicts))
         else:
             # Whatever the code under test prints must not end up in the report.
-            with contextlib.redirect_stdout(sys.stderr):
+            with printed_once():
                 with no_search():
                     pairs = resolve_all(targets) if targets else installed_specs()
                     chosen = select_laws(profile.laws)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from pathlib import Path
 
 import click
@@ -11,6 +9,7 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import split
 from gradspec.cli._audit import audited, checked_cases
+from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save, seed_option
 from gradspec.profile import load_profile
 
@@ -77,7 +76,7 @@ def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, se
             refuse_unwritable(path, option="init")
             if path.exists() and not force:
                 raise Unusable(f"{path} is there already: --force overwrites it, --into writes elsewhere")
-        with contextlib.redirect_stdout(sys.stderr):
+        with printed_once():
             laws, profile = select_laws(()), load_profile("quick")
             found = audited(target, checked_cases(cases, seed), laws=laws, profile=profile, seed=seed, jobs=None)
         if not found.proposal:

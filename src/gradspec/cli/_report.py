@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,15 +44,25 @@ _STYLES = {
     Status.NOT_APPLICABLE: "dim",
 }
 
+#: What a reader of a short table does not look for.
+_QUIET = (Status.HOLDS, Status.NOT_APPLICABLE)
 
-def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = False) -> None:
-    """Print the table of specs and laws, every finding that no baseline has, and a line for each spec."""
-    screen, report = console(), judgement.report
+
+def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = False, brief: bool = False) -> None:
+    """Print the table of specs and laws, every finding that no baseline has, and a line for each spec.
+
+    If `brief`, the table leaves out what holds and what is not applicable, and a line says how many laws that are.
+    """
+    screen, whole = console(), judgement.report
+    report = _without_what_holds(whole) if brief else whole
     for specs in specs_by_kind(report):
         # A row a line where that fits, as it always does in a pipe.
         between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
         for columns in _columns_that_fit(screen, report, specs, between):
             put(screen, _verdicts(screen, report, columns, between))
+    report = whole
+    if brief and (left_out := _left_out(whole)):
+        click.echo(f"{left_out}: --verbose lists them\n")
     if verbose:
         for verdict in report.verdicts:
             if verdict.finding.message and not verdict.status.is_failure:
@@ -69,6 +80,20 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         click.echo(line)
     if provenance:
         click.echo(f"recorded: {_flat(report.provenance)}")
+
+
+def _without_what_holds(report: Report) -> Report:
+    rows = {verdict.law for verdict in report.verdicts if verdict.status not in _QUIET}
+    return replace(report, verdicts=tuple(verdict for verdict in report.verdicts if verdict.law in rows))
+
+
+def _left_out(report: Report) -> str:
+    """Return how many laws a brief table leaves out: "28 laws hold, 2 not applicable"."""
+    shown = {verdict.law for verdict in _without_what_holds(report).verdicts}
+    held = {v.law for v in report.verdicts if v.status is Status.HOLDS} - shown
+    rest = {v.law for v in report.verdicts} - held - shown
+    parts = [f"{len(held)} law{'s hold' if len(held) != 1 else ' holds'}"] if held else []
+    return ", ".join([*parts, *([f"{len(rest)} not applicable"] if rest else [])])
 
 
 def print_differences(reports: Sequence[Report]) -> None:

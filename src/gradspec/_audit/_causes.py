@@ -1,0 +1,36 @@
+"""What is behind the findings of an audit, by further calls: a list, noise, a factor, an index that repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._follows import with_roots
+from gradspec._audit._hidden import with_hidden
+from gradspec._audit._how_wrong import with_how_wrong
+from gradspec._audit._measured import Measured
+from gradspec._audit._redrawn import redrawn
+from gradspec._audit._subject import Subject
+from gradspec.law import Law
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+
+def explained(
+    report: Report,
+    subject: Subject,
+    cases: tuple[Case, ...],
+    measured: Measured,
+    laws: Sequence[Law],
+    profile: Profile,
+    seed: int,
+) -> Report:
+    """Return the report of an audit with the causes that plain calls show."""
+    report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
+    report = with_hidden(report, measured)
+    if measured.noisy_forward and measured.noisy_backward:
+        alike = partial(eager_spec, subject, cases, measured, seed, alike=True)
+        report = redrawn(report, alike, tuple(laws), profile, seed)
+    return with_roots(report, measured)

@@ -1,0 +1,57 @@
+"""Which findings of an audit follow from another one: what mends that one mends them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gradspec._audit._how_wrong import CLIPPED
+from gradspec._audit._measured import Measured
+from gradspec.law import Status, Verdict, broken
+from gradspec.laws.tensor.support._slope_of_backward import COTANGENT, CUT
+from gradspec.report import Report
+
+#: What compares two backward passes, or one with a derivative: noise in backward breaks it.
+_OF_BACKWARD = (
+    "surrogate",
+    "cotangent_linearity",
+    "second_order",
+    "forward_over_reverse",
+    "undefined_cotangent",
+    "needs_input_grad",
+    "retained_graph",
+    "interleaved",
+    "aliasing",
+    "scalar",
+)
+#: What `second_order` says where the cotangent moves the gradient otherwise than autograd has it.
+OTHER = f"the second derivative with respect to {COTANGENT} is not that of the backward pass"
+
+
+def with_roots(report: Report, measured: Measured) -> Report:
+    """Return a report in which findings follow from one that says that backward draws noise, or that it is wrong."""
+    failed = {(v.law, v.case): v for v in report.failures if v.status is Status.BROKEN}
+    return replace(report, verdicts=tuple(_followed(v, failed, measured) for v in report.verdicts))
+
+
+def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> Verdict:
+    root = _root(verdict, failed, measured)
+    if not root or verdict.status is not Status.BROKEN or verdict.finding.follows:
+        return verdict
+    details = {**verdict.finding.details, "found": verdict.finding.message}
+    return replace(verdict, finding=broken(f"follows from {root}", follows=root, details=details))
+
+
+def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
+    if measured.noisy_backward and verdict.law in _OF_BACKWARD and ("declared_draws", verdict.case) in failed:
+        return "declared_draws"
+    finding, case = verdict.finding, verdict.case
+    is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)
+    if is_clipped and ("cotangent_linearity", case) in failed:
+        return "cotangent_linearity"
+    # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
+    # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
+    dropped = verdict.law == "second_order" and finding.message == OTHER and finding.likely != CUT
+    if dropped and ("surrogate", case) in failed:
+        return "surrogate"
+    return ""

@@ -1,0 +1,77 @@
+"""Arguments in the words of the one who wrote the call: `xs[0]` for the first of a list, a parameter for a place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from inspect import Parameter
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from gradspec._audit._subject import Subject
+from gradspec.laws.tensor.support._call import bound
+from gradspec.report import Report
+from gradspec.spec import Case
+from gradspec.spec._sheet import forward_signature
+
+
+def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
+    """Return what puts a text of the laws, which name each tensor of a list for itself, into the words of a call."""
+    names = {flat: written for case in cases for flat, written in _names(subject, case)}
+    pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)") if names else None
+
+    def said(text: str) -> str:
+        text = re.sub(r"argument (\d+) of (\w+)\.apply", lambda found: _argument(subject, found), text)
+        return pattern.sub(lambda found: names[found[0]], text) if pattern else text
+
+    return said
+
+
+def reworded(report: Report, said: Callable[[str], str]) -> Report:
+    """Return a report whose messages, arguments and likely causes are put into other words."""
+    found = (
+        replace(v, finding=replace(f, message=said(f.message), argument=said(f.argument), likely=said(f.likely)))
+        for v in report.verdicts
+        for f in (v.finding,)
+    )
+    return replace(report, verdicts=tuple(found))
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names in a sentence: "`a`, `b` and `c`"."""
+    quoted = [f"`{name}`" for name in names]
+    return f" {word} ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+
+
+def _names(subject: Subject, case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the names of the tensors inside an argument: as the laws have them, and as they are written."""
+
+    def within(flat: str, written: str, value: Any) -> Iterator[tuple[str, str]]:
+        is_holder = isinstance(value, dict | list | tuple)
+        if not is_holder or not any(isinstance(leaf, Tensor) for leaf in tree_leaves(value)):
+            yield flat, written
+            return
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from within(f"{flat}_{key}", f"{written}[{key!r}]", item)
+
+    for name, value in bound(subject.signature, case).items():
+        yield from ((flat, written) for flat, written in within(name, name, value) if flat != name)
+
+
+def _argument(subject: Subject, found: re.Match[str]) -> str:
+    """Return an argument of `apply` by the name that forward gives it, where that is known."""
+    place, name = int(found[1]), found[2]
+    cls = subject.implementation
+    if cls is None or cls.__name__ != name:
+        cls = getattr(subject.call, "__globals__", {}).get(name)
+    try:
+        parameters = list(forward_signature(cls).parameters.values())
+    except (AttributeError, TypeError, ValueError):
+        return found[0]
+    for k, parameter in enumerate(parameters[: place + 1]):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            return f"argument `{parameter.name}[{place - k}]` of `{name}`"
+    return f"argument `{parameters[place].name}` of `{name}`" if place < len(parameters) else found[0]

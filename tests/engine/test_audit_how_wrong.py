@@ -1,0 +1,166 @@
+"""An audit says how a backward is wrong: by which factor, for which argument, and where an index repeats."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.findings import findings
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+MEANT = "a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate"
+
+
+class Square(Function):
+    factor = 1
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return cls.factor * y_bar * x
+
+
+class Negative(Square):
+    factor = -2
+
+
+class Linear(Square):
+    factor = 0
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return y_bar
+
+
+class Product(Function):
+    """Right in `x`, twice too much in `y`."""
+
+    @staticmethod
+    def forward(ctx, x, y, z):
+        ctx.save_for_backward(x, y)
+        return x * y + z
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, y = ctx.saved_tensors
+        return y_bar * y, 2 * y_bar * x, y_bar
+
+
+class Slope(Square):
+    """A wrong slope at negative numbers."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, 0.1 * x)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, y_bar, 0.2 * y_bar)
+
+
+class Clips(Square):
+    @classmethod
+    def forward(cls, ctx, x):
+        return x.clone()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return y_bar.clamp(-0.5, 0.5)
+
+
+class InSingle(Square):
+    @classmethod
+    def forward(cls, ctx, x):
+        if x.dtype != torch.float32:
+            raise TypeError("wants float32")
+        return Square.forward(ctx, x)
+
+
+class Embedding(Function):
+    @staticmethod
+    def forward(ctx, w, index):
+        ctx.save_for_backward(index)
+        ctx.shape = w.shape
+        return w[index]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        w_bar = y_bar.new_zeros(ctx.shape)
+        w_bar[index] = y_bar
+        return w_bar, None
+
+
+def found(function, case, *names):
+    return findings(audit(function, [case], laws=[law for law in LAWS if law.name in names]).report)
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "said"),
+    [
+        (Square, "(randn(2, 3),)", f"off by the factor 0.5: {MEANT}"),
+        (InSingle, "(randn(2, 3),)", f"off by the factor 0.5: {MEANT}"),
+        (Negative, "(randn(2, 3),)", f"of the wrong sign: {MEANT}"),
+        (Linear, "(randn(2, 3),)", MEANT),
+        (
+            Slope,
+            "(randn(2, 3),)",
+            f"right where `x` is positive, off by the factor 2 where it is negative: {MEANT}",
+        ),
+        (Clips, "(randn(2, 3),)", f"right for small cotangents: backward clips the cotangent: {MEANT}"),
+        (
+            Product,
+            "(randn(3), randn(3), randn(3))",
+            f"the gradient of `y` is off by the factor 2, and right for `x` and `z`: {MEANT}",
+        ),
+    ],
+)
+def test_one_factor_in_all_directions_is_named_with_the_argument(function, case, said):
+    (finding,) = found(function, case, "surrogate")
+
+    assert finding.verdict.status is Status.BROKEN
+    assert finding.verdict.finding.likely == said
+
+
+def test_an_index_that_repeats_is_the_cause_and_the_second_derivative_follows():
+    (finding,) = found(Embedding, "(randn(4, 3), tensor([0, 1, 1]))", "surrogate", "second_order")
+
+    assert finding.verdict.law == "surrogate"
+    assert finding.verdict.finding.likely.startswith("right where no index repeats: backward assigns")
+    assert finding.follows == ["second_order"]
+
+
+def test_a_clipped_cotangent_is_one_finding():
+    (finding,) = found(Clips, "(randn(2, 3),)", "surrogate", "cotangent_linearity")
+
+    assert (finding.verdict.law, finding.follows) == ("cotangent_linearity", ["surrogate"])
+
+
+def test_a_second_derivative_that_is_lost_does_not_follow_from_a_wrong_backward():
+    class Detached(Square):
+        @classmethod
+        def backward(cls, ctx, y_bar):
+            return Square.backward(ctx, y_bar).detach()
+
+    assert [one.verdict.law for one in found(Detached, "(randn(2, 3),)", "surrogate", "second_order")] == [
+        "surrogate",
+        "second_order",
+    ]
+
+
+def test_a_verdict_that_is_reused_says_it_once():
+    laws = [law for law in LAWS if law.name in ("surrogate", "cotangent_linearity")]
+    for function in (Square, Clips):
+        first = audit(function, ["(randn(2, 3),)"], laws=laws).report
+        again = audit(function, ["(randn(2, 3),)"], laws=laws, known=first).report
+
+        assert again.reused == len(laws)
+        assert again.verdicts == first.verdicts
