@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 
+from gradspec._process_state import preserved_process_state
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
@@ -64,8 +65,9 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
         return HOLDS
     leaves = inputs.leaves()
     y = outputs(trial.spec.function(*inputs.args(leaves)))
-    for other in islice(trial.others(), EARLIER):
-        _called(other)
+    with preserved_process_state(trial.profile.device, trial.seed):  # backward may draw, as if nothing had in between
+        for other in islice(trial.others(), EARLIER):
+            _called(other)
     v = like(y, trial.seed)
     right = vjp(reference(trial.spec), inputs, v)
     return compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right, likely=KEPT)
