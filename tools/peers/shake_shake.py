@@ -33,7 +33,7 @@ def as_published(cls: Any) -> Callable[..., Any]:
 def given(cls: Any) -> Callable[..., Any]:
     """Return the class as a function of its noise: forward draws `alpha`, and backward draws `beta`.
 
-    Backward draws when it runs, so it takes the `beta` of the last call.
+    Backward draws when it runs: it takes the `beta` of its own call, or where it is compiled that of the last one.
     """
     weight: dict[str, Any] = {}
 
@@ -50,6 +50,8 @@ def given(cls: Any) -> Callable[..., Any]:
         weight["next"] = alpha
         y: Tensor = cls.apply(x1, x2, True)
         weight["next"] = beta
+        if y.grad_fn is not None and not torch.compiler.is_compiling():
+            y.grad_fn.register_prehook(lambda _: weight.update(next=beta))
         return y
 
     return mix_branches
