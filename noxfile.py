@@ -278,7 +278,10 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def coverage(session: nox.Session) -> None:
-    """Measure which branches of the package the tests take, with the laws run in one process."""
+    """Measure which branches of the package the tests take, with the laws run in one process; write the record.
+
+    `-- TESTS` runs these only, and writes none.
+    """
     install(session, *CHECKS, "coverage")
     session.run("coverage", "erase")
     tests = session.posargs or COVERING
@@ -286,6 +289,10 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "run", "-m", "pytest", "-q", *plugin, *tests, env=ONE_THREAD, success_codes=(0, 1))
     session.run("coverage", "combine")
     session.run("coverage", "report")
+    if not session.posargs:
+        report = "build/coverage.json"
+        session.run("coverage", "json", "-q", "-o", report)
+        session.run("python", "tools/coverage_record.py", report, "--tests", *COVERING)
 
 
 @nox.session(name="local-model", default=False)

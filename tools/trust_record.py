@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from gradspec._record import RecordError, read_experiment
 from gradspec.report import read_record, write_experiment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,15 +73,10 @@ def published() -> dict[str, Any]:
 
 def strangers() -> dict[str, Any]:
     """Count the functions of other authors, and those of them that the laws accuse."""
-    now = _json(STRANGERS / "record.json")["rows"]
-    second, third, operators_first, operators_now = (
+    now, operators_now = (strangers_rows(STRANGERS / path) for path in ("record.json", "operators/record.json"))
+    second, third, operators_first = (  # as they were said, in no form of records
         _json(STRANGERS / path)["rows"]
-        for path in (
-            "second-first-run.json",
-            "third-first-run.json",
-            "operators/first-run.json",
-            "operators/record.json",
-        )
+        for path in ("second-first-run.json", "third-first-run.json", "operators/first-run.json")
     )
     return {
         "now": _noticed(now),
@@ -89,6 +85,19 @@ def strangers() -> dict[str, Any]:
         "operators_first": _operators(operators_first),
         "operators_now": _operators(operators_now),
     }
+
+
+def strangers_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a record of what the laws say of strangers' functions.
+
+    Raises:
+        RecordError: it cannot be read, was edited, or a row does not hold as many findings as it says.
+    """
+    rows: list[dict[str, Any]] = read_experiment(path)["rows"]
+    for row in rows:
+        if "laws" in row and row["findings"] != len(row["laws"]):
+            raise RecordError(f"{path}: {row['file']} has {len(row['laws'])} findings, and says {row['findings']}")
+    return rows
 
 
 def _operators(rows: list[dict[str, Any]]) -> dict[str, int]:

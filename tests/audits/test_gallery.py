@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -12,15 +11,16 @@ from report_table import REPOSITORIES
 from truth_answers import QUESTIONS, answers
 from truth_table import DELIBERATE
 
-from gradspec._record import read
+from gradspec._record import read, read_experiment
 
-ROWS = {row["name"]: row for row in json.loads(TRUTH.read_text(encoding="utf-8"))["functions"]}
+MEASURED = read_experiment(TRUTH)
+ROWS = {row["name"]: row for row in MEASURED["functions"]}
 RECORD = read(Path(__file__).parents[2] / "docs" / "records" / "gallery.json", KIND, again="nox -s records -- gallery")
 ASKED = [question for questions in RANKS.values() for question in questions]
 
 
 def test_the_record_is_what_the_truth_says_today():
-    made = gallery(json.loads(TRUTH.read_text(encoding="utf-8")))
+    made = gallery(MEASURED)
 
     assert {key: RECORD[key] for key in made} == made
     assert len(made["functions"]) >= 40

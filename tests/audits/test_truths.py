@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "audits"))  # the scripts have their own folder on the path
-from compare import judged, shares  # after the line above
+from compare import judged, read_results, shares  # after the line above
 from truth_answers import QUESTIONS, answers
 from truth_table import DELIBERATE, PUBLISHED
 
+from gradspec._record import RecordError, read_experiment, update_experiment
 from gradspec.laws import LAWS
 
 HERE = Path(__file__).parent
-TRUTH = json.loads((HERE / "published" / "truth.json").read_text(encoding="utf-8"))
+TRUTH = read_experiment(HERE / "published" / "truth.json")
 ROWS = {row["name"]: row for row in TRUTH["functions"]}
 
 
@@ -42,12 +43,23 @@ def test_each_law_of_a_question_is_a_law():
     assert {law for question in QUESTIONS.values() for law in question.laws} <= {law.name for law in LAWS}
 
 
-@pytest.mark.parametrize("name", sorted({p.name for p in (HERE / "published").glob("*.json")} - {"truth.json"}))
-def test_a_comparison_is_of_the_table_and_its_figures_are_those_of_its_rows(name):
-    results = json.loads((HERE / "published" / name).read_text(encoding="utf-8"))
+# The first run is as it was said, in no form of records.
+@pytest.mark.parametrize(
+    ("name", "read"), [("results", read_results), ("first-run", lambda p: json.loads(p.read_text()))]
+)
+def test_a_comparison_is_of_the_table_and_its_figures_are_those_of_its_rows(name, read):
+    results = read(HERE / "published" / f"{name}.json")
 
     assert [row["name"] for row in results["functions"]] == [a.name for a in PUBLISHED]
     assert results["figures"] == shares(results["functions"])
+
+
+def test_a_comparison_whose_figures_are_not_those_of_its_rows_is_refused(tmp_path):
+    results = read_results(HERE / "published" / "results.json")
+    update_experiment({**results, "figures": {**results["figures"], "found": 170}}, tmp_path / "results.json")
+
+    with pytest.raises(RecordError, match="its figures are not those of its rows"):
+        read_results(tmp_path / "results.json")
 
 
 def test_a_defect_is_missed_without_a_failure_and_a_finding_is_false_where_the_truth_is_another():

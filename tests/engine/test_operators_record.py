@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from functools import cache
 from typing import Any
 
 import pytest
 
+from gradspec._record import read_experiment
 from strangers.operator_specs import OPERATORS, subjects
 
 FOUND = {"wrong silently", "refused with an error"}
@@ -25,8 +25,7 @@ OTHERWISE = {
 @cache
 def rows() -> dict[str, dict[str, Any]]:
     """Return the rows of the record by name."""
-    found = json.loads((OPERATORS / "record.json").read_text(encoding="utf-8"))["rows"]
-    return {row["name"]: row for row in found}
+    return {row["name"]: row for row in read_experiment(OPERATORS / "record.json")["rows"]}
 
 
 def ranks(name: str) -> set[str]:

@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import records
+from drift.record_edits import RECORD_EDITS
 from gradspec._record import Source, reach_from, to_text
 from gradspec._record._file import CHECKSUM, SCHEMA, checksum
 from gradspec.profile import load_profile
 from records import RECORDED, ROOT, Recorded, State, cells, state, states
 
-COMMITTED = sorted((ROOT / "docs" / "records").rglob("*.json"))
+BESIDE_TESTS = [one for one in RECORDED if one.folder != records.RECORDS]
+COMMITTED = sorted(
+    [
+        *(ROOT / "docs" / "records").rglob("*.json"),
+        *(ROOT / "tests" / "strangers").rglob("record.json"),
+        *(ROOT / "tests" / "audits" / "published" / f"{name}.json" for name in ("results", "truth")),
+    ]
+)
+#: These were measured before they noted when: what is not known is not made up.
+UNDATED = {"tests/audits/published/results.json", "tests/audits/published/truth.json"}
 
 
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_each_committed_record_is_as_it_was_written(path: Path) -> None:
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["schema"] == SCHEMA
     assert record[CHECKSUM] == checksum(record)
-    assert record["provenance"]["date"]
+    assert ("date" in record["provenance"]) is (path.relative_to(ROOT).as_posix() not in UNDATED)
     assert not str(record["provenance"].get("commit", "")).startswith("/")
 
 
 def test_each_committed_record_is_watched() -> None:
-    watched = {path for one in RECORDED for path in (ROOT / records.RECORDS).glob(one.files)}
+    watched = {path for one in RECORDED for path in (ROOT / one.folder).glob(one.files)}
     assert watched == set(COMMITTED)
 
 
@@ -53,6 +64,20 @@ def test_the_check_needs_neither_torch_nor_an_installed_gradspec() -> None:
     )
     assert not {"torch", "numpy", "click"} & set(run.stdout.splitlines()[-1].split())
     assert "docs/records/peers.json: " in run.stdout
+
+
+@pytest.mark.parametrize("recorded", BESIDE_TESTS, ids=lambda recorded: recorded.name)
+def test_a_record_beside_tests_that_is_edited_by_hand_is_named(
+    recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{recorded.folder}/{recorded.files}"
+    (edit,) = [edit for edit in RECORD_EDITS if edit.file == name]
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(edit.applied((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    assert records.check([state(recorded, path, reach_from(ROOT))]) == 1
+    assert re.match(edit.says, capsys.readouterr().out)
 
 
 MADE = Recorded(name="made", files="made.json", kind="experiment", command=("none.py",))
@@ -123,6 +148,20 @@ def test_what_is_stale_is_named_and_fails_only_where_it_must_be_current(
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "made.json: 1 of 1 cell of an older source (2026-01-02): experiment"
     assert said[1] == f"{said[0].replace('made', 'older')}, which it may be: its page says so"
+
+
+def test_a_record_that_may_be_older_may_be_missing_and_may_not_be_edited(
+    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "ROOT", script.parent)
+    monkeypatch.setattr(records, "RECORDED", (replace(OLDER, folder=Path()),))
+    assert records.check(list(states())) == 0
+    assert capsys.readouterr().out == "older.json: there is none\n"
+    written(script, OLDER)
+    path = script.parent / "older.json"
+    path.write_text(path.read_text().replace("25.5", "2.5"))
+    assert records.check(list(states())) == 1
+    assert "has been edited since it was measured" in capsys.readouterr().out
 
 
 def test_the_cells_of_a_report_stand_on_spec_harness_and_the_laws_that_decide() -> None:

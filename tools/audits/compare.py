@@ -35,6 +35,11 @@ from truth import OUT as TRUTH
 from truth_answers import QUESTIONS, Answer, Question, answers
 from truth_table import PUBLISHED
 
+from gradspec._record import RecordError, Source, read_experiment, write_experiment
+
+HEAD = {"name": "comparison", "what": "what gradspec audit finds of published functions, held to what is true of them"}
+STANDS_ON = ("tools/audits/compare.py", "gradspec.cli._audit", "gradspec.cli._check")
+COMMAND = "python tools/audits/compare.py --site build/audits/truths --out tests/audits/published/results.json --check"
 #: What each process needs; imported once, before it is forked.
 SAID = Path("build/audits/said.json")
 IMPORTED = ("torch._dynamo", "gradspec._audit._audit", "gradspec._registry._registry", "gradspec.cli._audit")
@@ -158,6 +163,18 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def read_results(path: Path) -> dict[str, Any]:
+    """Return what a comparison holds.
+
+    Raises:
+        RecordError: it cannot be read, was edited, or its figures are not those of its rows.
+    """
+    results = read_experiment(path)
+    if results["figures"] != shares(results["functions"]):
+        raise RecordError(f"{path}: its figures are not those of its rows: {COMMAND}")
+    return results
+
+
 def main() -> None:
     """Audit the functions of the table, compare, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -169,8 +186,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="check the proposals too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many audits at a time")
     options = parser.parse_args()
-    content = json.loads(TRUTH.read_text(encoding="utf-8"))
-    truths = {row["name"]: row for row in content["functions"]}
+    truths = {row["name"]: row for row in read_experiment(TRUTH)["functions"]}
     partly = (options.only or options.keep) and options.said.exists()
     known = json.loads(options.said.read_text(encoding="utf-8")) if partly else {}
     options.said.parent.mkdir(parents=True, exist_ok=True)
@@ -198,10 +214,12 @@ def main() -> None:
         lines = [f"{name}: {said}" for name, said in silent.items()]
         sys.exit("\n".join([f"{len(silent)} audits gave no report, and nothing is compared:", *lines]))
     rows = [judged(truths[a.name], known[a.name]) for a in PUBLISHED if a.name in known]
-    figures = shares(rows)
-    results = {"torch": content["torch"], "python": sys.version.split()[0], "figures": figures, "functions": rows}
-    options.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(figures, indent=1))
+    results: dict[str, Any] = {**HEAD, "figures": shares(rows), "functions": rows}
+    if partly:  # what was kept may be of an older source: the record says of which roots, and nothing of their state
+        results["sources"] = {"experiment": Source(roots=STANDS_ON).to_dict()}
+    asked = {"asked": options.only or "what was not kept"} if partly else {}
+    write_experiment(results, options.out, *STANDS_ON, command=COMMAND, **asked)
+    print(json.dumps(results["figures"], indent=1))
 
 
 if __name__ == "__main__":

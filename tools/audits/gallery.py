@@ -8,7 +8,6 @@ It measures nothing: it reads the truth about the functions (`truth.py`), and as
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from report_table import REPOSITORIES
 from truth_answers import QUESTIONS, SILENT, answers
 from truth_table import DELIBERATE, PUBLISHED
 
-from gradspec._record import Source, provenance, reach_from, to_text, write
+from gradspec._record import Source, provenance, reach_from, read_experiment, to_text, write
 
 KIND = "gallery"
 TRUTH = Path(__file__).parents[2] / "tests" / "audits" / "published" / "truth.json"
@@ -108,7 +107,8 @@ def gallery(truth: Mapping[str, Any]) -> dict[str, Any]:
     rows = [row(one) for one in truth["functions"]]
     order = list(RANKS)
     rows.sort(key=lambda one: (min((order.index(f["rank"]) for f in one["found"]), default=len(order)), one["name"]))
-    return {"name": KIND, "measured_with": {key: truth[key] for key in ("torch", "python")}, "functions": rows}
+    measured_with = {key: truth["provenance"][key] for key in ("torch", "python")}
+    return {"name": KIND, "measured_with": measured_with, "functions": rows}
 
 
 def main() -> None:
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
     options = parser.parse_args()
     sources = {"gallery": Source.of(reach_from(), *STANDS_ON).to_dict()}
-    content = gallery(json.loads(TRUTH.read_text(encoding="utf-8")))
+    content = gallery(read_experiment(TRUTH))
     write(
         to_text(KIND, {"provenance": provenance(seed=0), "sources": sources, **content}, rows="functions"), options.out
     )

@@ -2,6 +2,7 @@
 
     python tools/audits/truth.py --site FOLDER [--only NAME] [--question NAME] [--out FILE]
 
+With --only or --question, the rest of the record stays, and each row that is asked again says when and with what.
 FOLDER is where pip put the packages of the table. Each function is measured in a process of its own, forked from this
 one, which has imported torch and its compiler.
 """
@@ -9,7 +10,7 @@ one, which has imported torch and its compiler.
 from __future__ import annotations
 
 import argparse
-import json
+import importlib
 import multiprocessing
 import os
 import sys
@@ -21,7 +22,11 @@ from typing import Any
 from audit_table import Audited
 from truth_table import PUBLISHED
 
+from gradspec._record import provenance, read_experiment, update_experiment, write_experiment
+
 OUT = Path(__file__).parents[2] / "tests" / "audits" / "published" / "truth.json"
+HEAD = {"name": "truth", "what": "what is true of published functions, measured without gradspec"}
+STANDS_ON = ("tools/audits/truth.py",)
 
 
 def measured(audited: Audited, site: Path, only: Sequence[str] = ()) -> dict[str, Any]:
@@ -101,10 +106,8 @@ def row(audited: Audited, site: Path, only: Sequence[str] = ()) -> dict[str, Any
 
 def main() -> None:
     """Measure the functions of the table."""
-    import torch
-    import torch._dynamo
-    import torch.export
-
+    for name in ("torch._dynamo", "torch.export"):  # once, before the processes are forked
+        importlib.import_module(name)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write the record")
@@ -112,21 +115,22 @@ def main() -> None:
     parser.add_argument("--question", action="append", help="ask this; the other answers stay as the record has them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many functions at a time")
     options = parser.parse_args()
-    known = {}
-    if options.only or options.question:
-        known = {r["name"]: r for r in json.loads(options.out.read_text(encoding="utf-8"))["functions"]}
+    kept = read_experiment(options.out) if options.only or options.question else {}
+    known = {row["name"]: row for row in kept.get("functions", ())}
+    again = {"provenance": provenance(asked=options.question or "all")} if kept else {}
 
     def one(audited: Audited) -> dict[str, Any]:
         before = known.get(audited.name, {})
         if options.only and audited.name not in options.only:
             return before
-        return {**(before if options.question else {}), **row(audited, options.site, options.question or ())}
+        return {**(before if options.question else {}), **row(audited, options.site, options.question or ()), **again}
 
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(one, PUBLISHED))
-    content = {"torch": torch.__version__, "python": sys.version.split()[0], "functions": rows}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if kept:
+        update_experiment(kept | {"functions": rows}, options.out)
+    else:
+        write_experiment({**HEAD, "functions": rows}, options.out, *STANDS_ON)
 
 
 if __name__ == "__main__":

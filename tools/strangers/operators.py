@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gradspec import verify
-from gradspec._record import provenance
+from gradspec._record import provenance, read_experiment, update_experiment, write_experiment
 from gradspec.findings import findings, rank_words
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,6 +27,14 @@ from operator_specs import OPERATORS, spec_of, subjects
 
 #: What the truth says of opcheck where it found nothing.
 SUCCESS = "SUCCESS"
+HEAD = {
+    "name": "operators of strangers",
+    "what": "what the laws find of operators whose authors had not seen them, with the answer of opcheck",
+}
+STANDS_ON = (
+    "tools/strangers/operators.py",
+    *(f"tests/strangers/operators/{name}.py" for name in ("table", "sound", "diseased", "reports")),
+)
 
 
 def row(name: str, truth: dict[str, Any]) -> dict[str, Any]:
@@ -53,9 +61,9 @@ def _into(path: Path, name: str, truth: dict[str, Any]) -> None:
     path.write_text(json.dumps(row(name, truth)), encoding="utf-8")
 
 
-def _renewed(kept: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+def _renewed(kept: dict[str, Any], made: list[dict[str, Any]], facts: dict[str, Any]) -> dict[str, Any]:
     rows = {row["name"]: row for row in kept["rows"]}
-    rows |= {row["name"]: row | {"provenance": made["provenance"]} for row in made["rows"]}
+    rows |= {row["name"]: row | {"provenance": provenance(**facts)} for row in made}
     return kept | {"rows": [rows[name] for name in subjects() if name in rows]}
 
 
@@ -84,10 +92,11 @@ def main() -> None:
             json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"name": name, "refused": True}
             for name, path in zip(names, paths, strict=True)
         ]
-    made = {"provenance": provenance(seed=0, profile="quick"), "rows": rows}
+    facts = {"seed": 0, "profile": "quick"}
     if options.only and options.out.exists():
-        made = _renewed(json.loads(options.out.read_text(encoding="utf-8")), made)
-    options.out.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        update_experiment(_renewed(read_experiment(options.out), rows, facts), options.out)
+    else:
+        write_experiment({**HEAD, "rows": rows}, options.out, *STANDS_ON, **facts)
 
 
 if __name__ == "__main__":

@@ -18,16 +18,22 @@ from typing import Any
 import torch
 
 from gradspec import Case, audit, verify
-from gradspec._record import provenance
 from gradspec.findings import findings, rank_words
 from gradspec.law import Status
 from gradspec.profile import load_profile
+from gradspec.report import write_experiment
 
 sys.path.insert(0, str(Path(__file__).parent))
 from stranger_specs import STRANGERS, load, promised, spec_of
 
 #: As their authors wrote them, in the order in which they came.
 FOLDERS = ("functions", "flat", "second", "third", "fourth")
+HEAD = {
+    "name": "strangers",
+    "what": "what the laws say of functions whose authors had not seen them: the first finding, and which there are",
+}
+#: What the record stands on beside the files themselves.
+STANDS_ON = ("tools/strangers/record.py",)
 
 
 def row(path: Path) -> dict[str, Any]:
@@ -76,8 +82,8 @@ def main() -> None:
         begin = time.monotonic()
         rows.append(row(path))
         print(f"{time.monotonic() - begin:5.1f} s  {json.dumps(rows[-1])[:300]}", flush=True)
-    made = {"provenance": provenance(seed=0, profile="quick"), "rows": rows}
-    options.out.write_text(json.dumps(made, indent=1) + "\n")
+    files = [str(STRANGERS / row["file"]) for row in rows]
+    write_experiment({**HEAD, "rows": rows}, options.out, *STANDS_ON, *files, seed=0, profile="quick")
 
 
 if __name__ == "__main__":

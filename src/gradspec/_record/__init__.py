@@ -1,7 +1,13 @@
 """Records: what a measurement depends on, where it was made, and the one form in which it is kept."""
 
 from gradspec._record._cells import Cell, cell_key, laws_behind, reusable, stale_names, stands_on
-from gradspec._record._experiment import experiment_sources, experiment_text, read_experiment, write_experiment
+from gradspec._record._experiment import (
+    experiment_sources,
+    experiment_text,
+    read_experiment,
+    update_experiment,
+    write_experiment,
+)
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
 from gradspec._record._provenance import provenance, same_environment
 from gradspec._record._reach import Reach
@@ -37,6 +43,7 @@ __all__ = [
     "state_of",
     "to_text",
     "tree_of",
+    "update_experiment",
     "where_is",
     "write",
     "write_experiment",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradspec._record._file import RecordError, read, to_text, write
+from gradspec._record._file import CHECKSUM, RecordError, read, to_text, write
 from gradspec._record._provenance import provenance
 from gradspec._record._roots import shown_path
 from gradspec._record._source import Source, reach_from, tree_of
@@ -43,6 +43,21 @@ def write_experiment(content: Mapping[str, Any], path: Path, *roots: str, **fact
     tops, _ = tree_of([Source(roots=tuple(shown))], reach)  # the provenance notes versions
     sources = {"experiment": Source.of(reach, *shown, noted=tops)} if roots else {}
     write(experiment_text(content, sources, **facts), path)
+
+
+def update_experiment(record: Mapping[str, Any], path: Path) -> None:
+    """Write the record of an experiment of which a part was measured again; provenance and sources are as it has them.
+
+    Args:
+        record: what `read_experiment` returned, with new rows among the old ones.
+        path: where; the file is written as a whole.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write(
+        to_text(KIND, {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}), path
+    )
 
 
 def read_experiment(path: Path) -> dict[str, Any]:
