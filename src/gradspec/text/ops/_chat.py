@@ -107,7 +107,7 @@ def chat(
         **options: Handed to the model in forward.
 
     Raises:
-        TypeError: the model is not callable, or a message has another form.
+        TypeError: the model is not callable, or a message is not a mapping with the keys `role` and `content`.
         ValueError: there is no message, the lists in one batch have different lengths, or the schema cannot be checked.
         SchemaError: The reply does not satisfy the schema.
 

@@ -56,6 +56,15 @@ def _chat_misuses(make: TextMaker) -> Iterator[Misuse]:
     unknown = {"type": "string", "contentEncoding": "base64"}
     plain = TextCase(name="schema that cannot be checked", args=(MODEL, make("Hello")), kwargs={"schema": unknown})
     yield Misuse(case=plain, error=ValueError, match="contentEncoding")
+    number = TextCase(name="a number for a model", args=(3, make("Hello")))
+    yield Misuse(case=number, error=TypeError, match="a model is a callable that takes messages")
+    yield Misuse(
+        case=TextCase(name="a number for a message", args=(MODEL, [3])),
+        error=TypeError,
+        match="a message is a mapping with the keys role and content",
+    )
+    silence = TextCase(name="no message", args=(MODEL, []))
+    yield Misuse(case=silence, error=ValueError, match="a chat needs at least one message")
 
 
 CHAT = TextSpec(

@@ -83,6 +83,8 @@ def _split_cases(make: TextMaker) -> Iterator[TextCase]:
 
 def _split_misuses(make: TextMaker) -> Iterator[Misuse]:
     yield Misuse(case=TextCase(name="a number", args=(make(4),)), error=TypeError, match="only a text can be split")
+    nothing = TextCase(name="no separator", args=(make("red"), ""))
+    yield Misuse(case=nothing, error=ValueError, match="separator is a text that is not empty")
 
 
 def _fill(template: Any, **values: Any) -> Any:
