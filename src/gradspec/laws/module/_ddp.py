@@ -1,13 +1,13 @@
 r"""Under DistributedDataParallel each of two ranks gets the gradients of one process on the whole batch.
 
-Each rank has half of the batch, and the module is called twice. Where a norm takes statistics of the batch, or noise is
-drawn, one process takes the halves one after another, and the mean of their gradients is compared. It starts a second
-process, which takes seconds, so it runs only for a spec that names it in `ModuleSpec.data_parallel`.
+Each rank has half of the batch, and the module is called twice. If a norm takes statistics of the batch, or noise is
+drawn, one process takes the halves one after another, and the mean of their gradients is compared. The law starts a
+second process, which takes seconds, so it runs only for a spec that names it in `ModuleSpec.data_parallel`.
 
 Why it matters: training on several devices should give the result of one device, only faster.
 
 What breaks it: a gradient that divides by the number of ranks itself, a buffer that each rank writes from its own rows
-and that decides the output, a statistic of the batch outside of a norm, a parameter that a call does not use.
+and that decides the output, a statistic of the batch outside a norm, a parameter that a call does not use.
 
 Remedy: leave the mean over ranks to the wrapper, and reduce statistics of the batch over the ranks.
 """

@@ -3,7 +3,8 @@ r"""Every parameter gets a gradient that is finite and not all zero, and a step 
 Why it matters: a parameter that nothing trains costs memory in the model, the optimizer and every checkpoint, and
 distributed training waits for it.
 
-What breaks it: a branch that is never called, `.detach()` or `.data` on the way, a gradient of the wrong sign.
+What breaks it: a branch that is never called, `.detach()` or `.data` between it and the loss, a gradient of the wrong
+sign.
 
 Remedy: remove unused parameters; name deliberately untrained ones in `ModuleSpec.frozen`.
 """

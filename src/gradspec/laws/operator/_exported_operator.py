@@ -1,14 +1,14 @@
 r"""An exported program that calls the operator gives the same value and gradient after it is loaded in a new process.
 
-The program is loaded as `torch.export` makes it, and as `run_decompositions()` makes it of that, with which a
-deployment begins. An operator that writes is exported in its form without effects: what it writes is an output. One new
-process serves all cases; it imports the modules that the spec names, as a user must, and no others of the package.
+The program is loaded as `torch.export` makes it, and again after `run_decompositions()`, with which a deployment
+begins. An operator that writes is exported in its form without effects: what it writes is an output. One new process
+serves all cases; it imports the modules that the spec names, as a user must, and no others of the package.
 
 Why it matters: programs are exported to run elsewhere. An operator stays a call in them, and its gradient is looked
 up by name where the program runs.
 
-What breaks it: an operator that is registered within a function or a `__main__`, a composite one, which is taken apart
-into torch's operators, without its gradient, one in C++ whose library no module of the spec loads.
+What breaks it: an operator that is registered within a function or a `__main__`; a composite one, which is taken apart
+into torch's operators and loses its gradient; one in C++ whose library no module of the spec loads.
 
 Remedy: register the operator where its module is imported, with `register_fake` and `register_autograd`.
 """

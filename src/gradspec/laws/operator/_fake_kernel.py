@@ -1,8 +1,9 @@
 r"""A fake kernel agrees with the real one over a sweep of sizes and layouts, for outputs and gradients.
 
-Beside the case itself: each of its sizes replaced by 0, 1, 2 and by its neighbours, in all tensors alike, transposed,
-expanded and channels-last tensors, and tensors that begin behind the start of their memory. Compared are shape, dtype,
-strides, storage offset, device and whether a gradient is required. Calls that the real kernel refuses are left out.
+The sweep starts from the case itself. It replaces each size by 0, 1, 2 and its neighbours, in all tensors alike, and
+takes transposed, expanded and channels-last tensors, and tensors that begin after the start of their memory. The law
+compares shape, dtype, strides, storage offset, device and whether a gradient is required. It leaves out calls that the
+real kernel refuses.
 
 Why it matters: the compiler allocates and indexes memory as the fake kernel says. A wrong stride is a wrong result
 or a crash, far from its cause.
@@ -11,7 +12,7 @@ What breaks it: `torch.empty_like` for a kernel that returns contiguous memory, 
 a value, `item()`.
 
 Remedy: let the fake kernel make its output with the same calls as the real one: `x.new_empty(shape)` for contiguous
-memory, `torch.empty_like(x)` where the kernel keeps the strides.
+memory, `torch.empty_like(x)` if the kernel keeps the strides.
 """
 
 from __future__ import annotations

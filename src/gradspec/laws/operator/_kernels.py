@@ -1,11 +1,12 @@
 r"""The operator has a kernel for each device that is promised, and for no other; and one for fake tensors.
 
-A kernel for every device, which calls torch's own operators, is one for those that are promised.
+A kernel that serves every device, because it calls torch's own operators, counts for those that are promised.
 
 The law asks torch's dispatcher, so it also sees kernels for devices that this machine lacks.
 
-Why it matters: a missing kernel is an error on the first machine that has the device; one for fake tensors, on the
-first compilation. A kernel for a device that the spec does not name runs without a promise, and no law judges it.
+Why it matters: a missing kernel is an error on the first machine that has the device; a missing one for fake tensors is
+an error in the first compilation. A kernel for a device that the spec does not name runs without a promise, and no law
+judges it.
 
 What breaks it: `device_types="cuda"` although the page says that a CPU works, a gradient that is registered for only
 one device, no `register_fake`, `register_kernel("cuda")` without "cuda" in `devices`.

@@ -1,9 +1,10 @@
 r"""Backward gives the same gradient whatever the strides of the cotangent.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: the cotangent of `sum()` is expanded, that of `cat` is a slice, that of a transpose is transposed;
-gradcheck feeds contiguous ones only.
+gradcheck
+feeds only contiguous ones.
 
 What breaks it: `cotangent.view(...)`, a kernel that assumes contiguous memory, an in-place operation on an expanded
 cotangent.

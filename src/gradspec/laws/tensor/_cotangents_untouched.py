@@ -1,6 +1,6 @@
-r"""No bit and no version counter of a cotangent moves in backward.
+r"""No bit and no version counter of a cotangent changes in backward.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: autograd hands the same cotangent to other branches of the graph; a backward that changes it changes
 their gradients.

@@ -1,6 +1,6 @@
 r"""No tensor sits on ctx outside the saved ones.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a tensor on ctx leaks memory, is not checked for later writes, and makes double backward silently
 wrong.

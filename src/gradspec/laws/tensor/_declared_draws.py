@@ -1,6 +1,6 @@
-r"""Nothing draws a random number but the form that is declared to, in forward, from torch's generator of its device.
+r"""Only the form that is declared to draw draws random numbers, in forward, from torch's generator of its device.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a draw that nobody declared changes every number drawn after it, and torch's checkpointing and its
 data loaders rewind no other generator.

@@ -1,6 +1,6 @@
-r"""Forward writes to no memory that was there before, and backward to nothing but what is declared.
+r"""Forward writes to no memory that was there before, and backward writes only to what is declared.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
 called, and the caller cannot see it.

@@ -1,14 +1,14 @@
 r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch sizes with the right values and gradients.
 
-The other batches are rows of those of the case: each tensor whose first size is that of the first differentiated
-argument gets as many rows as that. Where the function or its reference then raises, the case says nothing.
+The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
+gets as many rows as that argument. If the function or its reference then raises, the case shows nothing.
 
 Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
-than the calls; a size that is baked into the graph silently gives what is right for another size.
+than the calls; a size that is baked into the graph silently gives the result for another size.
 
 What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table of the size of the first batch.
 
-Remedy: let sizes enter only the sizes of tensors; where a function has to be compiled for each, promise nothing:
+Remedy: let sizes enter only the sizes of tensors; if a function has to be compiled for each, promise nothing:
 `supports=Supports(dynamic_shapes=None)`.
 """
 

@@ -5,7 +5,7 @@ one process.
 
 What breaks it: a cache whose key leaves out an argument (a kernel by its size and not by its width), a table or a
 buffer that the first call sizes, a default that an earlier call has changed; a range, a shape or a flag that forward
-keeps on the class for backward. Alone, each case is right.
+keeps on the class for backward. Each case is right by itself.
 
 Remedy: put every argument that decides into the key of the cache, or cache nothing; keep what backward needs on ctx.
 """

@@ -1,11 +1,12 @@
 r"""Forward mode over the backward pass gives the reference's product of Hessian and vector.
 
-It is asked for by `torch.func.jvp` of `torch.func.grad`, and by the gradient of a call with dual tensors.
+The law computes it by `torch.func.jvp` of `torch.func.grad`, and by the gradient of a call with dual tensors.
 
 Why it matters: it is how torch computes a Hessian (`torch.func.hessian`), and the cheapest Hessian-vector product;
 backward runs there on an input that carries a tangent.
 
-What breaks it: a forward or a backward that is another function where a tangent comes along, `.data` in backward.
+What breaks it: a forward or a backward that computes something else if its input carries a tangent, `.data` in
+backward.
 
 Remedy: compute with torch operations in all three methods, and treat an input with a tangent as any other.
 """

@@ -1,6 +1,6 @@
 r"""Outputs die with their last reference, without the garbage collector; arguments die with it.
 
-They are watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: an activation that waits for the collector, or that a list keeps, is memory that a training step does
 not have.

@@ -1,9 +1,9 @@
 r"""A call leaves the process as it found it: default dtype and device, grad mode, threads, torch itself, the screen.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
-Why it matters: what one function changes for everybody is an error in a place where nobody looks for it, and what it
-prints lands in the output of a program that did not ask.
+Why it matters: a setting that one function changes for the whole process causes errors elsewhere, and what it prints
+appears in the output of a program that did not ask for it.
 
 What breaks it: `torch.set_default_dtype` in forward, grad mode switched without a context manager, a patch of
 `torch.nn.functional`, a forgotten `print`.

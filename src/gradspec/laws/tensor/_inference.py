@@ -1,9 +1,9 @@
 r"""Without a graph a call gives the value that it gives with one: under no_grad, in inference mode, of plain tensors.
 
-The values agree within rounding, not bit for bit: torch's own kernels may differ where nothing is to be differentiated.
+The values agree within rounding, not bit for bit: torch's own kernels may differ without a graph.
 
-Why it matters: a model is evaluated and deployed under `torch.no_grad()` or `torch.inference_mode()`, and a value that
-is another one there is measured by no training loss.
+Why it matters: a model is evaluated and deployed under `torch.no_grad()` or `torch.inference_mode()`, and no
+training loss shows a value that differs there.
 
 What breaks it: a forward that reads `x.requires_grad` or `torch.is_grad_enabled()` and computes something else; one
 that reads `x._version`, which a tensor of inference mode does not have.

@@ -1,6 +1,6 @@
-r"""No bit and no version counter of an argument moves in forward, and in backward only of what is declared.
+r"""No bit and no version counter of an argument changes in forward; in backward, only those that are declared.
 
-It is watched in a plain pass, beside a tangent, and where backward is differentiated, as far as these are promised.
+The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
 

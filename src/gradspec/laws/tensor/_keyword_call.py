@@ -1,6 +1,6 @@
 r"""The function accepts its documented arguments by keyword, and so does the form that draws its noise.
 
-Where a spec documents no arguments, their names are those of the function, as far as Python can read them.
+If a spec documents no arguments, their names are those of the function, as far as Python can read them.
 
 Why it matters: a call with keywords is how readable code calls it; older torch refused keywords in `apply`.
 

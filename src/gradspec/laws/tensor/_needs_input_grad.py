@@ -4,7 +4,7 @@ Why it matters: a wasted matrix product in every step, or a gradient that is los
 
 What breaks it: a backward that ignores `ctx.needs_input_grad`, or mixes up its positions.
 
-Remedy: return None where `ctx.needs_input_grad` is false.
+Remedy: return None for each argument whose `ctx.needs_input_grad` is false.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Each storage counts once: those of saved tensors, of any operation in the graph,
 
 Why it matters: memory that is kept from forward to backward decides which batch fits.
 
-What breaks it: a copy or a mask in full precision that is saved where a few numbers would do, a view of a large buffer,
-logits that are kept to save a product.
+What breaks it: a copy or a mask in full precision that is saved although a few numbers would do, a view of a large
+buffer, logits that are kept to save a product.
 
 Remedy: save small tensors and compute the rest again in backward, or declare the memory: `saved=Saved(...)`.
 """

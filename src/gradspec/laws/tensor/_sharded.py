@@ -1,14 +1,14 @@
 r"""On DTensors placed as the spec declares, value and gradients are those on whole tensors.
 
-Two ranks are simulated in one process, by a part of torch that is private. The cotangent comes placed as the output,
-then replicated, then as a pending sum. Where one argument is a plain tensor and the others are DTensors, the call is
-right on each rank, or refused with an error.
+The law simulates two ranks in one process, with a private part of torch. The cotangent comes placed as the output, then
+replicated, then as a pending sum. If one argument is a plain tensor and the others are DTensors, the call is right on
+each rank, or refused with an error.
 
 Why it matters: a function is used inside tensor parallelism, FSDP and DTensor long after it was written; each rank
 then sees only a part of each tensor.
 
-What breaks it: `to_local()` without a look at the placement, a result that is labelled as replicated where each rank
-has another part, a sum that is labelled as pending where it has been made, a cotangent taken for what this rank has.
+What breaks it: `to_local()` without a look at the placement, a result that is labelled as replicated although each rank
+has another part, a sum that is labelled as pending although it has been made, a cotangent taken for what this rank has.
 
 Remedy: compute with operations that DTensor knows, and leave the placement to it; or redistribute to the placement that
 the code needs before `to_local()`, and label what comes back with `from_local`.

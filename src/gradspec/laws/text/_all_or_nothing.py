@@ -1,6 +1,6 @@
 r"""After a pass that failed, every `.grad` and the graph are as they were: the pass can be run again.
 
-A pass runs, then one that fails behind the backward under test, then one that does not fail.
+A pass runs, then one that fails after the backward under test, then one that does not fail.
 
 Why it matters: a model that times out ends a pass in the middle; half of the feedback would look like all of it.
 

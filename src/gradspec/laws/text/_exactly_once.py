@@ -1,11 +1,11 @@
 r"""Each backward runs once in a pass, and a text that is passed on unchanged counts once, even by two paths.
 
-Why it matters: a backward that a model writes is paid for; and of k diamonds one behind the other, copies would make
-2^k copies of one remark.
+Why it matters: a backward that a model writes is paid for; and in
+a chain of k diamonds, copies would make 2^k copies of one remark.
 
 What breaks it: a `backward` that starts a pass of its own, a copy of the gradient returned in place of the gradient.
 
-Remedy: return feedback and let the engine carry it; return `grad_out` itself where nothing is to be added.
+Remedy: return feedback and let the engine carry it; return `grad_out` itself if nothing is to be added.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Contributions are in the order of the graph, the same for a sequential pass and for a concurrent one.
 
 Several calls share their arguments; the call whose turn comes first is held up longest, so that the calls end in the
-other order. A Function that the spec calls I/O-bound must say so itself, or hand its calls to `later`: else nothing
-overlaps.
+other order. A Function that the spec declares I/O-bound must say so itself, or hand its calls to `defer`: otherwise
+nothing overlaps.
 
 Why it matters: a run that cannot be repeated cannot be compared, cached or debugged.
 

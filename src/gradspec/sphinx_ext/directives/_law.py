@@ -59,14 +59,14 @@ def _facts(law: Mapping[str, Any]) -> Iterator[nodes.Node]:
     words = {"ms": "milliseconds", "compile": "one compilation", "process": "a process of its own"}
     parts: list[str | nodes.Node] = [f"Family: {law['family']}. One check costs {words.get(law['cost'], law['cost'])}."]
     if law["requires"]:
-        parts.append(" It is judged where these hold: ")
+        parts.append(" It is not measured if one of these laws ends in an error: ")
         for i, other in enumerate(law["requires"]):
             parts += [", " if i else "", law_link(other)]
         parts.append(".")
     yield paragraph(*(part for part in parts if part != ""))
     if law["specimens"]:
         names = ", ".join(f"`{name}`" for name in law["specimens"])
-        yield paragraph(f"Functions that are broken on purpose, and that it must catch: {names}.")
+        yield paragraph(f"It must catch these functions, which are broken on purpose: {names}.")
 
 
 def _kind(record: Record) -> str:
