@@ -25,7 +25,7 @@ def test_the_page_says_whether_there_is_a_record() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here: the page speaks of machines without")
 def test_without_cuda_the_command_says_so_and_writes_nothing(tmp_path: Path) -> None:
-    assert "Where there is no CUDA the command says so, and\nwrites nothing" in PAGE
+    assert "Without CUDA the command says so and\nwrites nothing" in PAGE
     record = tmp_path / "cuda.json"
     done = CliRunner().invoke(main, ["check", "gradspec.functions", "--profile", "cuda", "--record", str(record)])
     assert (done.exit_code, record.exists()) == (2, False)
