@@ -29,7 +29,7 @@ def errors(view: View) -> Iterator[nodes.Node]:
         rows.append([[paragraph(_capital(verdict.case)), paragraph(call)], raised])
     if rows:
         head = ["Wrong call", "Error"]
-        yield paragraph("Each call was made, and the error is the one that it raised.")
+        yield paragraph("Each call was made and raised the error beside it.")
         yield table(head, rows[:SHOWN], "gradspec-errors")
         if rest := rows[SHOWN:]:
             yield folded(f"{len(rest)} more wrong calls", table(head, rest, "gradspec-errors"))

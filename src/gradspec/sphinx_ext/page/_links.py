@@ -41,9 +41,11 @@ def spec_link(name: str, shown: str = "") -> nodes.Node:
 
 
 def _camel(name: str) -> nodes.literal:
-    """Return a name that a narrow column breaks between its words, and nowhere else."""
-    parts = re.findall(r"[A-Z]+[^A-Z]*|[^A-Z]+", name)
-    return nodes.literal("", "", *(nodes.inline("", part, classes=["gradspec-part"]) for part in parts))
+    """Return a name that a narrow column breaks between its words, and nowhere else; what follows a space is prose."""
+    head, space, rest = name.partition(" ")
+    parts = re.findall(r"(?:[A-Z]+[^A-Z_.:]*|[^A-Z_.:]+|^)[_.:]*", head)
+    words = (nodes.inline("", part, classes=["gradspec-part"]) for part in parts)
+    return nodes.literal("", "", *words, nodes.Text(space + rest))
 
 
 def annotation_nodes(annotation: str, full_names: Mapping[str, str]) -> list[nodes.Node]:

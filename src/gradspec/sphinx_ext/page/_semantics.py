@@ -94,13 +94,13 @@ def arguments(view: View) -> Iterator[nodes.Node]:
         yield paragraph(f"`{name}` moves once for each forward pass, at the end of the first backward pass through it.")
     if saved := view.sheet.get("saved"):
         law = law_link("saved_bytes")
-        yield paragraph(f"Kept for backward beside the arguments and outputs, at most: {saved} (", law, ").")
+        yield paragraph(f"Beyond its arguments and outputs, a call keeps for backward at most: {saved} (", law, ").")
     for way in view.sheet.get("placements", ()):
-        placed = ", ".join(f"`{name}` {place}" for name, place in way["arguments"].items())
-        yield paragraph(f"On DTensors with {placed}, the output is {way['output']} (", law_link("sharded"), ").")
+        placed = ", ".join(f"`{name}`: {place}" for name, place in way["arguments"].items())
+        yield paragraph(f"On DTensors placed as {placed}, the output is {way['output']} (", law_link("sharded"), ").")
     if noise := view.sheet.get("noise"):
         names = ", ".join(f"`{name}`" for name in noise["names"])
-        yield paragraph(f"Where it is drawn, {names} is {noise['law']}.")
+        yield paragraph(f"If it is drawn, {names} is {noise['law']}.")
     supports = view.sheet["supports"].items()
     if refused := [name.replace("_", " ") for name, promised in supports if promised is False]:
         yield paragraph(f"Refused with an error, as declared: {', '.join(refused)}.")
