@@ -82,7 +82,7 @@ def audit(
     """Judge a function that has no spec, by calls of it, and propose a spec.
 
     FUNCTION is a torch.autograd.Function, its apply, an operator NAMESPACE::NAME of torch.library, or anything that is
-    called with tensors. MODULE may be left out where it has the name of the operator's namespace. What it does in plain
+    called with tensors. MODULE may be left out if it has the name of the operator's namespace. What it does in plain
     eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
     if all_:

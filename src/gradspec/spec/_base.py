@@ -109,13 +109,13 @@ class Reference:
 
     #: Authors, title, year, and the equation or section.
     text: str
-    #: A stable address; empty where there is none.
+    #: A stable address; empty if there is none.
     url: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiver:
-    """A law that is not expected to hold on a case. Where it holds all the same, the waiver is an error."""
+    """A law that is not expected to hold on a case. If it holds all the same, the waiver is an error."""
 
     #: The law's name.
     law: str

@@ -62,7 +62,7 @@ class Supports:
 class Effects:
     """What a call may do beside returning its value. What is not declared here must not happen."""
 
-    #: The argument of which the output may be a tracked view; None: the output is fresh memory.
+    #: The output may be a tracked view of this argument; None: the output is fresh memory.
     view_of: str | None = None
     #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
     writes: tuple[str, ...] = ()
@@ -98,9 +98,9 @@ class Placements:
     """
 
     #: How each argument is placed, by name: "shard(0)", some of its rows on each rank, or "replicate", all of it. What
-    #: is not named, and what is no tensor in a case, is the same on each rank.
+    #: is not named, or is not a tensor in a case, is the same on each rank.
     arguments: Mapping[str, str]
-    #: How each output is then placed: as an argument, or "partial", where the sum over the ranks is still to be made.
+    #: How each output is then placed: as an argument, or "partial" if the sum over the ranks is still to be made.
     output: str
 
     def __post_init__(self) -> None:

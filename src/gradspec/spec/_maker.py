@@ -11,8 +11,8 @@ from torch import Tensor
 class Maker:
     """Draws tensors of short numbers, the same ones for the same seed on every device.
 
-    They are normal, about -3 to 3, as those of `torch.randn`, but never 0, 1 or -1, where many functions have a kink,
-    and no two of a tensor are equal.
+    They are normal, about -3 to 3, as those of `torch.randn`, but never 0, 1 or -1, at which many functions have a
+    kink, and no two of a tensor are equal.
     """
 
     def __init__(self, seed: int, device: str) -> None:

@@ -61,8 +61,8 @@ class ModuleSupports:
 class ModuleSpec(Spec):
     """The promise of one `torch.nn.Module`.
 
-    Its `cases` yield a `ModuleCase` each, and so do its `raises`: where `inputs` is None the construction is wrong,
-    elsewhere the call.
+    Its `cases` yield a `ModuleCase` each, and so do its `raises`: if `inputs` is None the construction is wrong,
+    otherwise the call.
 
     Raises:
         ValueError: `module`, `cases` or `state` cannot be called, or `data_parallel` names another wrapper.

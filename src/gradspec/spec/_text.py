@@ -102,7 +102,7 @@ class TextSpec(Spec):
 
     @property
     def implementation(self) -> Any:
-        """The Function behind `function`, where that is its `apply`."""
+        """The Function behind `function`, if that is its `apply`."""
         owner = getattr(self.function, "__self__", None)
         return owner if isinstance(owner, type) else None
 
@@ -113,7 +113,7 @@ class TextSpec(Spec):
         return tuple(dict.fromkeys(found))
 
     def invocation(self, case: Case) -> Invocation:
-        """Return the call of a case; where the case has feedback, the backward of what the call returned."""
+        """Return the call of a case; if the case has feedback, also the backward of what the call returned."""
         behind = self.implementation
         name = f"{behind.__name__}.apply" if behind else getattr(self.function, "__qualname__", self.name)
         made = (name, case.args, case.kwargs)

@@ -103,7 +103,7 @@ def limits(name: str, interval: str) -> tuple[Limit, ...]:
     """Return the ends of a range such as `x > 0`, `0 <= x <= 1` or `0 <= x < N, not checked`; none of an empty one.
 
     Raises:
-        ValueError: it is no range, or one of another argument.
+        ValueError: it is not a range, or is the range of another argument.
     """
     if not interval:
         return ()

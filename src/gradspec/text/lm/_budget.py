@@ -36,8 +36,8 @@ class Budget:
     one, counts as none: the reservation is spent.
 
     No token is shorter than a byte, so a request costs at most its UTF-8 bytes and what the chat template adds; the
-    reply costs at most `max_tokens` or `max_completion_tokens`, the larger if both are given, one of which a limit on
-    tokens therefore needs; and `n` or `best_of` times as much.
+    reply costs at most `max_tokens` or `max_completion_tokens`, the larger if both are given, `n` or `best_of`
+    times. A limit on tokens therefore needs one of the two.
 
     Args:
         calls: Calls at most; None for no limit.

@@ -35,8 +35,8 @@ class Cache:
 
     Args:
         path: The file, made if it is not there; `":memory:"` for a cache that ends with the process.
-        mode: `read_write`; `replay`, where nothing is called and a request without a reply raises `CacheMissError`; or
-            `refresh`, where every request is made and its reply replaces the old one.
+        mode: `read_write`; `replay` calls nothing, and a request without a reply raises `CacheMissError`;
+            `refresh` makes every request, and its reply replaces the old one.
 
     Examples:
         >>> from gradspec.text.lm import Budget, Client, RuleModel

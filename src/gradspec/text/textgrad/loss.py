@@ -45,9 +45,9 @@ class MultiChoiceTestTime(Module):
     """A judgement of an answer to a multiple-choice question, while the answer is still worked on.
 
     Args:
-        evaluation_instruction: What to look at; it stands before the question.
+        evaluation_instruction: What to look at; it comes before the question.
         engine: Who judges.
-        system_prompt: What stands before it all; None for a short one of ours.
+        system_prompt: The text before all of this; None for a short one of ours.
 
     Example:
         >>> loss = MultiChoiceTestTime("Is it (a) or (b)?", engine=lambda messages: "It is (b).")
@@ -84,7 +84,7 @@ class MultiFieldEvaluation(Module):
         evaluation_instruction: What to look at.
         role_descriptions: What each of the Variables is, in the order in which they are given.
         engine: Who judges.
-        system_prompt: What stands before it all.
+        system_prompt: The text before all of this.
 
     Example:
         >>> instruction = Variable("Is it right?", requires_grad=False, role_description="instruction")
@@ -125,7 +125,7 @@ class MultiFieldTokenParsedEvaluation(MultiFieldEvaluation):
         evaluation_instruction: What to look at, and between which tags to write the score.
         role_descriptions: What each of the Variables is.
         engine: Who judges.
-        system_prompt: What stands before it all.
+        system_prompt: The text before all of this.
         parse_tags: The opening and the closing tag.
 
     Example:

@@ -12,7 +12,7 @@ class BlackboxLLM(Module):
 
     Args:
         engine: Who answers; a name, or None for the engine of `set_backward_engine`.
-        system_prompt: What stands before each input. A text is no parameter; a Variable that requires grad is one.
+        system_prompt: The text before each input. A text is not a parameter; a Variable that requires grad is.
 
     Example:
         >>> prompt = Variable("Answer.", role_description="system prompt")

@@ -45,7 +45,7 @@ class Optimizer(ABC):
 class TextualGradientDescent(Optimizer):
     """Let a language model rewrite each parameter that something was said of.
 
-    The model sees the parameter and what was said of it whole. A parameter of which nothing was said costs no call.
+    The model sees the whole parameter and all its feedback. A parameter without feedback costs no call.
 
     Args:
         parameters: The Variables that are rewritten; each requires grad.
@@ -58,7 +58,7 @@ class TextualGradientDescent(Optimizer):
         gradient_memory: How many earlier texts, with what was said of them, the engine sees too.
 
     Raises:
-        TypeError: a parameter is no Variable that requires grad.
+        TypeError: a parameter is not a Variable that requires grad.
         ValueError: there are no parameters, or not two tags.
 
     Example:

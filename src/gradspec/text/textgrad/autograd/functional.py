@@ -18,7 +18,7 @@ def sum(variables: Sequence[Variable]) -> Variable:  # noqa: A001 -- TextGrad's 
         variables: The Variables.
 
     Raises:
-        TypeError: one is no Variable.
+        TypeError: one of them is not a Variable.
 
     Example:
         >>> sum([Variable(text, role_description=text) for text in "ab"]).value

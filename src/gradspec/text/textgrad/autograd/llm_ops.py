@@ -19,7 +19,7 @@ class LLMCall:
 
     Args:
         engine: Who answers; a name, or None for the engine of `set_backward_engine`.
-        system_prompt: What stands before the input.
+        system_prompt: The text before the input.
 
     Example:
         >>> from gradspec.text.textgrad.autograd import LLMCall
@@ -65,7 +65,7 @@ class FormattedLLMCall(LLMCall):
         engine: Who answers.
         format_string: The template, with `{name}` for each field, as for `str.format`.
         fields: The names of the fields, as the keys of a dict.
-        system_prompt: What stands before it.
+        system_prompt: The text before it.
 
     Raises:
         ValueError: the template has another field, lacks one, or asks for a conversion.

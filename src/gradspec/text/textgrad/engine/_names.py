@@ -33,7 +33,7 @@ def get_engine(engine_name: str, **options: Any) -> EngineLM:
         engine_name: `gpt-...`, `o1...` and `chatgpt-...` are OpenAI's; `claude-...`, `gemini-...`, `command-...`,
             `groq-NAME`, `together-NAME`, `ollama-NAME` and `vllm-NAME` are at servers that speak its protocol;
             `experimental:NAME` is LiteLLM's name of a model.
-        **options: For the class of the engine. A `cache` is for `experimental:` names alone.
+        **options: For the class of the engine. A `cache` is only for `experimental:` names.
 
     Raises:
         ValueError: the name is not known, there is no key, or a cache is given where none is taken.

@@ -51,7 +51,7 @@ class ModelEngine(EngineLM):
 
         Args:
             prompt: What the user says.
-            system_prompt: What stands before it; None is the engine's own.
+            system_prompt: The text before it; None is the engine's own.
             **options: For the model: temperature, max_tokens...
         """
         system = self.system_prompt if system_prompt is None else system_prompt

@@ -23,7 +23,7 @@ class ChatOpenAI(ModelEngine):
         system_prompt: What it is told where a call has no system prompt.
         is_multimodal: Not supported.
         base_url: The address of the server; None for OpenAI.
-        api_key: The key; None for that in `OPENAI_API_KEY`, which is sent to OpenAI alone.
+        api_key: The key; None for that in `OPENAI_API_KEY`, which is sent only to OpenAI.
         timeout: Seconds that one call may take in all.
         options: What each call asks for; None for a temperature of 0, 2000 tokens and a `top_p` of 0.99.
         **settings: For the `gradspec.text.lm.Client` around it: `cache`, `budget`, `retry`, `rate`.
