@@ -27,7 +27,7 @@ class Variable:
         role_description: What it is for, in words, as a language model will read it.
 
     Raises:
-        TypeError: the value is neither a text nor a number, or one of the two arguments that are not supported is given.
+        TypeError: the value is neither a text nor a number, or one of the two unsupported arguments is given.
 
     Example:
         >>> from gradspec.text.textgrad import Variable
