@@ -50,3 +50,17 @@ def test_an_index_is_an_index_in_the_first_place_too():
 
 def test_none_is_guessed_only_if_the_annotation_allows_it():
     assert (suggested(Masked), suggested(MaskedOrNot)) == ("", "(randn(4, 3), None)")
+
+
+class Between(Masked):
+    @staticmethod
+    def forward(ctx, x, lo, hi):
+        return x.clamp(lo, hi)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar, None, None
+
+
+def test_two_limits_are_apart_so_that_something_lies_between_them():
+    assert suggested(Between) == "(randn(4, 3), -0.5, 0.5)"

@@ -37,8 +37,10 @@ _BY_NAME: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("alpha", "beta", "gamma", "lambda", "lambd", "lamda", "scale", "factor", "slope", "eps", "temperature", "tau"),
         ("0.5", "tensor(0.5)"),
     ),
+    # Below the upper limit: between equal ones all is flat.
+    (("min", "lo", "low", "lower"), ("-0.5", "tensor([-0.5])")),
     (
-        ("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "min", "max", "limit", "clip"),
+        ("p", "t", "k", "threshold", "coeff", "rate", "width", "bound", "max", "hi", "high", "upper", "limit", "clip"),
         ("0.5", "tensor([0.5])"),
     ),
 )
