@@ -100,3 +100,9 @@ def test_that_the_time_ends_a_sweep_and_the_record_says_what_was_left_out():
     found = swept(1, [SCALE], ["primal"], minutes=0)
 
     assert found["tried"] == 1 < found["cases"]
+
+
+def test_that_a_part_of_a_name_chooses_and_one_that_nothing_has_is_refused():
+    assert {spec.name for spec in _seeds.sound_specs(["weigh", "polar"])} == {"polar", "weighed"}
+    with pytest.raises(ValueError, match="no sound function has 'nonsuch' in its name: ask, averaged"):
+        _seeds.sound_specs(["polar", "nonsuch"])

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         "gradspec selftest --mutants GradFactor.sign_flipped",
         "gradspec selftest --specimens --stock off_by_a_millionth",
         "gradspec selftest --stock --record docs/records/kill_matrix.json",
+        "gradspec selftest --seeds 100 scaled weighed",
         "gradspec selftest --seeds 100 --record docs/records/seeds.json",
     )
 )
@@ -77,13 +78,16 @@ def selftest(
 ) -> None:
     """Hold the laws to functions that are broken on purpose, and say which law notices which.
 
-    NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); all of them unless told.
+    NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); with --seeds, of a sound function. All
+    of them run unless told.
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         how = {"jobs": jobs, "minutes": minutes}
         if seeds:
-            swept = _swept(seeds, **how)
+            if names and record is not None:
+                raise Unusable("a record of seeds is of all sound functions: leave out NAME, or --record")
+            swept = _swept(seeds, names, **how)
             _finish(swept.to_json(), record, as_json=as_json)
             if not as_json:
                 _print_seeds(swept.swept)
@@ -126,15 +130,19 @@ def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any
     return matrix
 
 
-def _swept(seeds: int, **how: Any) -> Seeds:
+def _swept(seeds: int, names: tuple[str, ...], **how: Any) -> Seeds:
     from gradspec._record import provenance
     from gradspec.cli import _screen
     from gradspec.selftest._record import Seeds
-    from gradspec.selftest._seeds import sweep
+    from gradspec.selftest._seeds import sound_specs, sweep
     from gradspec.selftest._standing import sources
 
+    try:
+        specs = sound_specs(names)
+    except ValueError as error:
+        raise Unusable(str(error)) from None
     with _screen.progress() as report_progress:
-        swept = sweep(seeds, progress=report_progress, **how)
+        swept = sweep(seeds, specs=specs, progress=report_progress, **how)
     return Seeds(provenance=provenance(profile={"name": "quick"}), sources=sources(), swept=swept)
 
 

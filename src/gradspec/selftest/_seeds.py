@@ -39,6 +39,22 @@ Question = tuple[int, int, list[dict[str, Status]]]
 Answer = tuple[list[Status], dict[int, str]]
 
 
+def sound_specs(names: Sequence[str] = ()) -> tuple[Spec, ...]:
+    """Return what is swept: the documented functions, operators and modules, and the sound specimens.
+
+    Args:
+        names: parts of names; of all of them unless told.
+
+    Raises:
+        ValueError: none has such a name.
+    """
+    every = {spec.name: spec for spec in (*FUNCTIONS, *OPERATORS, *HONEST, *MODULES)}
+    for name in names:
+        if not any(name in known for known in every):
+            raise ValueError(f"no sound function has {name!r} in its name: {', '.join(sorted(every))}")
+    return tuple(spec for known, spec in every.items() if not names or any(name in known for name in names))
+
+
 def sweep(
     count: int,
     *,
@@ -53,7 +69,7 @@ def sweep(
 
     Args:
         count: how many seeds.
-        specs: what to hold; the documented functions, operators and modules, and the sound specimens, unless told.
+        specs: what to hold; `sound_specs()` unless told.
         laws: all of them unless told.
         profile: how hard; `quick` unless told.
         jobs: in how many processes; as many as there are processors, unless told.
@@ -65,7 +81,7 @@ def sweep(
         and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were, and `by_law`;
         `failures`, a line for each that is broken, inconclusive or an error, and no limit of torch.
     """
-    specs = specs or tuple({spec.name: spec for spec in (*FUNCTIONS, *OPERATORS, *HONEST, *MODULES)}.values())
+    specs = specs or sound_specs()
     laws, profile = laws or LAWS, profile or load_profile("quick")
     # A stable sort: of each case the laws stay in their order.
     checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))
