@@ -229,6 +229,25 @@ def test_an_intermediate_that_knows_no_graph_is_told_from_a_gradient_that_is_cut
     assert "backward is cut from the graph" in cut.likely
 
 
+class RootOfNothing(Intermediate):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sin()
+
+    @staticmethod
+    def backward(ctx, v):
+        (x,) = ctx.saved_tensors
+        return v * (x.sin() + x * x.cos()) + (x - x).square().sum().sqrt()
+
+
+def test_a_derivative_that_is_no_number_is_no_rounding_and_is_told_from_an_intermediate():
+    rooted = first(RootOfNothing.apply, lambda x: x * x.sin(), "second_order", X)
+
+    assert "is NaN" in rooted.message
+    assert "an infinite slope here" in rooted.likely
+
+
 class GivesUp(Function):
     """sin and cos, of which backward gives nothing unless both are asked for."""
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
 from gradspec.laws import LAWS
+from gradspec.operators import INSTANCE_DISCRIMINATION_LOSS_OPERATOR
 
 LAW = {law.name: law for law in LAWS}
 SATURATED = 50 * torch.tensor([0.9, -0.3, 0.2], dtype=torch.float64)
@@ -79,3 +80,46 @@ def test_a_factor_is_seen_where_the_gradient_does_not_vanish() -> None:
 def test_a_gradient_that_is_small_by_nature_is_compared_digit_by_digit(scale: float) -> None:
     found = said(Thermal.apply, lambda x: 1.380649e-23 * x, scale * torch.ones(3, dtype=torch.float64))
     assert found == {"0": Status.BROKEN}
+
+
+@pytest.mark.parametrize("seed", [1, 73])
+def test_one_output_alone_may_be_worse_conditioned_than_all(seed):
+    law, spec = LAW["undefined_cotangent"], INSTANCE_DISCRIMINATION_LOSS_OPERATOR
+
+    report = verify([spec], [law], seed=seed, case="temperature 0.2", isolate=False)
+
+    assert [v.status for v in report.of(law="undefined_cotangent")] == [Status.HOLDS]
+
+
+@pytest.mark.parametrize("mistake", [1e-6, float("nan")])
+def test_a_mistake_in_one_output_alone_is_no_rounding(mistake):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+            ctx.save_for_backward(x)
+            ctx.set_materialize_grads(False)
+            return x.sin(), x.cos()
+
+        @staticmethod
+        def backward(ctx: Any, v: Tensor | None, w: Tensor | None) -> Tensor:
+            (x,) = ctx.saved_tensors
+            if v is None:
+                return -x.sin() * w * torch.tensor([1 + mistake, 1.0, 1.0], dtype=x.dtype)
+            return v * x.cos() - (0 if w is None else w * x.sin())
+
+    def both(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.sin(), x.cos()
+
+    spec = FunctionSpec(
+        name="two",
+        function=Two.apply,
+        primal=both,
+        surrogate=both,
+        wrt=("x",),
+        cases=lambda make: iter([Case(name="one", args=(SATURATED / 50,))]),
+        supports=Supports.eager(),
+    )
+
+    report = verify([spec], [LAW["undefined_cotangent"]], isolate=False)
+
+    assert [v.status for v in report.of(law="undefined_cotangent")] == [Status.BROKEN]

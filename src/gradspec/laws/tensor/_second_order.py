@@ -16,15 +16,14 @@ differentiated by autograd and by central differences.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, differentiable
-from gradspec.laws.tensor.support._compare import compare, largest
-from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._compare import compare, distance, largest
+from gradspec.laws.tensor.support._digits import of_low_precision
 from gradspec.laws.tensor.support._penalty import TIMES, is_no_slope, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import judge_by_differences
@@ -32,8 +31,8 @@ from gradspec.laws.tensor.support._wrong_order import why_wrong_order
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
 TERMS = 1e-3
-#: How many calls near a case say how far off rounding takes the reference.
-PROBES = 8
+#: How many points between the case and zero say how large the terms are.
+POINTS = 8
 
 
 def _check(trial: Trial) -> Finding:
@@ -65,7 +64,7 @@ def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, ex
     """Whether a derivative is off by no more than rounding explains, where the comparison asks for more digits."""
     if got is None or expected is None or got.shape != expected.shape:
         return False
-    error = largest(got - expected)
+    error = distance(got, expected)
     if name.startswith("fourth") and error <= TERMS * largest(expected):
         return True
     return error <= _of_low_precision(trial, inputs, name, expected) or error <= _of_terms(
@@ -74,25 +73,13 @@ def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, ex
 
 
 def _of_low_precision(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> float:
-    """Return how far off a derivative may be: 16 times as far as the reference is by its own rounding.
+    """Return how far off rounding may take a derivative, by all derivatives of its order."""
+    right, order = reference(trial.spec), name.split()[0]
 
-    Each order loses digits: where logits are large, the reference has fewer than the comparison asks for. How many is
-    seen in float32, where its error, in units of rounding of the largest element, is that of float64; of several calls
-    and all derivatives of the order, since a single one may be right by luck. The function loses its own digits too.
-    """
-    # A derivative d^ computed by a backward stable formula obeys |d^ - d| <= kappa u |d|, with u the unit of rounding
-    # and kappa the same for each precision (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6):
-    #   lost = max |d_32 - d_64| / (max |d_64| u_32), an estimate of kappa;   allowed = 16 u_64 lost max |d|.
-    right, lost = reference(trial.spec), 0.0
-    for k in range(PROBES):
-        near = inputs.scaled([1 + 2 * j * 2.0**-23 for j in (k, -k)])
-        low = Inputs({n: _low(v) for n, v in near.values.items()}, inputs.wrt)
-        same = Inputs({n: double(v) if differentiable(v) else v for n, v in low.values.items()}, inputs.wrt)
-        rough, exact = (penalty(right, values, trial.seed).found for values in (low, same))
-        for one, size in ((n, t) for n, t in exact.items() if t is not None and n.split()[0] == name.split()[0]):
-            if (other := rough[one]) is not None and other.dtype != size.dtype and largest(size):
-                lost = max(lost, largest(other - size) / largest(size) / torch.finfo(other.dtype).eps)
-    return 16 * torch.finfo(expected.dtype).eps * lost * largest(expected)
+    def of_the_order(values: Inputs) -> dict[str, Tensor | None]:
+        return {n: t for n, t in penalty(right, values, trial.seed).found.items() if n.split()[0] == order}
+
+    return of_low_precision(of_the_order, inputs, expected)
 
 
 def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> float:
@@ -103,15 +90,8 @@ def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> floa
     """
     # |fl(sum_k t_k) - sum_k t_k| <= n u sum_k |t_k| (Higham 2002, section 4.2), whatever is left of the sum. The terms
     # are not at hand, but where they do not cancel the sum is as large as they are: on the way to zero, that is.
-    near = (penalty(reference(trial.spec), inputs.scaled([0.5**k]), trial.seed).found[name] for k in range(PROBES))
+    near = (penalty(reference(trial.spec), inputs.scaled([0.5**k]), trial.seed).found[name] for k in range(POINTS))
     return 8 * torch.finfo(expected.dtype).eps * max(largest(t) for t in near if t is not None)
-
-
-def _low(value: Any) -> Any:
-    """Return a number in single precision, and anything else as it is."""
-    if not differentiable(value) or value.dtype not in (torch.float64, torch.complex128):
-        return value
-    return value.to(torch.complex64 if value.is_complex() else torch.float32)
 
 
 SECOND_ORDER = Law(
@@ -122,5 +102,5 @@ SECOND_ORDER = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     capability="double_backward",
-    specimens=("data_in_backward", "penalty_dropped"),
+    specimens=("data_in_backward", "penalty_dropped", "root_of_nothing"),
 )

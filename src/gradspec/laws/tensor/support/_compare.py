@@ -111,6 +111,13 @@ def largest(tensor: Tensor) -> float:
     return float(size[size.isfinite()].max()) if bool(size.isfinite().any()) else 0.0
 
 
+def distance(got: Tensor, expected: Tensor) -> float:
+    """Return how far apart two tensors of one shape are at most: infinite where only one is a number."""
+    same = (got == expected) | (got.isnan() & expected.isnan())
+    apart = (got - expected).detach().abs().nan_to_num(nan=torch.inf).where(~same, 0)
+    return float(apart.max()) if apart.numel() else 0.0
+
+
 def describe(value: Any) -> str:
     """Return a value as a message shows it: a tensor as `float64[3, 4]`."""
     if isinstance(value, Tensor):

@@ -16,6 +16,8 @@ from gradspec.laws.tensor.support._penalty import COTANGENT
 CUT = "backward is cut from the graph: look for .data, detach(), numpy, or an intermediate kept on ctx"
 #: What is said where backward is right in its cotangent, and not in the arguments.
 KEPT = "backward uses a result of forward, which knows no graph there: save the arguments, and compute it in backward"
+#: What is said of a derivative that is no number.
+INFINITE = "backward computes what has an infinite slope here: a root, a power or a norm of 0, or a division by it"
 #: The derivatives of each order by name.
 Derivatives = Mapping[str, Tensor | None]
 
@@ -26,6 +28,8 @@ def why_wrong_order(trial: Trial, name: str, got: Derivatives, expected: Derivat
         return of_one.likely  # of the gradients of backward, too, one may be asked for alone
     if mine is None or not bool(mine.any()):
         return CUT
+    if bool(mine.isnan().any()):
+        return INFINITE
     linear = f"second derivative with respect to {COTANGENT}"
     if name.startswith("second") and name != linear and compare(trial, name, got[linear], expected[linear]) is HOLDS:
         return KEPT
