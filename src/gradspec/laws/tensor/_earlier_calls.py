@@ -17,6 +17,7 @@ from itertools import islice
 
 from gradspec._process_state import preserved_process_state
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.laws.tensor._interleaved import SHARED
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
@@ -25,8 +26,6 @@ from gradspec.laws.tensor.support._reference import on_spec_side, reference
 EARLIER = 8
 
 LIKELY = "a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size"
-
-KEPT = "forward keeps something on the class, in a module or in a global, where the next call puts its own"
 
 
 def _check(trial: Trial) -> Finding:
@@ -70,7 +69,7 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
             _called(other)
     v = like(y, trial.seed)
     right = vjp(reference(trial.spec), inputs, v)
-    return compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right, likely=KEPT)
+    return compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right, likely=SHARED)
 
 
 def _called(other: Trial) -> str:

@@ -1,4 +1,4 @@
-r"""Outputs die with their last reference, without the garbage collector; arguments die with it.
+r"""Outputs are freed with their last reference; arguments are too, though perhaps only by the garbage collector.
 
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 

@@ -57,7 +57,7 @@ def _agree(got: Mapping[str, Tensor | None], expected: Mapping[str, Tensor | Non
 
 
 #: The likely cause: what was right in a single call is wrong beside another.
-SHARED = "the calls share what each must keep: state on the class, in a module or in a buffer that is written again"
+SHARED = "forward keeps something on the class, in a module or in a buffer, where the next call puts its own"
 
 INTERLEAVED = Law(
     name="interleaved",
