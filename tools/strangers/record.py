@@ -12,6 +12,8 @@ import argparse
 import json
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from stranger_specs import STRANGERS, load, promised, spec_of
 
 #: As their authors wrote them, in the order in which they came.
-FOLDERS = ("functions", "flat", "second", "third", "fourth")
+FOLDERS = ("functions", "flat", "second", "third", "fourth", "fifth")
 HEAD = {
     "name": "strangers",
     "what": "what the laws say of functions whose authors had not seen them: the first finding, and which there are",
@@ -67,21 +69,29 @@ def row(path: Path) -> dict[str, Any]:
     }
 
 
+def timed(path: Path) -> tuple[float, dict[str, Any]]:
+    """Return the row of a file, and how many seconds it took."""
+    begin = time.monotonic()
+    told = row(path)
+    return time.monotonic() - begin, told
+
+
 def main() -> None:
     """Write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--folder", action="append", choices=FOLDERS, help="a folder of tests/strangers; all of them")
     parser.add_argument("--only", default="", help="the files whose names hold this")
+    parser.add_argument("--jobs", type=int, default=1, help="how many files are judged at a time")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = []
     paths = [path for folder in options.folder or FOLDERS for path in sorted((STRANGERS / folder).glob("*.py"))]
     paths = [path for path in paths if path.stem != "check_truths"]
-    for path in [path for path in paths if options.only in path.stem]:
-        begin = time.monotonic()
-        rows.append(row(path))
-        print(f"{time.monotonic() - begin:5.1f} s  {json.dumps(rows[-1])[:300]}", flush=True)
+    paths = [path for path in paths if options.only in path.stem]
+    rows = []
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+        for seconds, told in pool.map(timed, paths):
+            rows.append(told)
+            print(f"{seconds:5.1f} s  {json.dumps(told)[:300]}", flush=True)
     files = [str(STRANGERS / row["file"]) for row in rows]
     write_experiment({**HEAD, "rows": rows}, options.out, *STANDS_ON, *files, seed=0, profile="quick")
 
