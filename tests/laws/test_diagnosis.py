@@ -55,6 +55,12 @@ def _embed_backward(weight, index, y, v):
     return weight_bar
 
 
+def _written_to_a_copy(x, y, v):
+    x_bar = torch.zeros_like(x)
+    x_bar.reshape(-1)[:] = (v * x.cos()).reshape(-1)
+    return x_bar
+
+
 DISEASES = {
     "wrong at 2 of dimension 1 (of 3), right elsewhere": of(
         lambda x: x.sin(), lambda x, y, v: x.cos() * v * torch.tensor([1.0, 1.0, 0.5]), (X,)
@@ -93,6 +99,7 @@ DISEASES = {
         lambda x, y, v: (v - y * (v * y).sum()) / x.norm(dim=1, keepdim=True),
         (X,),
     ),
+    "right where `x` is contiguous": of(lambda x: x.sin(), _written_to_a_copy, (X[:, :2].T,)),
     "right where all numbers of the cotangent are equal": of(
         lambda x: x.sin(), lambda x, y, v: x.cos() * v.mean(0, keepdim=True).mean(1, keepdim=True), (X[:1],)
     ),
@@ -347,3 +354,147 @@ def test_documented_names_are_those_by_which_it_is_called():
     (found,) = (verdict.finding for verdict in report.verdicts if verdict.law == "keyword_call")
 
     assert "unexpected keyword argument 'x'" in found.message
+
+
+class Lossy(Function):
+    """x sin(x); one term of its backward is cut from the graph, and nothing is kept but the argument."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sin()
+
+    @staticmethod
+    def backward(ctx, v):
+        (x,) = ctx.saved_tensors
+        return v * (x.sin() + x.data * x.cos())
+
+
+def test_a_missing_term_is_told_from_an_intermediate():
+    lossy = first(Lossy.apply, lambda x: x * x.sin(), "second_order", X)
+
+    assert "a term is missing" in lossy.likely
+    assert "a term is missing" not in first(Intermediate.apply, lambda x: x * x.sin(), "second_order", X).likely
+
+
+class FirstDimension(Function):
+    """The sum of rows, whose rule for vmap takes the batch where it wants it."""
+
+    @staticmethod
+    def forward(x):
+        return x.sum(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.shape = inputs[0].shape
+
+    @staticmethod
+    def backward(ctx, v):
+        return v[..., None].expand(ctx.shape)
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return FirstDimension.apply(x), 0
+
+
+def test_a_rule_for_vmap_that_takes_dimension_0_is_named():
+    def other(x):
+        return torch.cat([x, x]) if torch._C._functorch.maybe_current_level() else x
+
+    found = first(FirstDimension.apply, lambda x: x.sum(-1), "vmap", X)
+    wrong = first(lambda x: FirstDimension.apply(other(x)), lambda x: x.sum(-1), "vmap", X)
+
+    assert "right where the batch is dimension 0" in found.likely
+    assert "right where the batch is dimension 0" not in wrong.likely
+
+
+class WrongInOne(Function):
+    @staticmethod
+    def forward(a, b):
+        return a * b
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, v):
+        a, b = ctx.saved_tensors
+        return v * b, v * a
+
+    @staticmethod
+    def jvp(ctx, a_dot, b_dot):
+        a, b = ctx.saved_tensors
+        return a_dot * b + 2 * b_dot * a
+
+
+def test_the_argument_whose_term_of_a_tangent_is_wrong_is_named():
+    spec = of(lambda a, b: a * b, lambda a, b, y, v: (v * b, v * a), (X, W), wrt=("a", "b"))
+    spec = replace(spec, function=WrongInOne.apply, supports=Supports.eager(forward_mode=True))
+    found = verify([spec], [one for one in LAWS if one.name == "jvp"], isolate=False).of(law="jvp")
+
+    assert [v.finding.likely for v in found] == ["the term of `b` is wrong in it"]
+
+
+class Claims(Function):
+    """A gated signal and its gate, which is constant."""
+
+    @staticmethod
+    def forward(ctx, x):
+        gate = (x > 0).to(x.dtype)
+        ctx.save_for_backward(gate)
+        return x * gate, gate
+
+    @staticmethod
+    def backward(ctx, v, _):
+        return v * ctx.saved_tensors[0]
+
+
+class Marks(Claims):
+    @staticmethod
+    def forward(ctx, x):
+        y, gate = Claims.forward(ctx, x)
+        ctx.mark_non_differentiable(gate)
+        return y, gate
+
+
+def test_an_output_that_claims_a_gradient_is_waste_and_named():
+    def primal(x):
+        gate = (x.detach() > 0).to(x.dtype)
+        return x * gate, gate
+
+    claims, marks = (first(f.apply, primal, "undefined_cotangent", X) for f in (Claims, Marks))
+
+    assert "mark_non_differentiable" in claims.likely
+    assert claims.rank == "waste"
+    assert marks.status is Status.HOLDS
+
+
+class Keeps(Function):
+    """The square, with something on ctx."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.kept = (x > 0).sum(0)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, v):
+        return 2 * v * ctx.saved_tensors[0]
+
+
+class KeepsItsOutput(Keeps):
+    @staticmethod
+    def forward(ctx, x):
+        y = Keeps.forward(ctx, x)
+        ctx.first, ctx.view = x.sum(), y.detach()
+        return y
+
+
+def test_what_a_tensor_on_ctx_can_do_decides_its_rank():
+    count, output = (first(f.apply, lambda x: x * x, "ctx_clean", X) for f in (Keeps, KeepsItsOutput))
+
+    assert (count.message, count.rank) == ("a tensor sits on ctx.kept", "waste")
+    assert (output.message, output.rank) == ("a tensor sits on ctx.view, and is an output", "wrong")

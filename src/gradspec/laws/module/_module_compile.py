@@ -13,20 +13,31 @@ from __future__ import annotations
 
 import torch
 
-from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Rank, not_applicable, raised
 from gradspec.laws.module.support._build import build, forward_backward
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._transform import BREAKS
 
 
 def _check(trial: ModuleTrial) -> Finding:
     if trial.case.inputs is None:
         return not_applicable("the case makes no call")
+    try:
+        return _compiled(trial, fullgraph=True)
+    except Exception as error:
+        if quietly(lambda: _compiled(trial, fullgraph=False)) is not HOLDS:
+            raise
+        return raised(error, BREAKS, rank=Rank.WASTE)
+
+
+def _compiled(trial: ModuleTrial, *, fullgraph: bool) -> Finding:
     plain, module = (build(trial, training=trial.case.training) for _ in range(2))
     backend = trial.profile.backend
     torch._dynamo.reset()
     # The plain random numbers, so that noise can be compared: inductor draws its own otherwise.
     with torch._inductor.config.patch(fallback_random=True):
-        compiled = torch.compile(module, fullgraph=True, backend=backend)
+        compiled = torch.compile(module, fullgraph=fullgraph, backend=backend)
         got = forward_backward(trial, module, compiled)
     expected = forward_backward(trial, plain)
     finding = compare_all(trial, f"torch.compile ({backend}):", got, expected)

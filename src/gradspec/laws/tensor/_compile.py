@@ -2,7 +2,8 @@ r"""`torch.compile(fullgraph=True)` gives the same value and the declared gradie
 
 Why it matters: a compiled model with another gradient silently learns something else.
 
-What breaks it: a Function that defines `jvp` and is not allowed in the graph; data-dependent Python in forward.
+What breaks it: a Function that defines `jvp` and is not allowed in the graph; data-dependent Python in forward. Where
+torch.compile breaks its graph there, and the gradient is right, that is a cost and no mistake.
 
 Remedy: allow the class in the graph (`torch.compiler.allow_in_graph`).
 """
@@ -12,11 +13,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import on_spec_side
-from gradspec.laws.tensor.support._transform import frozen, judge_run
+from gradspec.laws.tensor.support._transform import BREAKS, frozen, judge_run
 
 
 def _check(trial: Trial) -> Finding:
@@ -24,8 +26,20 @@ def _check(trial: Trial) -> Finding:
     torch._dynamo.reset()
     if not inputs.wrt:
         return _values(trial, inputs)
-    compiled = torch.compile(frozen(trial.spec.function, inputs), fullgraph=True, backend=trial.profile.backend)
-    return judge_run(trial, inputs, f"torch.compile ({trial.profile.backend})", compiled)
+    way, function = f"torch.compile ({trial.profile.backend})", frozen(trial.spec.function, inputs)
+    try:
+        return judge_run(trial, inputs, way, torch.compile(function, fullgraph=True, backend=trial.profile.backend))
+    except Exception as error:
+        if quietly(lambda: _in_pieces(trial, inputs, way)) is not HOLDS:
+            raise
+        return raised(error, BREAKS, rank=Rank.WASTE)
+
+
+def _in_pieces(trial: Trial, inputs: Inputs, way: str) -> Finding:
+    """Judge what torch.compile makes where it may break its graph, and call what it cannot trace as it is."""
+    torch._dynamo.reset()
+    compiled = torch.compile(frozen(trial.spec.function, inputs), backend=trial.profile.backend)
+    return judge_run(trial, inputs, way, compiled)
 
 
 def _values(trial: Trial, inputs: Inputs) -> Finding:

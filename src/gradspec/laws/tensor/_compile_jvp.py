@@ -76,7 +76,9 @@ def _along(y: Tensor, leaves: Mapping[str, Tensor], u: tuple[Tensor, ...]) -> Te
 def _is_plain(
     trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...], y_dot: tuple[Tensor, ...]
 ) -> bool:
-    """Whether these are the tangents of plain forward."""
+    """Whether these are the tangents of plain forward, or none at all."""
+    if not any(bool(t.any()) for t in y_dot):
+        return True
     for function in plains_of(trial.spec):
         with suppress(Exception):
             plain = pushforward(inputs.closed(function), x, u)[1]

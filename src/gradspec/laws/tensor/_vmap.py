@@ -10,6 +10,7 @@ Remedy: set `generate_vmap_rule = True`, or write a `vmap` staticmethod.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
@@ -28,6 +29,8 @@ InDims = tuple[int | None, ...]
 BATCH = 3
 #: How many choices of dimensions are tried at most: three a tensor make 27 of three tensors.
 CHOICES = 27
+#: The likely cause where the first dimension can be batched, and no other one.
+OF_ONE_DIMENSION = "right where the batch is dimension 0: the `vmap` rule takes it to be there, whatever `in_dims` says"
 
 
 def _check(trial: Trial) -> Finding:
@@ -36,9 +39,9 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     every = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
     for names in dict.fromkeys((inputs.wrt, every)):
-        for dim in (0, -1):
+        for dim, likely in ((0, ""), (-1, OF_ONE_DIMENSION)):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
-                return finding
+                return replace(finding, likely=finding.likely or likely)
     if (finding := _mixed(trial, inputs, every)) is not HOLDS:
         return finding
     return _tangents(trial, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS

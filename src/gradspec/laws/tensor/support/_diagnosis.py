@@ -17,6 +17,7 @@ from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._lost import why_none
 from gradspec.laws.tensor.support._other_calls import (
     beside_a_kink,
+    in_contiguous_memory,
     with_a_negative_number,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
@@ -53,6 +54,7 @@ TESTS: tuple[Callable[[Wrong], str], ...] = (
     at_the_output,
     of_a_part,
     with_a_symmetric_argument,
+    in_contiguous_memory,
     with_one_sample,
     of_equal_numbers,
 )

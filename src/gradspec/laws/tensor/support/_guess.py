@@ -45,7 +45,7 @@ def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
     if got.dtype not in (torch.float64, torch.complex128) or not (got.isfinite().all() and expected.all()):
         return False
     eps, off = torch.finfo(torch.float32).eps, ((got - expected) / expected).abs()
-    return bool(off.max() < 4 * eps and off.max() > eps / 32)
+    return bool(off.max() < 32 * eps and off.max() > eps / 32)
 
 
 def _narrow(got: Tensor, expected: Tensor) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Trial, raised
+from gradspec.law import HOLDS, Finding, Rank, Trial, broken, raised
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare_all, distance
 from gradspec.laws.tensor.support._digits import of_low_precision
@@ -17,11 +17,19 @@ from gradspec.laws.tensor.support._reference import reference
 
 def judge_each_output(trial: Trial, inputs: Inputs) -> Finding:
     """Hold the gradients from each of several outputs, while nobody asks for the others, to the reference's."""
-    count = len(tracked(trial.spec.function(*inputs.args(inputs.leaves()))))
-    for k in range(count if count > 1 else 0):
+    called, meant = (f(*inputs.args(inputs.leaves())) for f in (trial.spec.function, reference(trial.spec)))
+    mine, theirs = (places(y) for y in (called, meant))
+    if claimed := [k for k in mine if k not in theirs]:
+        return broken(
+            f"output {claimed[0]} requires grad, and that of the reference is constant",
+            argument=f"output {claimed[0]}",
+            likely="a loss of it trains nothing, and torch refuses none: ctx.mark_non_differentiable(...)",
+            rank=Rank.WASTE,
+        )
+    for k in mine if len(mine) > 1 else ():
         leaves, twins = inputs.leaves(), inputs.leaves()
-        y = tracked(trial.spec.function(*inputs.args(leaves)))[k : k + 1]
-        right = tracked(reference(trial.spec)(*inputs.args(twins)))[k : k + 1]
+        y = outputs(trial.spec.function(*inputs.args(leaves)))[k : k + 1]
+        right = outputs(reference(trial.spec)(*inputs.args(twins)))[k : k + 1]
         v, what = like(y, trial.seed), f"gradient from output {k} alone"
         try:
             got = gradients(y, leaves, v)
@@ -36,7 +44,13 @@ def judge_each_output(trial: Trial, inputs: Inputs) -> Finding:
 
 def tracked(y: Any) -> tuple[Tensor, ...]:
     """Return the outputs to which a graph leads."""
-    return tuple(t for t in outputs(y) if isinstance(t, Tensor) and t.requires_grad)
+    given = outputs(y)
+    return tuple(given[k] for k in places(y))
+
+
+def places(y: Any) -> tuple[int, ...]:
+    """Return at which places the outputs stand to which a graph leads."""
+    return tuple(k for k, t in enumerate(outputs(y)) if isinstance(t, Tensor) and t.requires_grad)
 
 
 def _is_rounding(
@@ -51,7 +65,7 @@ def _is_rounding(
 
     def of_the_output(values: Inputs) -> Mapping[str, Tensor | None]:
         leaves = values.leaves()
-        y = tracked(reference(trial.spec)(*values.args(leaves)))[k : k + 1]
+        y = outputs(reference(trial.spec)(*values.args(leaves)))[k : k + 1]
         return gradients(y, leaves, like(y, trial.seed))
 
     pairs = [(t, r) for t, r in ((got[name], expected[name]) for name in expected) if t is not None and r is not None]

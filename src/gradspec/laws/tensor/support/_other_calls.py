@@ -66,6 +66,16 @@ def with_a_symmetric_argument(wrong: Wrong) -> str:
     return ""
 
 
+def in_contiguous_memory(wrong: Wrong) -> str:
+    """Whether the strides of the arguments are the cause."""
+    given = {n: t.detach() for n, t in wrong.inputs.values.items() if isinstance(t, Tensor)}
+    laid = {name: value.contiguous() for name, value in given.items() if not value.is_contiguous()}
+    if laid and wrong.is_right(Inputs({**wrong.inputs.values, **laid}, wrong.inputs.wrt)):
+        named = " and ".join(f"`{name}`" for name in laid)
+        return f"right where {named} is contiguous: reshape() or flatten() makes a copy of it else, and a write is lost"
+    return ""
+
+
 def with_one_sample(wrong: Wrong) -> str:
     """Whether the samples of a batch are mixed."""
     size = wrong.v[0].shape[0]

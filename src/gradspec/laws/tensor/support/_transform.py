@@ -22,6 +22,9 @@ from gradspec.spec import FunctionSpec
 #: The likely cause where the gradients are those of plain forward, which was seen.
 DROPPED = "the custom gradient is dropped silently: the plain derivative of forward is applied, or none at all"
 
+#: What is said where torch.compile refuses the whole function, and is right where it may break the graph.
+BREAKS = "right, but uncompiled, since it breaks the graph: torch.compile(fullgraph=True)"
+
 
 def plains_of(spec: FunctionSpec) -> tuple[Callable[..., Any], ...]:
     """Return what forward computes, as functions without a custom gradient: as it is declared, and as it is written.
