@@ -1,9 +1,10 @@
-"""Simulated ranks leave nothing behind, and where they cannot be had the law `sharded` says so."""
+"""Simulated ranks leave nothing behind, and where they cannot be had the law `sharded` takes two processes."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,12 +12,18 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
-from gradspec.law import Finding, Status
+from gradspec._engine._verify import verify
+from gradspec.law import Finding, Status, TrialOf
 from gradspec.laws import LAWS
+from gradspec.laws.tensor._sharded import judge_placements
+from gradspec.laws.tensor.support import _real_ranks
 from gradspec.laws.tensor.support._ranks import UnsimulatedError, simulated_mesh
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import HONEST
+from gradspec.selftest.specimens import DISEASED, HONEST
+from gradspec.selftest.specimens.honest import Product, Scale
+from gradspec.selftest.specimens.sharded import is_placed, labelled
 from gradspec.spec import Case, FunctionSpec, Placements, Supports
+from gradspec.spec._maker import Maker
 
 PROFILE = load_profile("quick")
 SHARDED = next(law for law in LAWS if law.name == "sharded")
@@ -24,9 +31,30 @@ SCALE_OF_ROWS = next(spec for spec in HONEST if spec.name == "scale_of_rows")
 ROWS = Placements(arguments={"x": "shard(0)"}, output="shard(0)")
 
 
+@pytest.fixture
+def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take from torch what it simulates ranks with."""
+    monkeypatch.delattr("torch.distributed._local_tensor.LocalTensorMode")
+    with pytest.raises(UnsimulatedError, match="simulates no ranks"), simulated_mesh("cpu"):
+        pass
+
+
 def finding_of(spec: FunctionSpec) -> Finding:
     """Return what the law says of the first case."""
     return run_check(plan([spec], [SHARDED], PROFILE)[0], PROFILE).finding
+
+
+def findings_of(spec: FunctionSpec, seed: int = 0) -> list[Finding]:
+    """Return what the law says of each case."""
+    return [run_check(check, PROFILE, seed=seed).finding for check in plan([spec], [SHARDED], PROFILE)]
+
+
+def finding_on_simulated_ranks(function: Any) -> None:
+    """Judge a function in place of the scale of rows where no other ranks are at hand."""
+    spec = replace(SCALE_OF_ROWS, function=function)
+    case = next(iter(spec.cases(Maker(0, "cpu"))))
+    with simulated_mesh("cpu") as mesh:
+        judge_placements(TrialOf(spec=spec, case=case, profile=PROFILE, seed=0), ROWS, mesh)
 
 
 def test_the_process_group_ends_with_the_check() -> None:
@@ -45,13 +73,15 @@ def test_an_error_of_the_function_ends_the_process_group_and_breaks_the_law() ->
     assert not torch.distributed.is_initialized()
 
 
-def test_a_call_that_the_simulation_refuses_is_not_measured() -> None:
+def test_a_call_that_the_simulation_refuses_is_made_on_real_ranks() -> None:
     def reads(x, factor):
-        return x.to_local()[0].tolist() if type(x).__name__ == "DTensor" else x.clone()
+        if is_placed(x):
+            x.to_local()[0].tolist()
+        return Scale.apply(x, factor)
 
-    finding = finding_of(replace(SCALE_OF_ROWS, function=reads))
-    assert finding.status is Status.NOT_MEASURED
-    assert finding.message.startswith("torch's simulated ranks refuse it: RuntimeError: Cannot convert local tensor")
+    with pytest.raises(UnsimulatedError, match="simulated ranks refuse it: RuntimeError: Cannot convert local tensor"):
+        finding_on_simulated_ranks(reads)
+    assert finding_of(replace(SCALE_OF_ROWS, function=reads)).status is Status.HOLDS
 
 
 def test_a_process_group_that_exists_is_left_alone() -> None:
@@ -63,17 +93,85 @@ def test_a_process_group_that_exists_is_left_alone() -> None:
         torch.distributed.destroy_process_group()
     assert (finding.status, finding.message) == (
         Status.NOT_MEASURED,
-        "a process group exists already, and the simulated ranks need one of their own",
+        "a process group exists already, and the ranks of this law need one of their own",
     )
 
 
-def test_a_torch_that_simulates_no_ranks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+PLACED = [spec for spec in HONEST if getattr(spec, "placements", ())]
+SICK = [DISEASED[name].spec for name in SHARDED.specimens]
+
+
+@pytest.mark.parametrize("spec", [*PLACED, *SICK], ids=lambda spec: spec.name)
+def test_a_torch_that_simulates_no_ranks_finds_the_same_on_two_processes(
+    spec: FunctionSpec, no_simulation: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = findings_of(spec)
+    monkeypatch.undo()
+    simulated = findings_of(spec)
+
+    assert simulated == real
+    assert (Status.BROKEN in {finding.status for finding in real}) == (spec in SICK)
     monkeypatch.setitem(sys.modules, "torch.distributed._local_tensor", None)
+    assert findings_of(spec) == simulated  # though DTensor has sizes of simulated ranks in its cache
+
+
+def test_an_error_on_two_processes_is_that_of_simulated_ranks(no_simulation: None) -> None:
+    def refuses(x, factor):
+        if is_placed(x):
+            raise ValueError("no DTensor")
+        return Scale.apply(x, factor)
+
+    finding = finding_of(replace(SCALE_OF_ROWS, function=refuses))
+    assert (finding.status, finding.message) == (Status.BROKEN, "raised ValueError: no DTensor")
+    assert not torch.distributed.is_initialized()
+
+
+def test_an_error_on_the_other_rank_only_is_said_to_be_there(no_simulation: None) -> None:
+    def refuses(x, factor):
+        if is_placed(x) and x.device_mesh.get_local_rank():
+            raise ValueError("no second rank")
+        return Scale.apply(x, factor)
+
+    finding = finding_of(replace(SCALE_OF_ROWS, function=refuses))
+    assert finding.message == "on rank 1 raised ValueError: no second rank"
+
+
+def test_a_mix_that_one_rank_refuses_is_refused_on_both(no_simulation: None) -> None:
+    def product(x, weight):
+        if is_placed(x) == is_placed(weight):
+            return Product.apply(x, weight)
+        if not is_placed(x) or x.device_mesh.get_local_rank():
+            raise ValueError("no mix")
+        return labelled(x.to_local() * weight, x)
+
+    (spec,) = (spec for spec in HONEST if spec.name == "product_of_rows")
+    check = next(check for check in plan([spec], [SHARDED], PROFILE) if check.case == "broadcast")
+    finding = run_check(replace(check, spec=replace(spec, function=product)), PROFILE).finding
+    assert finding.status is Status.HOLDS
+
+
+def test_a_spec_that_no_other_process_could_import_is_judged_in_a_child(no_simulation: None) -> None:
+    spec = replace(SCALE_OF_ROWS, function=lambda x, factor: Scale.apply(x, factor))
+    report = verify([spec], [SHARDED], profile=PROFILE, isolate=True)
+    assert {verdict.status for verdict in report.verdicts} == {Status.HOLDS, Status.NOT_APPLICABLE}
+
+
+def test_a_torch_without_gloo_measures_nothing(no_simulation: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.distributed, "is_gloo_available", lambda: False)
     finding = finding_of(SCALE_OF_ROWS)
     assert finding.status is Status.NOT_MEASURED
     assert finding.message.startswith(f"torch {torch.__version__} simulates no ranks: ")
-    with pytest.raises(UnsimulatedError), simulated_mesh("cpu"):
-        pass
+    assert finding.message.endswith(f"cannot be had either: torch {torch.__version__} is built without gloo")
+
+
+def test_a_fork_that_takes_no_gradient_measures_nothing(no_simulation: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def beside_threads():
+        raise RuntimeError("Unable to handle autograd's threading in combination with fork-based multiprocessing.")
+
+    monkeypatch.setattr(_real_ranks, "_a_gradient", beside_threads)
+    finding = finding_of(SCALE_OF_ROWS)
+    assert finding.status is Status.NOT_MEASURED
+    assert "a forked process takes no gradient: RuntimeError: Unable to handle" in finding.message
 
 
 def test_the_tensors_of_a_list_are_placed_as_the_list() -> None:

@@ -1,8 +1,9 @@
 r"""On DTensors placed as the spec declares, value and gradients are those on whole tensors.
 
-The law simulates two ranks in one process, with a private part of torch. The cotangent comes placed as the output, then
-replicated, then as a pending sum. If one argument is a plain tensor and the others are DTensors, the call is right on
-each rank, or refused with an error.
+The law simulates two ranks in one process, with a private part of torch. If torch lacks that part, or if it refuses the
+call, the law forks a second process and joins the two by gloo, on Linux and for tensors on a CPU. The cotangent comes
+placed as the output, then replicated, then as a pending sum. If one argument is a plain tensor and the others are
+DTensors, the call is right on each rank, or refused with an error.
 
 Why it matters: a function is used inside tensor parallelism, FSDP and DTensor long after it was written; each rank
 then sees only a part of each tensor.
@@ -25,14 +26,8 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applica
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._placed_call import PlacedCall, cotangent_of, places_in
-from gradspec.laws.tensor.support._ranks import (
-    PLAIN,
-    UnsimulatedError,
-    off_ranks,
-    on_each_rank,
-    placement_of,
-    simulated_mesh,
-)
+from gradspec.laws.tensor.support._ranks import PLAIN, UnsimulatedError, off_ranks, on_each_rank, placement_of
+from gradspec.laws.tensor.support._real_ranks import found_on_ranks
 from gradspec.spec import Placements
 
 
@@ -43,10 +38,13 @@ def _check(trial: Trial) -> Finding:
     fitting = [way for way in trial.spec.placements if places_in(inputs, way)]
     if not inputs.wrt or not fitting:
         return not_applicable("no tensor of this case can be placed as the spec declares")
+
+    def judge(mesh: Any) -> Finding:
+        findings = (judge_placements(trial, way, mesh) for way in fitting)
+        return next((finding for finding in findings if finding is not HOLDS), HOLDS)
+
     try:
-        with simulated_mesh(inputs.values[inputs.wrt[0]].device.type) as mesh:
-            findings = (judge_placements(trial, way, mesh) for way in fitting)
-            return next((finding for finding in findings if finding is not HOLDS), HOLDS)
+        return found_on_ranks(judge, inputs.values[inputs.wrt[0]].device.type)
     except UnsimulatedError as error:
         return Finding(status=Status.NOT_MEASURED, message=str(error))
 

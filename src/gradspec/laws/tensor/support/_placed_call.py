@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, vjp
-from gradspec.laws.tensor.support._ranks import PLAIN, dimension_of, on_each_rank, placed, placement_of
+from gradspec.laws.tensor.support._ranks import PLAIN, any_rank, dimension_of, on_each_rank, placed, placement_of
 from gradspec.laws.tensor.support._reference import on_spec_side, reference, stop
 from gradspec.spec import Placements
+
+Made = TypeVar("Made")
 
 
 def places_in(inputs: Inputs, way: Placements) -> dict[str, str]:
@@ -81,20 +83,28 @@ class PlacedCall:
 
         Nothing is yielded where the call itself is refused, and values only where its backward pass is.
         """
-        try:
-            y, leaves = self.forward(plain)
-            values = [on_each_rank(t) for t in y]
-        except Exception:
+        if (made := _unless_refused(lambda: self.forward(plain))) is None:
+            return
+        y, leaves = made
+        if (values := _unless_refused(lambda: [on_each_rank(t) for t in y])) is None:
             return
         for k, (mine, right) in enumerate(zip(values, self.y, strict=True)):
             yield "value" if len(y) == 1 else f"output {k}", mine, right
-        try:
-            got = self.backward(y, leaves, tuple(cotangent_of(placement_of(t)) for t in y))
-            gradients = {name: on_each_rank(t) for name, t in got.items()}
-        except Exception:
+        handed = tuple(cotangent_of(placement_of(t)) for t in y)
+        if (got := _unless_refused(lambda: self.backward(y, leaves, handed))) is None:
             return
-        for name, mine in gradients.items():
+        gradients = _unless_refused(lambda: {name: on_each_rank(t) for name, t in got.items()})
+        for name, mine in (gradients or {}).items():
             yield f"gradient of `{name}`", mine, self.gradients[name]
+
+
+def _unless_refused(call: Callable[[], Made]) -> Made | None:
+    """Return what a call gives; None where an error refuses it, on one real rank at least: the others then stop too."""
+    try:
+        made = call()
+    except Exception:
+        made = None
+    return None if any_rank(made is None) else made
 
 
 def cotangent_of(placement: str) -> str:

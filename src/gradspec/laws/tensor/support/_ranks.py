@@ -1,11 +1,12 @@
 """A mesh of two ranks in one process: each tensor of a rank is computed, and no message leaves the process.
 
 torch simulates the ranks by `torch.distributed._local_tensor`, which is private: where a torch lacks it, nothing is
-simulated.
+simulated. What is here of tensors on ranks is the same for real ones.
 """
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,10 +19,12 @@ from torch import Tensor
 RANKS = 2
 #: How a tensor is placed that is no DTensor.
 PLAIN = "a plain tensor"
+#: Why there are no ranks where somebody else has some.
+GROUP_EXISTS = "a process group exists already, and the ranks of this law need one of their own"
 
 
 class UnsimulatedError(Exception):
-    """The ranks cannot be simulated here, or not what a function does on them."""
+    """There can be no ranks here, or none on which the function can be called."""
 
 
 @contextmanager
@@ -38,7 +41,7 @@ def simulated_mesh(device_type: str) -> Iterator[Any]:
     except ImportError as error:
         raise UnsimulatedError(f"torch {torch.__version__} simulates no ranks: {error}") from error
     if torch.distributed.is_initialized():
-        raise UnsimulatedError("a process group exists already, and the simulated ranks need one of their own")
+        raise UnsimulatedError(GROUP_EXISTS)
     torch.distributed.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
     try:
         with LocalTensorMode(RANKS):
@@ -49,6 +52,15 @@ def simulated_mesh(device_type: str) -> Iterator[Any]:
         raise
     finally:
         torch.distributed.destroy_process_group()
+        forget_sizes()
+
+
+def forget_sizes() -> None:
+    """Clear what DTensor keeps of earlier calls: local sizes of simulated ranks, or of one real rank, are among it."""
+    if "torch.distributed.tensor" in sys.modules:
+        from torch.distributed.tensor import debug
+
+        getattr(debug, "_clear_sharding_prop_cache", lambda: None)()
 
 
 def off_ranks() -> AbstractContextManager[Any]:
@@ -93,13 +105,28 @@ def is_dtensor(tensor: Any) -> bool:
 
 
 def on_each_rank(tensor: Any) -> list[Tensor | None]:
-    """Return what each rank takes for the whole of a tensor, the pending sums made; in a real rank, what this one does.
+    """Return what each rank takes for the whole of a tensor, the pending sums made; all real ranks make this call.
 
     None is for no tensor at all, such as a gradient that does not flow.
     """
-    if tensor is None:
-        return [None]
-    whole = tensor.detach()
+    whole = None if tensor is None else tensor.detach()
     if is_dtensor(whole):
         whole = whole.full_tensor()
+    if _are_real():
+        return _gathered(whole)
     return list(getattr(whole, "_local_tensors", {0: whole}).values())
+
+
+def any_rank(says: bool) -> bool:
+    """Return whether any rank says so; simulated ranks say everything together."""
+    return any(_gathered(says)) if _are_real() else says
+
+
+def _are_real() -> bool:
+    return torch.distributed.is_initialized() and torch.distributed.get_backend() != "fake"
+
+
+def _gathered(mine: Any) -> list[Any]:
+    found = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(found, mine)
+    return found
