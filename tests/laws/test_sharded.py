@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 import torch
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from gradspec._audit._placed import placed
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import verify
+from gradspec.functions import INSTANCE_DISCRIMINATION_LOSS, LINEAR_CROSS_ENTROPY
 from gradspec.law import Finding, Status, TrialOf
 from gradspec.laws import LAWS
 from gradspec.laws.tensor._sharded import judge_placements
@@ -20,14 +23,16 @@ from gradspec.laws.tensor.support import _real_ranks
 from gradspec.laws.tensor.support._ranks import UnsimulatedError, simulated_mesh
 from gradspec.profile import load_profile
 from gradspec.selftest.specimens import DISEASED, HONEST
-from gradspec.selftest.specimens.honest import Product, Scale
+from gradspec.selftest.specimens.honest import PRODUCT, Product, Scale
 from gradspec.selftest.specimens.sharded import is_placed, labelled
 from gradspec.spec import Case, FunctionSpec, Placements, Supports
 from gradspec.spec._maker import Maker
 
 PROFILE = load_profile("quick")
 SHARDED = next(law for law in LAWS if law.name == "sharded")
-SCALE_OF_ROWS = next(spec for spec in HONEST if spec.name == "scale_of_rows")
+SCALE_OF_ROWS, SCALE_OF_SHARDS = (
+    next(spec for spec in HONEST if spec.name == name) for name in ("scale_of_rows", "scale_of_shards")
+)
 ROWS = Placements(arguments={"x": "shard(0)"}, output="shard(0)")
 
 
@@ -202,7 +207,11 @@ def test_the_tensors_of_a_list_are_placed_as_the_list() -> None:
             "shard(0)",
             'the placement of output is \'partial\', expected "shard(0)" or "replicate"',
         ),
-        ({"x": "shard(0)"}, "", 'the placement of the output is \'\', expected "shard(0)" or "replicate" or "partial"'),
+        (
+            {"x": "shard(0)"},
+            "",
+            'the placement of the output is \'\', expected "shard(0)" or "replicate" or "partial", "plain" or "any"',
+        ),
     ],
 )
 def test_a_placement_is_one_of_three_words(arguments: dict[str, str], output: str, message: str) -> None:
@@ -219,3 +228,64 @@ def test_a_placement_names_a_parameter() -> None:
 def test_another_implementation_declares_its_own_placements() -> None:
     assert SCALE_OF_ROWS.placements == (ROWS,)
     assert SCALE_OF_ROWS.for_(SCALE_OF_ROWS.function, name="theirs").placements == ()
+
+
+def test_an_audit_shares_the_rows_of_all_arguments_then_of_each_alone() -> None:
+    def ways(*args: Any) -> list[tuple[dict[str, str], str]]:
+        spec = replace(PRODUCT, primal=lambda x, weight: x * weight)
+        return [(dict(way.arguments), way.output) for way in placed(spec, Case(name="", args=args)).placements]
+
+    x, row, number = torch.ones(4, 3), torch.ones(3), torch.ones(())
+    both = {"x": "shard(0)", "weight": "shard(0)"}
+    of_x, of_weight = {"x": "shard(0)", "weight": "replicate"}, {"x": "replicate", "weight": "shard(0)"}
+    assert ways(x, x) == [(both, "shard(0)"), (of_x, "any"), (of_weight, "any")]
+    assert ways(x, row) == [(of_x, "shard(0)"), (of_weight, "any")]
+    assert ways(x, number) == [(of_x, "shard(0)")]
+
+
+def test_a_wrong_way_is_said_before_one_that_raises() -> None:
+    def half(x, factor):
+        if is_placed(x) and x.placements[0].is_replicate():
+            raise ValueError("no whole tensor")
+        return Scale.apply(2 * x if is_placed(x) else x, factor)
+
+    spec = replace(SCALE_OF_ROWS, function=half, placements=SCALE_OF_SHARDS.placements)
+    assert finding_of(spec).message.startswith("value with `x` shard(0) on rank 0 differs")
+
+
+def test_all_arguments_but_one_may_be_plain_tensors() -> None:
+    def total(x, y, z):
+        if [is_placed(t) for t in (x, y, z)] == [True, False, False]:
+            return labelled(x.to_local() + y[: len(x.to_local())] + z[: len(x.to_local())], x)
+        return x + y + z
+
+    spec = FunctionSpec(
+        name="total_of_three",
+        function=total,
+        primal=lambda x, y, z: x + y + z,
+        surrogate=lambda x, y, z: x + y + z,
+        wrt=("x", "y", "z"),
+        cases=lambda make: iter([Case(name="rows", args=(make(4, 3), make(4, 3), make(4, 3)))]),
+        supports=Supports.eager(),
+        placements=(Placements(arguments=dict.fromkeys("xyz", "shard(0)"), output="shard(0)"),),
+    )
+    assert finding_of(spec).message.startswith("value where only `y`, `z` are plain tensors on rank 0 differs")
+
+
+@pytest.mark.parametrize("spec", [LINEAR_CROSS_ENTROPY, INSTANCE_DISCRIMINATION_LOSS], ids=lambda spec: spec.name)
+def test_a_loss_whose_classes_are_shared_among_ranks_gives_that_of_one_process(spec: FunctionSpec) -> None:
+    assert finding_of(spec).status is Status.HOLDS
+
+    (way,) = spec.placements
+
+    def of_its_own_rows(x, weight, y, *options):
+        return spec.function(x, weight.to_local(), y % len(weight.to_local()), *options)
+
+    def of_its_own_bank(x, y, memory, *options):
+        return spec.function(x, y % len(memory.to_local()), memory.to_local(), *options)
+
+    call = of_its_own_rows if spec is LINEAR_CROSS_ENTROPY else of_its_own_bank
+    finding = finding_of(replace(spec, placements=(replace(way, call=call),)))
+    assert re.search(r"value with `\w+` shard\(0\) on rank \d differs", finding.message)
+    as_rows = replace(spec, placements=(replace(way, output="replicate"),))
+    assert (finding_of(as_rows).got, finding_of(as_rows).expected) == ("a plain tensor", "replicate")

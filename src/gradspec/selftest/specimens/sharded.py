@@ -175,6 +175,14 @@ class MixesTensorsSilently(Product):
         return labelled(local * weight, x), (local * x.to_local()).sum_to_size(weight.shape)
 
 
+class RefusesTheRows(ScaleOfShards):
+    @staticmethod
+    def forward(x, factor):
+        if is_placed(x) and not x.placements[0].is_replicate():
+            raise NotImplementedError("a whole tensor only")
+        return ScaleOfShards.forward(x, factor)
+
+
 sick("drops_a_pending_sum", COLUMNS, DropsAPendingSum, r"value with `x` shard\(0\) on rank 0 differs")
 sick(
     "drops_the_placement", SCALE_OF_ROWS, DropsThePlacement, r"value with `x` shard\(0\) on rank 0 has the wrong shape"
@@ -194,3 +202,4 @@ sick(
     MixesTensorsSilently,
     r"gradient of `weight` where only `weight` is a plain tensor on rank 0 differs",
 )
+sick("refuses_the_rows", SCALE_OF_SHARDS, RefusesTheRows, r"the call with `x` shard\(0\) raised NotImplementedError")

@@ -10,10 +10,13 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor
+
+from gradspec.law import shown
 
 #: How many ranks a mesh has here.
 RANKS = 2
@@ -47,12 +50,18 @@ def simulated_mesh(device_type: str) -> Iterator[Any]:
         with LocalTensorMode(RANKS):
             yield init_device_mesh(device_type, (RANKS,))
     except Exception as error:
-        if "_local_tensor" in traceback.extract_tb(error.__traceback__)[-1].filename:
+        if is_of_simulation(error):
             raise UnsimulatedError(f"torch's simulated ranks refuse it: {type(error).__name__}: {error}") from error
         raise
     finally:
         torch.distributed.destroy_process_group()
         forget_sizes()
+
+
+def is_of_simulation(error: Exception) -> bool:
+    """Whether torch's simulated ranks raised an error, not the function."""
+    is_within = "_local_tensor" in traceback.extract_tb(error.__traceback__)[-1].filename
+    return is_within or "LocalIntNode" in shown(error)  # a number that differs between ranks
 
 
 def forget_sizes() -> None:
@@ -109,17 +118,42 @@ def on_each_rank(tensor: Any) -> list[Tensor | None]:
 
     None is for no tensor at all, such as a gradient that does not flow.
     """
-    whole = None if tensor is None else tensor.detach()
+    whole: Any = None if tensor is None else tensor.detach()
     if is_dtensor(whole):
         whole = whole.full_tensor()
-    if _are_real():
-        return _gathered(whole)
-    return list(getattr(whole, "_local_tensors", {0: whole}).values())
+    if hasattr(whole, "_local_tensors"):
+        return list(whole._local_tensors.values())
+    return exchange(whole)
 
 
-def any_rank(says: bool) -> bool:
-    """Return whether any rank says so; simulated ranks say everything together."""
-    return any(_gathered(says)) if _are_real() else says
+class RefusedElsewhereError(Exception):
+    """Another real rank has refused the call that this one makes."""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What a rank gives that has refused a call, in place of what is asked for."""
+
+    raised: str
+
+
+def exchange(mine: Any = None) -> list[Any]:
+    """Return what each real rank gives, in their order; simulated ranks give it together.
+
+    Raises:
+        RefusedElsewhereError: one of them called `refuse` instead.
+    """
+    found = _gathered(mine) if _are_real() else [mine]
+    for rank, one in enumerate(found):
+        if isinstance(one, _Refusal):
+            raise RefusedElsewhereError(f"on rank {rank} raised {one.raised}")
+    return found
+
+
+def refuse(error: Exception) -> None:
+    """Tell the other real ranks, which come to their next `exchange`, that this one leaves the call with an error."""
+    if _are_real() and not isinstance(error, RefusedElsewhereError):
+        _gathered(_Refusal(shown(error)))
 
 
 def _are_real() -> bool:

@@ -9,7 +9,14 @@ from typing import Any
 import torch
 
 from gradspec.law import HOLDS, Finding, Status, broken, shown
-from gradspec.laws.tensor.support._ranks import GROUP_EXISTS, RANKS, UnsimulatedError, simulated_mesh
+from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
+from gradspec.laws.tensor.support._ranks import (
+    GROUP_EXISTS,
+    RANKS,
+    RefusedElsewhereError,
+    UnsimulatedError,
+    simulated_mesh,
+)
 from gradspec.laws.tensor.support._two_ranks import RankError, on_two_ranks
 
 #: A judgement on a mesh, the same on each of its ranks.
@@ -21,22 +28,33 @@ _NO_GRADIENT = "a forked process takes no gradient"
 
 
 def found_on_ranks(judge: Judge, device_type: str) -> Finding:
-    """Return what is found on simulated ranks; where torch cannot simulate them or the call, on two real ones.
+    """Return what is found on simulated ranks; what cannot be called on them, real ones are asked too.
 
     Raises:
         UnsimulatedError: neither can be had here.
+        Exception: what the judgement raised.
     """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         raise UnsimulatedError(GROUP_EXISTS)
+    found: Finding | None = None
+    trouble: Exception | None = None
     try:
         with simulated_mesh(device_type) as mesh:
-            return judge(mesh)
-    except UnsimulatedError as error:
-        unsimulated = str(error)
+            found = judge(mesh)
+        if "raised" not in found.details:
+            return found
+    except (SpecFaultError, StandInError):
+        raise
+    except Exception as error:  # which may be that a simulated rank has no number that Python can read
+        trouble = error
     try:
         return found_on_two(judge, device_type)
     except UnsimulatedError as error:
-        raise UnsimulatedError(f"{unsimulated}; {error}") from None
+        if found is not None:
+            return found
+        if trouble is None or isinstance(trouble, UnsimulatedError):
+            raise UnsimulatedError(f"{trouble}; {error}") from None
+        raise trouble from None
 
 
 def found_on_two(judge: Judge, device_type: str) -> Finding:
@@ -48,7 +66,8 @@ def found_on_two(judge: Judge, device_type: str) -> Finding:
     """
     if reason := _refusal(device_type):
         raise UnsimulatedError(f"two processes cannot be had either: {reason}")
-    found, errors = [], []
+    found: list[Finding] = []
+    errors: list[Exception] = []
 
     def work(rank: int) -> dict[str, str]:
         from torch.distributed.device_mesh import init_device_mesh
@@ -66,8 +85,11 @@ def found_on_two(judge: Judge, device_type: str) -> Finding:
     except RankError as error:
         if _NO_GRADIENT in str(error):
             raise UnsimulatedError(f"two processes cannot be had either: {error}") from None
-        if errors and str(error).startswith("on rank 0 "):
-            raise errors[0] from None
+        first = errors[0] if errors else error
+        if isinstance(first, RefusedElsewhereError):
+            return broken(str(first), details={"raised": str(first)})
+        if str(error).startswith("on rank 0 "):
+            raise first from None
         return broken(str(error), details={"raised": str(error)})
     if found[0].status is not Status.HOLDS:
         return found[0]
