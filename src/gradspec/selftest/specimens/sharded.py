@@ -189,12 +189,7 @@ sick(
 )
 sick("gathers_the_rows", SCALE_OF_ROWS, GathersTheRows, r"value with `x` shard\(0\) is not placed as declared")
 sick("returns_a_plain_gradient", SCALE_OF_ROWS, ReturnsAPlainGradient, r"gradient of `x` .* is not a DTensor")
-sick(
-    "takes_a_part_for_the_sum",
-    SCALE_OF_SHARDS,
-    TakesAPartForTheSum,
-    r"gradient of `x` with `x` replicate and a cotangent partial on rank 0 differs",
-)
+sick("takes_a_part_for_the_sum", SCALE_OF_SHARDS, TakesAPartForTheSum, r"`x` replicate .* partial on rank 0 differs")
 sick("counts_a_pending_sum_twice", PRODUCT_OF_ROWS, CountsAPendingSumTwice, r"gradient of `weight` .* differs")
 sick(
     "mixes_tensors_silently",
