@@ -37,6 +37,26 @@ class Sound(torch.autograd.Function):
     def backward(ctx, grad):
         return grad * ctx.scale, None
 
+class Both(torch.autograd.Function):
+    # Right where the rows of both are shared: it adds the parts of this rank, and takes them for placed as those of x.
+    @staticmethod
+    def forward(ctx, x, z):
+        if hasattr(x, "placements") and hasattr(z, "placements"):
+            part = x.to_local() + z.to_local()[: len(x.to_local())]
+            return type(x).from_local(part, x.device_mesh, x.placements)
+        return x + z
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.clone(), grad.clone()
+
+class Refuses(Both):
+    @staticmethod
+    def forward(ctx, x, z):
+        if hasattr(x, "placements") and hasattr(z, "placements") and x.placements != z.placements:
+            raise ValueError("z is placed otherwise")
+        return x + z
+
 class Drops(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight):
@@ -160,3 +180,15 @@ def test_rows_that_ranks_share_are_asked_of_an_audit_that_says_so(audit):
     without_rows = audit("ops:Sound", "--case", "(randn(()), 0.5)", "--sharded")
     assert without_rows.exit_code == 2
     assert "no argument has the batch dimension of the output" in without_rows.stderr
+
+
+def test_rows_of_one_argument_alone_are_shared_too(audit):
+    call = ("--case", "(randn(4, 3), randn(4, 3))", "--law", "sharded", "--sharded")
+
+    wrong = audit("ops:Both", *call)
+    assert wrong.exit_code == 1
+    assert "value with `x` shard(0), `z` replicate on rank 0 differs" in " ".join(wrong.stdout.split())
+
+    refused = audit("ops:Refuses", *call, "--verbose")
+    said = "not promised: the call with `x` shard(0), `z` replicate raised ValueError: z is placed otherwise"
+    assert (refused.exit_code, said in " ".join(refused.stdout.split())) == (0, True)

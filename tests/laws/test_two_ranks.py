@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradspec.laws.module.support import _two_ranks
-from gradspec.laws.module.support._two_ranks import RankError, on_two_ranks
+from gradspec.laws.tensor.support import _two_ranks
+from gradspec.laws.tensor.support._two_ranks import RankError, on_two_ranks
 from gradspec.selftest.specimens import NET
 
 

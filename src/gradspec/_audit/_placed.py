@@ -1,8 +1,8 @@
-"""How an audit places the arguments of a function that declares nothing: the rows of a batch are shared."""
+"""How an audit places the arguments of a function that declares nothing: all rows of a batch are shared, or of one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from torch import Tensor
@@ -16,16 +16,25 @@ from gradspec.spec import Case, FunctionSpec, Placements
 def placed(spec: FunctionSpec, case: Case) -> FunctionSpec:
     """Return a spec that declares "shard(0)" of the output, and of each argument with its batch dimension.
 
+    Then it declares "shard(0)" of one argument alone, with the others replicated, and of the output nothing.
+
     Raises:
-        ValueError: no argument of the case has it.
+        ValueError: no argument of the case has the batch dimension.
     """
     y = next((t for t in outputs(spec.primal(*case.args, **case.kwargs)) if isinstance(t, Tensor)), None)
     tensors = {name: value for name, value in spec.named(case).items() if isinstance(value, Tensor)}
     shared = {n for n, v in tensors.items() if y is not None and v.ndim and v.shape[:1] == y.shape[:1]}
     if not shared:
         raise ValueError("no argument has the batch dimension of the output, so that none can be shared by its rows")
-    arguments = {name: "shard(0)" if name in shared else "replicate" for name in tensors}
-    return replace(spec, placements=(Placements(arguments=arguments, output="shard(0)"),))
+    together = _shared(tensors, shared)
+    alone = [_shared(tensors, {name}) for name, value in tensors.items() if any(value.shape[:1])]
+    ways = [Placements(arguments=together, output="shard(0)")]
+    ways += [Placements(arguments=way, output="any") for way in alone if way != together]
+    return replace(spec, placements=tuple(ways))
+
+
+def _shared(names: Iterable[str], shared: Collection[str]) -> dict[str, str]:
+    return {name: "shard(0)" if name in shared else "replicate" for name in names}
 
 
 def without_spec(laws: Sequence[Law]) -> list[Law]:

@@ -65,7 +65,11 @@ def flattened(trial: Trial) -> Trial:
         supports=spec.supports,
         effects=Effects(view_of=next(iter(under.get(spec.effects.view_of or "", ())), None)),
         placements=tuple(
-            replace(way, arguments={leaf: at for name, at in way.arguments.items() for leaf in leaves(name)})
+            replace(
+                way,
+                arguments={leaf: at for name, at in way.arguments.items() for leaf in leaves(name)},
+                call=way.call and adapted(way.call),
+            )
             for way in spec.placements
         ),
         saved=spec.saved and replace(spec.saved, bytes=adapted(spec.saved.bytes)),

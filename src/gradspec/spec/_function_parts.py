@@ -100,16 +100,21 @@ class Placements:
     #: How each argument is placed, by name: "shard(0)", some of its rows on each rank, or "replicate", all of it. What
     #: is not named, or is not a tensor in a case, is the same on each rank.
     arguments: Mapping[str, str]
-    #: How each output is then placed: as an argument, or "partial" if the sum over the ranks is still to be made.
+    #: How each output is then placed: as an argument, "partial" if the sum over the ranks is still to be made, "plain"
+    #: if it is not a DTensor and each rank has all of it, or "any" of these.
     output: str
+    #: The form that takes DTensors, called with the arguments of `primal` by position; None if `function` takes them.
+    call: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         words = '"shard(0)" or "replicate"'
         for name, placement in self.arguments.items():
             if not re.fullmatch(r"shard\(\d+\)|replicate", placement):
                 raise ValueError(f"the placement of {name} is {placement!r}, expected {words}")
-        if self.output != "partial" and not re.fullmatch(r"shard\(\d+\)|replicate", self.output):
-            raise ValueError(f'the placement of the output is {self.output!r}, expected {words} or "partial"')
+        if not re.fullmatch(r"shard\(\d+\)|replicate|partial|plain|any", self.output):
+            raise ValueError(
+                f'the placement of the output is {self.output!r}, expected {words} or "partial", "plain" or "any"'
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

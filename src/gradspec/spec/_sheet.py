@@ -49,7 +49,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "wrt": list(spec.wrt),
         "effects": asdict(spec.effects),
         "saved": spec.saved.text if spec.saved else "",
-        "placements": [asdict(way) for way in spec.placements],
+        "placements": [{"arguments": dict(way.arguments), "output": way.output} for way in spec.placements],
         "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
         "stated": stated_tex(spec.documented[0]) if spec.documented and not spec.formula else [],

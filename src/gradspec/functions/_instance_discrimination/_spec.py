@@ -9,7 +9,7 @@ from gradspec.functions._instance_discrimination._function import (
     instance_discrimination_loss,
 )
 from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
-from gradspec.spec import FunctionSpec, Saved
+from gradspec.spec import FunctionSpec, Placements, Saved
 
 INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     name="instance_discrimination_loss",
@@ -24,6 +24,15 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     saved=Saved(
         text="the gradient, of the shape of `x`",
         bytes=lambda x, y, memory, temperature: x.numel() * x.element_size(),
+    ),
+    placements=(
+        Placements(
+            arguments={"memory": "shard(0)"},
+            output="plain",
+            call=lambda x, y, memory, temperature: instance_discrimination_loss(
+                x, y, memory, temperature, reduction="none"
+            ),
+        ),
     ),
     references=(_cases.WU_2018, _cases.FLASH_2022),
 )

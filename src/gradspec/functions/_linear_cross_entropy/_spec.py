@@ -11,13 +11,37 @@ from gradspec.functions._linear_cross_entropy._differences import DIFFERENCES
 from gradspec.functions._linear_cross_entropy._function import LinearCrossEntropy
 from gradspec.functions._linear_cross_entropy._loss import linear_cross_entropy
 from gradspec.functions._linear_cross_entropy._plain import plain_loss
-from gradspec.spec import FunctionSpec, Saved
+from gradspec.spec import FunctionSpec, Placements, Saved
 
 
 def _saved(x: Tensor, weight: Tensor, target: Tensor, bias: Any, margin: Any, *_: Any) -> int:
     numbers = 4 if isinstance(margin, float | int) else 3
     # The numbers of a row are in float32 where x is in half precision.
     return x.numel() * x.element_size() + numbers * len(x) * max(x.element_size(), 4)
+
+
+def _over_ranks(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    bias: Tensor | None = None,
+    margin: Tensor | float | None = None,
+    temperature: float | Tensor = 1.0,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the loss of each row of this rank, against a weight of which it holds some rows."""
+    return linear_cross_entropy(
+        x,
+        weight,
+        target,
+        bias=bias,
+        margin=margin,
+        temperature=temperature,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        reduction="none",
+    )
 
 
 LINEAR_CROSS_ENTROPY = FunctionSpec(
@@ -31,6 +55,7 @@ LINEAR_CROSS_ENTROPY = FunctionSpec(
     arguments=_cases.ARGUMENTS,
     documented=(LinearCrossEntropy, linear_cross_entropy),
     saved=Saved(text="the gradient by `x`, and three numbers a row; four where the margin is a number", bytes=_saved),
+    placements=(Placements(arguments={"weight": "shard(0)", "bias": "shard(0)"}, output="plain", call=_over_ranks),),
     references=_cases.REFERENCES,
     differences=DIFFERENCES,
 )

@@ -20,7 +20,7 @@ from torch import nn
 
 from gradspec.law import Finding, Law, ModuleTrial
 from gradspec.laws.module.support._data_parallel import judge_ranks
-from gradspec.laws.module.support._two_ranks import RANKS
+from gradspec.laws.tensor.support._ranks import RANKS
 
 
 def _check(trial: ModuleTrial) -> Finding:

@@ -1,15 +1,18 @@
 r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch sizes with the right values and gradients.
 
 The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
-gets as many rows as that argument. If the function or its reference then raises, the case shows nothing.
+gets as many rows as that argument. The last size comes once more, with the first row in each place: other values must
+not be compiled anew. If the function or its reference raises on such a batch, it shows nothing.
 
 Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
-than the calls; a size that is baked into the graph silently gives the result for another size.
+than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a guard on
+data is compiled anew until torch gives up.
 
-What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table of the size of the first batch.
+What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table of the size of the first batch; a
+branch on a value, `x.max().item()`, a number that was read from a tensor in eager mode and is kept in Python.
 
-Remedy: let sizes enter only the sizes of tensors; if a function has to be compiled for each, promise nothing:
-`supports=Supports(dynamic_shapes=None)`.
+Remedy: let sizes enter only the sizes of tensors, and keep what is read from a tensor in a tensor; if a function has to
+be compiled for each, promise nothing: `supports=Supports(dynamic_shapes=None)`.
 """
 
 from __future__ import annotations
@@ -39,12 +42,8 @@ def _check(trial: Trial) -> Finding:
     batches = list(islice(_batches(inputs), SIZES))
     if not batches:
         return not_applicable("the first differentiated argument has no rows")
-    for batch in batches:
-        try:
-            trial.spec.function(*batch.args(batch.leaves()))
-            reference(trial.spec)(*batch.args(batch.leaves()))
-        except Exception:
-            return not_applicable("the other arguments fix the batch size")
+    if not all(_takes(trial, batch) for batch in batches):
+        return not_applicable("the other arguments fix the batch size")
     names = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
     graphs: set[Any] = set()
 
@@ -60,24 +59,57 @@ def _check(trial: Trial) -> Finding:
     torch._dynamo.reset()
     whole = frozen(trial.spec.function, Inputs(inputs.values, names))
     compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=backend)
-    for batch in batches:
 
-        def run(*leaves: Tensor, batch: Inputs = batch) -> Any:
+    def judge_on(batch: Inputs, way: str) -> Finding:
+        def run(*leaves: Tensor) -> Any:
             given = dict(zip(batch.wrt, leaves, strict=True))
             return compiled(*(given[name] if name in given else fresh(batch.values[name]) for name in names))
 
-        way = f"torch.compile(dynamic=True), a batch of {_rows(batch)}"
-        if (finding := judge_run(trial, batch, way, run)) is not HOLDS:
+        return judge_run(trial, batch, f"torch.compile(dynamic=True), {way}", run)
+
+    for batch in batches:
+        if (finding := judge_on(batch, f"a batch of {_rows(batch)}")) is not HOLDS:
             return finding
     if len(graphs) > 1 and trial.spec.supports.dynamic_shapes:
-        return broken(
-            f"compiled {len(graphs)} times for the batch sizes {', '.join(str(_rows(batch)) for batch in batches)}",
-            got=f"{len(graphs)} graphs",
-            expected="one graph",
-            likely="a size is read as a number: in a branch, a loop, or by int()",
-            rank=Rank.WASTE,
-        )
+        sizes = ", ".join(str(_rows(batch)) for batch in batches)
+        likely = "a size is read as a number: in a branch, a loop, or by int()"
+        return _again(f"compiled {len(graphs)} times for the batch sizes {sizes}", graphs, likely)
+    served, other = len(graphs), _with_other_values(batches[-1])
+    if not _takes(trial, other):  # these calls are in eager mode, where the function may read a value and keep it
+        return HOLDS
+    if (finding := judge_on(other, f"a batch of {_rows(other)} with other values")) is not HOLDS:
+        return finding
+    if len(graphs) > served and trial.spec.supports.dynamic_shapes:
+        likely = "the graph is guarded on data: a number that is read from a tensor decides what is computed"
+        return _again(f"compiled anew for other values in a batch of {_rows(other)}", graphs, likely)
     return HOLDS
+
+
+def _again(message: str, graphs: set[Any], likely: str) -> Finding:
+    return broken(message, got=f"{len(graphs)} graphs", expected="one graph", likely=likely, rank=Rank.WASTE)
+
+
+def _takes(trial: Trial, batch: Inputs) -> bool:
+    """Whether the function and its reference can be called with a batch."""
+    try:
+        trial.spec.function(*batch.args(batch.leaves()))
+        reference(trial.spec)(*batch.args(batch.leaves()))
+    except Exception:
+        return False
+    return True
+
+
+def _with_other_values(batch: Inputs) -> Inputs:
+    """Return a batch of the same size with its first row in each place, so that sums and largest values are others."""
+    batched = _batched(batch)
+    first = {name: value.detach()[[0] * len(value)] for name, value in batched.items()}
+    return Inputs({**batch.values, **first}, batch.wrt)
+
+
+def _batched(inputs: Inputs) -> dict[str, Tensor]:
+    """Return the tensors that have as many rows as the first differentiated one."""
+    tensors = {name: value for name, value in inputs.values.items() if isinstance(value, Tensor)}
+    return {name: value for name, value in tensors.items() if value.ndim and len(value) == _rows(inputs)}
 
 
 def _rows(inputs: Inputs) -> int:
@@ -90,7 +122,7 @@ def _batches(inputs: Inputs) -> Iterator[Inputs]:
     if not first.ndim or not len(first):
         return
     tensors = {name: value for name, value in inputs.values.items() if isinstance(value, Tensor)}
-    batched = {name for name, value in tensors.items() if value.ndim and len(value) == len(first)}
+    batched = _batched(inputs)
     others = [size for name, value in tensors.items() for size in value.shape[name in batched :]]
     # Above all other sizes, where that is not too much: a function may choose by which of two sizes is larger. Never
     # one of these, which torch would take for the same size in the first call, nor 0 or 1: these get their own graphs.
@@ -112,5 +144,10 @@ DYNAMIC_SHAPES = Law(
     requires=("primal", "vjp"),
     implied_by=("compile",),
     capability="dynamic_shapes",
-    specimens=("asks_for_its_batch_size", "computes_the_first_rows_only"),
+    specimens=(
+        "asks_for_its_batch_size",
+        "computes_the_first_rows_only",
+        "branches_on_its_data",
+        "keeps_a_number_of_its_data",
+    ),
 )

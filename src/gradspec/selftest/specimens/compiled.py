@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import torch
 
-from gradspec.selftest.specimens.diseased import DISEASED, diseased
-from gradspec.selftest.specimens.honest import Scale
+from gradspec.selftest.specimens.diseased import DISEASED, diseased, enter
+from gradspec.selftest.specimens.honest import SCALE, Scale
 
 __all__ = ["DISEASED"]  # where the decorator enters them
 
@@ -45,3 +45,27 @@ class ComputesTheFirstRowsOnly(Scale):
         if torch.compiler.is_compiling() and x.ndim:
             return y * (torch.arange(len(x)) < 3).to(x).view(-1, *[1] * (x.ndim - 1))
         return y
+
+
+@diseased(dynamic_shapes=r"raised \w+: .*([Dd]ata[- ]dependent|[Uu]nbacked)")
+class BranchesOnItsData(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return super().apply(x, factor) if x.detach().sum().item() > 0 else super().apply(x, 1 * factor)
+
+
+SEEN = {"sum": ""}
+
+
+def scale_of_what_was_seen(x, factor):
+    """Read a value in eager mode only, as an observer of a range does: a compiled call is then guarded on it."""
+    if not torch.compiler.is_compiling():
+        SEEN["sum"] = f"{x.detach().sum().item():.6g}"
+    return Scale.apply(x, 1 * factor if SEEN["sum"] == "nothing" else factor)
+
+
+enter(
+    "keeps_a_number_of_its_data",
+    SCALE.for_(scale_of_what_was_seen, name="keeps_a_number_of_its_data", implementation=Scale),
+    dynamic_shapes=r"compiled anew for other values in a batch of 6",
+)

@@ -175,18 +175,21 @@ class MixesTensorsSilently(Product):
         return labelled(local * weight, x), (local * x.to_local()).sum_to_size(weight.shape)
 
 
+class RefusesTheRows(ScaleOfShards):
+    @staticmethod
+    def forward(x, factor):
+        if is_placed(x) and not x.placements[0].is_replicate():
+            raise NotImplementedError("a whole tensor only")
+        return ScaleOfShards.forward(x, factor)
+
+
 sick("drops_a_pending_sum", COLUMNS, DropsAPendingSum, r"value with `x` shard\(0\) on rank 0 differs")
 sick(
     "drops_the_placement", SCALE_OF_ROWS, DropsThePlacement, r"value with `x` shard\(0\) on rank 0 has the wrong shape"
 )
 sick("gathers_the_rows", SCALE_OF_ROWS, GathersTheRows, r"value with `x` shard\(0\) is not placed as declared")
 sick("returns_a_plain_gradient", SCALE_OF_ROWS, ReturnsAPlainGradient, r"gradient of `x` .* is not a DTensor")
-sick(
-    "takes_a_part_for_the_sum",
-    SCALE_OF_SHARDS,
-    TakesAPartForTheSum,
-    r"gradient of `x` with `x` replicate and a cotangent partial on rank 0 differs",
-)
+sick("takes_a_part_for_the_sum", SCALE_OF_SHARDS, TakesAPartForTheSum, r"`x` replicate .* partial on rank 0 differs")
 sick("counts_a_pending_sum_twice", PRODUCT_OF_ROWS, CountsAPendingSumTwice, r"gradient of `weight` .* differs")
 sick(
     "mixes_tensors_silently",
@@ -194,3 +197,4 @@ sick(
     MixesTensorsSilently,
     r"gradient of `weight` where only `weight` is a plain tensor on rank 0 differs",
 )
+sick("refuses_the_rows", SCALE_OF_SHARDS, RefusesTheRows, r"the call with `x` shard\(0\) raised NotImplementedError")

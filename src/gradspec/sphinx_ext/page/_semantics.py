@@ -79,6 +79,10 @@ def computes(view: View) -> Iterator[nodes.Node]:
     yield paragraph(badge(status), ", checked against the code by the law ", law_link("formula"), ".")
 
 
+#: How the output is placed on DTensors, where a word of a spec is no placement.
+_OUTPUT = {"plain": "a plain tensor, whole on each rank", "any": "placed in any way"}
+
+
 def described(view: View) -> Iterator[nodes.Node]:
     """Yield what the docstring of the class says after its first words, which are below the signature."""
     yield from (node for node in view.described if node is not view.lead)
@@ -97,7 +101,8 @@ def arguments(view: View) -> Iterator[nodes.Node]:
         yield paragraph(f"Beyond its arguments and outputs, a call keeps for backward at most: {saved} (", law, ").")
     for way in view.sheet.get("placements", ()):
         placed = ", ".join(f"`{name}`: {place}" for name, place in way["arguments"].items())
-        yield paragraph(f"On DTensors placed as {placed}, the output is {way['output']} (", law_link("sharded"), ").")
+        output = _OUTPUT.get(way["output"], way["output"])
+        yield paragraph(f"On DTensors placed as {placed}, the output is {output} (", law_link("sharded"), ").")
     if noise := view.sheet.get("noise"):
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"If it is drawn, {names} is {noise['law']}.")

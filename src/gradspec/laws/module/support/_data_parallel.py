@@ -11,10 +11,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradspec.law import HOLDS, Finding, ModuleTrial, broken, not_applicable, shown
 from gradspec.laws.module.support._build import batch, build, inputs, rows
-from gradspec.laws.module.support._two_ranks import RANKS, RankError, on_two_ranks
 from gradspec.laws.tensor.support._call import like, outputs
 from gradspec.laws.tensor.support._compare import compare_all
-from gradspec.laws.tensor.support._ranks import is_dtensor
+from gradspec.laws.tensor.support._ranks import RANKS, is_dtensor
+from gradspec.laws.tensor.support._two_ranks import RankError, on_two_ranks
 
 #: How often each module is called: what the first call leaves behind decides the second.
 STEPS = 2

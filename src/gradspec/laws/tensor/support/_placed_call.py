@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, vjp
-from gradspec.laws.tensor.support._ranks import PLAIN, dimension_of, on_each_rank, placed, placement_of
+from gradspec.laws.tensor.support._ranks import (
+    PLAIN,
+    dimension_of,
+    exchange,
+    is_of_simulation,
+    on_each_rank,
+    placed,
+    placement_of,
+    refuse,
+)
 from gradspec.laws.tensor.support._reference import on_spec_side, reference, stop
 from gradspec.spec import Placements
+
+Made = TypeVar("Made")
 
 
 def places_in(inputs: Inputs, way: Placements) -> dict[str, str]:
@@ -47,18 +58,19 @@ class PlacedCall:
         y = tuple(stop(t) for t in outputs(on_spec_side("primal", trial.spec.primal, *inputs.args())))
         v = like(y, trial.seed)
         gradients = vjp(reference(trial.spec), inputs, v)
-        return cls(trial.spec.function, inputs, mesh, places_in(inputs, way), y, v, gradients)
+        return cls(way.call or trial.spec.function, inputs, mesh, places_in(inputs, way), y, v, gradients)
 
-    def forward(self, plain: str = "") -> tuple[tuple[Any, ...], dict[str, Tensor]]:
-        """Return the outputs, and the leaves by name; one argument may stay a plain tensor."""
+    def forward(self, plain: Collection[str] = ()) -> tuple[tuple[Any, ...], dict[str, Tensor]]:
+        """Return the outputs, and the leaves by name; some arguments may stay plain tensors."""
         given = {
             name: placed(fresh(self.inputs.values[name]), place, self.mesh)
             for name, place in self.places.items()
-            if name != plain
+            if name not in plain
         }
         for name in self.inputs.wrt:
             given[name] = given.get(name, fresh(self.inputs.values[name])).requires_grad_()
         y = outputs(self.function(*self.inputs.args(given)))
+        exchange()  # before any collective of ours, which a rank that raised would not join
         return y, {name: given[name] for name in self.inputs.wrt}
 
     def backward(
@@ -74,27 +86,38 @@ class PlacedCall:
             return dict.fromkeys(leaves)
         given = {"allow_unused": True, "retain_graph": True}
         got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), [w for _, w in pairs], **given)
+        exchange()
         return dict(zip(leaves, got, strict=True))
 
-    def until_refused(self, plain: str) -> Iterator[tuple[str, list[Tensor | None], Tensor | None]]:
-        """Yield what a call with one plain tensor gives on each rank, beside what is right, until an error refuses it.
+    def until_refused(self, plain: Collection[str]) -> Iterator[tuple[str, list[Tensor | None], Tensor | None]]:
+        """Yield what a call with some plain tensors gives each rank, beside what is right, until an error refuses it.
 
         Nothing is yielded where the call itself is refused, and values only where its backward pass is.
         """
-        try:
-            y, leaves = self.forward(plain)
-            values = [on_each_rank(t) for t in y]
-        except Exception:
+        if (made := _unless_refused(lambda: self.forward(plain))) is None:
+            return
+        y, leaves = made
+        if (values := _unless_refused(lambda: [on_each_rank(t) for t in y])) is None:
             return
         for k, (mine, right) in enumerate(zip(values, self.y, strict=True)):
             yield "value" if len(y) == 1 else f"output {k}", mine, right
-        try:
-            got = self.backward(y, leaves, tuple(cotangent_of(placement_of(t)) for t in y))
-            gradients = {name: on_each_rank(t) for name, t in got.items()}
-        except Exception:
+        handed = tuple(cotangent_of(placement_of(t)) for t in y)
+        if (got := _unless_refused(lambda: self.backward(y, leaves, handed))) is None:
             return
-        for name, mine in gradients.items():
+        gradients = _unless_refused(lambda: {name: on_each_rank(t) for name, t in got.items()})
+        for name, mine in (gradients or {}).items():
             yield f"gradient of `{name}`", mine, self.gradients[name]
+
+
+def _unless_refused(call: Callable[[], Made]) -> Made | None:
+    """Return what a call gives; None where an error refuses it, on one real rank at least: the others then stop too."""
+    try:
+        return call()
+    except Exception as error:
+        if is_of_simulation(error):
+            raise
+        refuse(error)
+        return None
 
 
 def cotangent_of(placement: str) -> str:

@@ -1,27 +1,33 @@
 """A mesh of two ranks in one process: each tensor of a rank is computed, and no message leaves the process.
 
 torch simulates the ranks by `torch.distributed._local_tensor`, which is private: where a torch lacks it, nothing is
-simulated.
+simulated. What is here of tensors on ranks is the same for real ones.
 """
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from gradspec.law import shown
+
 #: How many ranks a mesh has here.
 RANKS = 2
 #: How a tensor is placed that is no DTensor.
 PLAIN = "a plain tensor"
+#: Why there are no ranks where somebody else has some.
+GROUP_EXISTS = "a process group exists already, and the ranks of this law need one of their own"
 
 
 class UnsimulatedError(Exception):
-    """The ranks cannot be simulated here, or not what a function does on them."""
+    """There can be no ranks here, or none on which the function can be called."""
 
 
 @contextmanager
@@ -38,17 +44,32 @@ def simulated_mesh(device_type: str) -> Iterator[Any]:
     except ImportError as error:
         raise UnsimulatedError(f"torch {torch.__version__} simulates no ranks: {error}") from error
     if torch.distributed.is_initialized():
-        raise UnsimulatedError("a process group exists already, and the simulated ranks need one of their own")
+        raise UnsimulatedError(GROUP_EXISTS)
     torch.distributed.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
     try:
         with LocalTensorMode(RANKS):
             yield init_device_mesh(device_type, (RANKS,))
     except Exception as error:
-        if "_local_tensor" in traceback.extract_tb(error.__traceback__)[-1].filename:
+        if is_of_simulation(error):
             raise UnsimulatedError(f"torch's simulated ranks refuse it: {type(error).__name__}: {error}") from error
         raise
     finally:
         torch.distributed.destroy_process_group()
+        forget_sizes()
+
+
+def is_of_simulation(error: Exception) -> bool:
+    """Whether torch's simulated ranks raised an error, not the function."""
+    is_within = "_local_tensor" in traceback.extract_tb(error.__traceback__)[-1].filename
+    return is_within or "LocalIntNode" in shown(error)  # a number that differs between ranks
+
+
+def forget_sizes() -> None:
+    """Clear what DTensor keeps of earlier calls: local sizes of simulated ranks, or of one real rank, are among it."""
+    if "torch.distributed.tensor" in sys.modules:
+        from torch.distributed.tensor import debug
+
+        getattr(debug, "_clear_sharding_prop_cache", lambda: None)()
 
 
 def off_ranks() -> AbstractContextManager[Any]:
@@ -93,13 +114,53 @@ def is_dtensor(tensor: Any) -> bool:
 
 
 def on_each_rank(tensor: Any) -> list[Tensor | None]:
-    """Return what each rank takes for the whole of a tensor, the pending sums made; in a real rank, what this one does.
+    """Return what each rank takes for the whole of a tensor, the pending sums made; all real ranks make this call.
 
     None is for no tensor at all, such as a gradient that does not flow.
     """
-    if tensor is None:
-        return [None]
-    whole = tensor.detach()
+    whole: Any = None if tensor is None else tensor.detach()
     if is_dtensor(whole):
         whole = whole.full_tensor()
-    return list(getattr(whole, "_local_tensors", {0: whole}).values())
+    if hasattr(whole, "_local_tensors"):
+        return list(whole._local_tensors.values())
+    return exchange(whole)
+
+
+class RefusedElsewhereError(Exception):
+    """Another real rank has refused the call that this one makes."""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What a rank gives that has refused a call, in place of what is asked for."""
+
+    raised: str
+
+
+def exchange(mine: Any = None) -> list[Any]:
+    """Return what each real rank gives, in their order; simulated ranks give it together.
+
+    Raises:
+        RefusedElsewhereError: one of them called `refuse` instead.
+    """
+    found = _gathered(mine) if _are_real() else [mine]
+    for rank, one in enumerate(found):
+        if isinstance(one, _Refusal):
+            raise RefusedElsewhereError(f"on rank {rank} raised {one.raised}")
+    return found
+
+
+def refuse(error: Exception) -> None:
+    """Tell the other real ranks, which come to their next `exchange`, that this one leaves the call with an error."""
+    if _are_real() and not isinstance(error, RefusedElsewhereError):
+        _gathered(_Refusal(shown(error)))
+
+
+def _are_real() -> bool:
+    return torch.distributed.is_initialized() and torch.distributed.get_backend() != "fake"
+
+
+def _gathered(mine: Any) -> list[Any]:
+    found = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(found, mine)
+    return found

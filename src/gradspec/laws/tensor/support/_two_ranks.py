@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._C._distributed_c10d import FileStore
 
 from gradspec.law import shown
+from gradspec.laws.tensor.support._ranks import RANKS, forget_sizes
 
-#: How many ranks there are.
-RANKS = 2
 #: How long one waits for the other.
 TIMEOUT = datetime.timedelta(seconds=30)
 #: How long, in seconds, a rank that raised waits for the other to end, before it ends it.
@@ -84,7 +82,10 @@ def same_but_for_the_rank(mine: str, theirs: str) -> bool:
 
 
 def _joined(rank: int, folder: str, work: Callable[[int], Any]) -> _Answer:
+    from torch._C._distributed_c10d import FileStore  # a torch that is built without torch.distributed lacks it
+
     torch.set_num_threads(1)  # the threads of the process that forked are not in this one
+    forget_sizes()  # an earlier call on rank 0 has left those of its shards to both
     store = FileStore(str(Path(folder) / "store"), RANKS)
     try:
         torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=TIMEOUT)
@@ -94,3 +95,4 @@ def _joined(rank: int, folder: str, work: Callable[[int], Any]) -> _Answer:
     finally:
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
+        forget_sizes()
