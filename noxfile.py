@@ -73,10 +73,27 @@ HASHED = ("--require-hashes", "--no-deps", "-r", HASHES)
 PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
-#: The tests that run our package in their own process. Those of the site and the extension run Sphinx in another one.
+#: The tests of our package, wherever they run it: `patch` in pyproject.toml has coverage follow them into a process of
+#: its own, of Sphinx or of a rank. Not those of documents, of `tools`, of the built site and of copies of the tree.
 COVERING = [
     f"tests/{name}"
-    for name in ("functions", "nn", "text", "engine", "laws", "audits", "render", "record", "cli", "selftest")
+    for name in (
+        "functions",
+        "nn",
+        "text",
+        "engine",
+        "laws",
+        "audits",
+        "render",
+        "record",
+        "cli",
+        "selftest",
+        "sphinx_ext",
+        "distributed",
+        "fuzz",
+        "ci",
+        "skill",
+    )
 ]
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
