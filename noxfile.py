@@ -295,7 +295,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def coverage(session: nox.Session) -> None:
-    """Measure which branches of the package the tests take, with the laws run in one process; write the record.
+    """Measure which branches the tests and the laws of our own specs take, in one process; write the record.
 
     `-- TESTS` runs these only, and writes none.
     """
@@ -304,6 +304,9 @@ def coverage(session: nox.Session) -> None:
     tests = session.posargs or COVERING
     plugin = ("-p", "in_one_process", "-n", "0")
     session.run("coverage", "run", "-m", "pytest", "-q", *plugin, *tests, env=ONE_THREAD, success_codes=(0, 1))
+    if not session.posargs:  # as `docs` runs them
+        check = ("tests/in_one_process.py", "check", *TARGETS, "--exit-zero", "--jobs", "1")
+        session.run("coverage", "run", *check, env=ONE_THREAD)
     session.run("coverage", "combine")
     session.run("coverage", "report")
     if not session.posargs:

@@ -8,15 +8,21 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coverage_record import OUT, ROOT, left_out, main, read_coverage, room_of, rooms, total
+from gradspec._engine import _parallel
 from gradspec._engine._child import Child
+from gradspec._engine._verify import verify
 from gradspec._record import RecordError, update_experiment
-from in_one_process import let_go
+from gradspec.law import HOLDS, Finding, Law, Trial
+from gradspec.selftest.specimens import SCALE
+from in_one_process import let_go, together
 
 #: The folders of tests that measure nothing of the package that others do not, or need a built site or a quiet machine.
 NOT_COVERING = {"benchmarks", "browser", "drift", "examples", "figures", "pages", "peers", "site", "strangers", "tools"}
@@ -147,3 +153,21 @@ def test_a_child_may_end_by_itself_where_coverage_measures(monkeypatch: pytest.M
     assert code() == -signal.SIGKILL
     monkeypatch.setattr(Child, "_reap", let_go)
     assert code() == 0
+
+
+def test_laws_run_one_at_a_time_where_coverage_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+
+    def note(trial: Trial) -> Finding:
+        seen.add((os.getpid(), threading.get_ident()))
+        return HOLDS
+
+    law = Law(name="noting", family="values", statement="x", check=note, doc="It notes.")
+    specs = [replace(SCALE, name=f"scale_{number}") for number in range(40)]  # as many as pay for two processes
+    monkeypatch.setattr(_parallel, "processors", lambda: 2)
+    try:
+        together(True)
+        verify(specs, [law])
+    finally:
+        together(False)
+    assert seen == {(os.getpid(), threading.get_ident())}
