@@ -69,7 +69,7 @@ def test_the_record_counts_branches_by_room_and_says_what_is_left_out(made: Path
 
 def test_what_is_left_out_has_its_reason_from_the_settings() -> None:
     found = left_out(PYPROJECT)
-    assert found["src/gradspec/selftest/specimens/*"].startswith("wrong on purpose")
+    assert found["*/gradspec/selftest/specimens/*"].startswith("wrong on purpose")
     assert found["if TYPE_CHECKING:"] == "never run"
     with pytest.raises(ValueError, match="does not say why coverage leaves out 'if TYPE_CHECKING:'"):
         left_out(PYPROJECT.replace('"if TYPE_CHECKING:", # never run', '"if TYPE_CHECKING:",'))
@@ -107,15 +107,16 @@ def test_each_folder_of_tests_is_measured_or_is_named_here() -> None:
     assert set(re.findall(r'"(\w+)"', covering)) == folders - NOT_COVERING
 
 
-#: What the package does with processes: a fork that ends by os._exit, and a new Python.
+#: What the package does with processes: a fork that ends by os._exit, and a new Python in another folder.
 PROCESSES = """
 import os, subprocess, sys
 import gradspec._one_line as a
 if len(sys.argv) > 1:
+    import gradspec.selftest.specimens
     a.one_line(ValueError("in a new process"))
 elif child := os.fork():
     os.waitpid(child, 0)
-    subprocess.run([sys.executable, __file__, "new"], check=True)
+    subprocess.run([sys.executable, __file__, "new"], check=True, cwd=os.path.dirname(__file__))
 else:
     a.visible_data({"in": ["a", "fork"]})
     os._exit(0)
@@ -135,9 +136,11 @@ def test_coverage_follows_into_forks_and_new_processes(tmp_path: Path) -> None:
     files = list(tmp_path.glob("data.*"))
     coverage("combine", "--quiet")
     coverage("json", "--quiet", "-o", str(tmp_path / "report.json"))
-    found = json.loads((tmp_path / "report.json").read_text("utf-8"))["files"]["src/gradspec/_one_line.py"]["functions"]
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))["files"]
+    found = report["src/gradspec/_one_line.py"]["functions"]
 
     assert len(files) >= 3
+    assert [path for path in report if "specimens" in path] == []
     assert {name: found[name]["summary"]["covered_lines"] > 0 for name in ("one_line", "visible_data")} == {
         "one_line": True,
         "visible_data": True,
