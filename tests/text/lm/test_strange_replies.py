@@ -51,3 +51,11 @@ def test_the_body_of_an_error_is_cut_and_its_connection_not_used_again(head):
 
     assert reply.feed(FAILED + head + b"x" * (ERROR_BYTES + 1)) is True
     assert (reply.status, len(reply.body), reply.reusable) == (500, ERROR_BYTES, False)
+
+
+def test_a_chunk_may_come_byte_by_byte_and_have_an_extension_and_a_trailer():
+    reply = Reply(limit=8)
+    sent = CHUNKED + b"2;name=value\r\n{}\r\n0\r\nA: b\r\n\r\n"
+
+    assert [reply.feed(bytes([byte])) for byte in sent] == [False] * (len(sent) - 1) + [True]
+    assert (bytes(reply.body), reply.reusable) == (b"{}", True)
