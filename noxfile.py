@@ -73,10 +73,27 @@ HASHED = ("--require-hashes", "--no-deps", "-r", HASHES)
 PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
-#: The tests that run our package in their own process. Those of the site and the extension run Sphinx in another one.
+#: The tests of our package, wherever they run it: `patch` in pyproject.toml has coverage follow them into a process of
+#: its own, of Sphinx or of a rank. Not those of documents, of `tools`, of the built site and of copies of the tree.
 COVERING = [
     f"tests/{name}"
-    for name in ("functions", "nn", "text", "engine", "laws", "audits", "render", "record", "cli", "selftest")
+    for name in (
+        "functions",
+        "nn",
+        "text",
+        "engine",
+        "laws",
+        "audits",
+        "render",
+        "record",
+        "cli",
+        "selftest",
+        "sphinx_ext",
+        "distributed",
+        "fuzz",
+        "ci",
+        "skill",
+    )
 ]
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
@@ -278,7 +295,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def coverage(session: nox.Session) -> None:
-    """Measure which branches of the package the tests take, with the laws run in one process; write the record.
+    """Measure which branches the tests and the laws of our own specs take, in one process; write the record.
 
     `-- TESTS` runs these only, and writes none.
     """
@@ -287,6 +304,9 @@ def coverage(session: nox.Session) -> None:
     tests = session.posargs or COVERING
     plugin = ("-p", "in_one_process", "-n", "0")
     session.run("coverage", "run", "-m", "pytest", "-q", *plugin, *tests, env=ONE_THREAD, success_codes=(0, 1))
+    if not session.posargs:  # as `docs` runs them
+        check = ("tests/in_one_process.py", "check", *TARGETS, "--exit-zero", "--jobs", "1")
+        session.run("coverage", "run", *check, env=ONE_THREAD)
     session.run("coverage", "combine")
     session.run("coverage", "report")
     if not session.posargs:

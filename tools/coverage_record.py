@@ -104,7 +104,7 @@ def main() -> None:
     found = rooms(report)
     content = {
         "name": "coverage",
-        "what": "how many branches of the package the tests below `tests` take, with the laws run in one process",
+        "what": "how many branches of the package the tests below `tests` take, and the laws of our own specs",
         "tests": options.tests,
         "total": total(found),
         "rooms": found,

@@ -155,6 +155,31 @@ def test_a_plain_call_that_fails_says_so_and_names_no_law(audit):
     assert "spec to complete" not in result.stdout
 
 
+def test_a_module_without_a_function_is_said(audit, folder):
+    (folder / "empty.py").write_text("import torch\n")
+    result = audit("--all", "empty")
+
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "Error: 'empty' defines no Function: name the module that does\n",
+    )
+
+
+def test_a_function_whose_signature_suggests_no_call_is_named_and_not_asked(audit, folder):
+    (folder / "picky.py").write_text(
+        "import torch\n\nclass Picky(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, x, way):\n        return {'fast': x * 1}[way]\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        return grad, None\n"
+    )
+    result = audit("--all", "picky")
+    told = " ".join(result.stdout.split())
+
+    assert result.exit_code == 0
+    assert "Picky not asked" in told
+    assert "give one with --case" in told
+    assert result.stdout.endswith("All about one of them: gradspec audit picky:Picky --case 'CALL'\n")
+
+
 def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_first(audit):
     result = audit("--all", "ops")
     rows = [line.split() for line in result.stdout.splitlines() if "silently" in line or "found" in line]

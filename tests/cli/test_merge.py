@@ -1,7 +1,10 @@
 """Shards from a shell: their records together are the record of the run."""
 
+from dataclasses import replace
+
 import pytest
 
+from gradspec.law import Finding, Status
 from gradspec.report import read_record, read_records
 
 LAWS = ("--law", "vjp", "--law", "primal")
@@ -58,6 +61,40 @@ def test_that_environments_are_shown_with_what_differs(gradspec, folder):
     assert (shown.exit_code, shown.stdout.splitlines()[0]) == (1, "2 environments, 0 cells differ")
     refused = gradspec("show", "both.json", "--html", "page.html")
     assert refused.stderr == "Error: both.json holds 2 environments: --format, --html and --baseline take one\n"
+
+
+def changed(record, *, provenance=None, **finding):
+    """Return a record whose first verdict has another finding."""
+    first, *rest = record.verdicts
+    return replace(
+        record,
+        provenance={**record.provenance, **(provenance or {})},
+        verdicts=(replace(first, finding=Finding(**finding)), *rest),
+    )
+
+
+def test_that_a_cell_in_which_environments_differ_is_a_row(gradspec, folder):
+    gradspec("check", "tiny", *LAWS, "--record", "a.json")
+    other = changed(read_record(folder / "a.json"), provenance={"torch": "2.99.0"}, status=Status.ERROR)
+    (folder / "b.json").write_text(other.to_json())
+    gradspec("merge", "a.json", "b.json", "--record", "both.json")
+    shown = gradspec("show", "both.json")
+
+    assert shown.stdout.startswith("2 environments, 1 cell differs\n")
+    rows = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "honest primal factor 0.1 holds error" in rows, rows
+
+
+def test_that_an_answer_is_kept_where_another_machine_had_none_in_time(gradspec, folder):
+    gradspec("check", "tiny", *LAWS, "--record", "a.json")
+    hung = changed(read_record(folder / "a.json"), status=Status.ERROR, details={"seconds": 60.0})
+    (folder / "b.json").write_text(hung.to_json())
+    result = gradspec("merge", "a.json", "b.json", "--record", "both.json")
+
+    note, *_ = result.stdout.splitlines()
+    assert note.startswith("conflict: honest · primal · factor 0.1 ")
+    assert note.endswith(": the answer that came is kept")
+    assert cells(read_record(folder / "both.json")) == cells(read_record(folder / "a.json"))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
+from gradspec.law import Finding, Status
 from gradspec.report import read_record
 
 WORDS = ("check", "tiny:HONEST", "--record", "record.json", "--law", "vjp", "--law", "primal", "--law", "adjoint")
@@ -37,6 +39,19 @@ def test_what_is_unchanged_is_shown_again_without_torch(gradspec, folder):
     assert again.stdout == first.stdout
     assert "; 0 measured in " in again.stderr
     assert (folder / "record.json").read_bytes() == before
+
+
+def test_what_had_no_answer_in_time_is_measured_again(gradspec, folder):
+    gradspec(*WORDS)
+    measured = read_record(folder / "record.json").verdicts
+    hung = Finding(status=Status.ERROR, message="no answer within 60 s", details={"seconds": 60.0})
+    slow = replace(read_record(folder / "record.json"), verdicts=(replace(measured[0], finding=hung), *measured[1:]))
+    (folder / "record.json").write_text(slow.to_json(), encoding="utf-8")
+    again = gradspec(*WORDS)
+
+    # With the two that require it: what they say could have hung on it.
+    assert "; 3 measured in " in again.stderr
+    assert read_record(folder / "record.json").verdicts == measured
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from click.testing import CliRunner
 
 from gradspec.cli import main
@@ -30,3 +32,37 @@ def test_an_unknown_name_runs_nothing():
     found = CliRunner().invoke(main, ["selftest", "no_such_thing"])
 
     assert (found.exit_code, "no specimen and no mutant is named 'no_such_thing'" in found.output) == (2, True)
+
+
+def test_a_sweep_of_seeds_says_how_much_it_tried():
+    found = CliRunner().invoke(main, ["selftest", "--seeds", "1", "cube_once"])
+
+    assert found.exit_code == 0, found.output
+    assert re.search(r"^seeds: 1, 2 of 2 cases, \d+ verdicts, 0 failures$", found.stdout, re.MULTILINE)
+
+
+def test_a_record_of_seeds_is_of_all_sound_functions(tmp_path):
+    record = tmp_path / "seeds.json"
+    found = CliRunner().invoke(main, ["selftest", "--seeds", "1", "cube_once", "--record", str(record)])
+
+    assert (found.exit_code, record.exists()) == (2, False)
+    assert found.stderr == "Error: a record of seeds is of all sound functions: leave out NAME, or --record\n"
+
+
+def test_seeds_of_an_unknown_name_run_nothing():
+    found = CliRunner().invoke(main, ["selftest", "--seeds", "1", "no_such_thing"])
+
+    assert (found.exit_code, "no_such_thing" in found.stderr, found.stderr.count("\n")) == (2, True, 1)
+
+
+def test_a_record_that_cannot_be_used_is_said_and_measured_again(tmp_path):
+    words = ["selftest", "GradFactor.sign_flipped", "--record", str(tmp_path / "kills.json")]
+    CliRunner().invoke(main, words)
+    text = (tmp_path / "kills.json").read_text("utf-8")
+    (tmp_path / "kills.json").write_text(text.replace('"vjp"', '"jvp"', 1), encoding="utf-8")
+    found = CliRunner().invoke(main, words)
+
+    assert found.exit_code == 0, found.output
+    assert ": all is measured again\n0 of 1 subjects are current; 1 measured in" in found.stderr
+    (subject,) = read_matrix(tmp_path / "kills.json").subjects
+    assert "vjp" in subject.killed_by

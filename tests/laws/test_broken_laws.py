@@ -16,13 +16,14 @@ from gradspec.law import Law, Status
 from gradspec.laws.tensor import LAWS
 from gradspec.laws.tensor.support import _passes
 from gradspec.profile import load_profile
+from gradspec.selftest._judging import NEEDS_CUDA
 from gradspec.selftest.specimens import DISEASED
 from laws.lawbreaker import always_holding, blinded, compared_with_itself
 
 PROFILE = load_profile("quick")
 #: What only a CUDA device shows.
 ON_CUDA = {"no_host_read": ["_on_cuda"]}
-TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name != "parity"]
+TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name not in NEEDS_CUDA]
 #: The laws that watch a function in several passes.
 WATCHING = [law for law in TENSOR_LAWS if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
 

@@ -50,3 +50,18 @@ def test_every_session_that_is_not_of_every_change_runs_each_week_or_says_why_no
     every_change = {"tests", "doctests", "lint", "types", "docs", "environment"}
     weekly_sessions = {name for name in named if name in sessions()}
     assert weekly_sessions == sessions() - every_change - at_hand - on_purpose
+
+
+def test_the_wheel_is_tested_each_week_on_every_python_that_its_session_has() -> None:
+    weekly = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))["jobs"]
+    entries = weekly["run"]["strategy"]["matrix"]["include"]
+    # `package` runs `wheel-3.11` behind it; the first Python of an entry is installed beside that of nox.
+    pythons = {"3.11": ["3.11"]} | {
+        name.removeprefix("wheel-"): entry["python"].split()
+        for entry in entries
+        for name in entry["session"].split()
+        if name.startswith("wheel-")
+    }
+    (listed,) = re.findall(r"python=\[(.+?)\], default=False\)\ndef wheel\(", (ROOT / "noxfile.py").read_text("utf-8"))
+    assert list(pythons) == re.findall(r"\d+\.\d+", listed)
+    assert [name in installed for name, installed in pythons.items()] == [True] * len(pythons)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from array import array
@@ -144,6 +145,14 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, other) -> None:
     tuned("n=3", steps=1, checkpoint=file)
     with pytest.raises(ValueError, match="the checkpoint of another run"):
         tuned("n=4", steps=2, checkpoint=file, **other)
+
+
+def test_the_checkpoint_of_another_version_is_refused(tmp_path) -> None:
+    file = tmp_path / "run.json"
+    tuned("n=3", steps=1, checkpoint=file)
+    file.write_text(re.sub(r'"version": \d+', '"version": 99', file.read_text(), count=1))
+    with pytest.raises(ValueError, match=r"is a checkpoint of version 99; this version reads version \d+"):
+        tuned("n=3", steps=2, checkpoint=file)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}'])

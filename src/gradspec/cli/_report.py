@@ -101,7 +101,8 @@ def print_differences(reports: Sequence[Report]) -> None:
     from gradspec._engine._merge import differing, labels
 
     differ = differing(reports)
-    click.echo(f"{len(reports)} environments, {len(differ)} cells differ")
+    count = "1 cell differs" if len(differ) == 1 else f"{len(differ)} cells differ"
+    click.echo(f"{len(reports)} environments, {count}")
     table = table_of("spec", "law", "case", *labels(reports))
     for cell, statuses in differ.items():
         said = (Text(words(status), _STYLES[status]) if status else Text("-") for status in statuses)

@@ -20,7 +20,8 @@ from gradspec.spec import FunctionSpec, Spec
 
 #: One subject that is still to be judged.
 Task = Callable[[], Subject]
-NEEDS_CUDA = ("parity",)
+#: The laws that measure nothing without a CUDA device.
+NEEDS_CUDA = ("parity", "cuda_graph")
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,11 @@ def test_a_cache_must_know_who_answered(path):
         Client(Counted(), cache=Cache(path))
 
 
+def test_an_unknown_mode_is_refused(path):
+    with pytest.raises(ValueError, match="mode is read_write, replay or refresh, not 'record'"):
+        Cache(path, mode="record")
+
+
 def test_replay_calls_nothing_and_a_miss_is_an_error(path):
     model = Counted()
     client_of(model, Cache(path))("hi")

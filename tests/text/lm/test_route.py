@@ -107,3 +107,10 @@ def test_a_proxy_that_refuses_is_named(call, monkeypatch):
 def test_a_name_that_nobody_has_is_named():
     with pytest.raises(ModelConnectionError, match="cannot be reached"):
         OpenAIModel("echo", base_url="http://name.invalid/v1", timeout=20)("hi")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "https://127.0.0.1:443", "http://"])
+def test_a_proxy_of_another_kind_is_refused_before_anything_is_sent(monkeypatch, proxy):
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(ValueError, match="a proxy has an http address; the environment names one of the kind"):
+        Route.to("http://models.example/v1")

@@ -230,6 +230,17 @@ def test_the_tags_of_a_parsed_judgement():
         judged.parse_output(variable("<S>1"))
 
 
+@pytest.mark.parametrize("tags", [None, ["<S>"], ["<S>", "</S>", "<T>"]])
+def test_a_parsed_judgement_without_two_tags_is_refused(tags):
+    with pytest.raises(ValueError, match="parse_tags are the opening and the closing tag, not"):
+        loss.MultiFieldTokenParsedEvaluation(variable("?"), ["a"], Recorder("1"), None, tags)
+
+
+def test_an_engine_that_is_none_is_refused():
+    with pytest.raises(TypeError, match=r"an engine is an EngineLM, a name, or any model of gradspec\.text\.lm, not 3"):
+        tg.BlackboxLLM(3)(variable("x"))
+
+
 def test_a_judgement_of_a_multiple_choice_question_teaches_the_answer_alone():
     mine, answer = Recorder("It is (b)."), variable("(a)", "answer")
     judged = loss.MultiChoiceTestTime("Is it right?", mine)("1 + 1 = (a) 1 (b) 2", answer)

@@ -58,6 +58,7 @@ from gradspec.laws.tensor._empty import EMPTY
 from gradspec.laws.tensor._scalar import SCALAR
 from gradspec.laws.tensor._no_host_read import NO_HOST_READ
 from gradspec.laws.tensor._parity import PARITY
+from gradspec.laws.tensor._cuda_graph import CUDA_GRAPH
 
 from gradspec.law import Law
 

@@ -11,16 +11,13 @@ Remedy: keep hyper-parameters Python numbers; use `torch.where` for masks, and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, raised, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor.support._reads import watching
+from gradspec.laws.tensor.support._waiting import waiting_is_an_error
 
 
 def _check(trial: Trial) -> Finding:
@@ -84,21 +81,11 @@ def _on_cuda(trial: Trial, inputs: Inputs) -> Finding:
     args = inputs.args(leaves)
     v = like(outputs(trial.spec.function(*args)), trial.seed)
     try:
-        with _waiting_is_an_error():
+        with waiting_is_an_error():
             gradients(outputs(trial.spec.function(*args)), leaves, v)
     except Exception as error:
         return raised(error, "forward and backward on CUDA")
     return HOLDS
-
-
-@contextmanager
-def _waiting_is_an_error() -> Iterator[None]:
-    before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode(before)
 
 
 NO_HOST_READ = Law(

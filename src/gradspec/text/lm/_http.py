@@ -82,7 +82,7 @@ class Reply:
         whole = self._read_chunks() if self._chunked else self._read_body()
         if self._too_long():
             return True
-        if self._rest or not data:  # more than the reply, or the end of the connection
+        if (whole and self._rest) or not data:  # more than the reply, or the end of the connection
             self.reusable = False
         if not whole and not data:
             if self._chunked or self._length is not None:
