@@ -498,3 +498,11 @@ def test_what_a_tensor_on_ctx_can_do_decides_its_rank():
 
     assert (count.message, count.rank) == ("a tensor sits on ctx.kept", "waste")
     assert (output.message, output.rank) == ("a tensor sits on ctx.view, and is an output", "wrong")
+
+
+def test_a_primal_that_takes_no_float32_leaves_nothing_to_compare_with_under_autocast():
+    spec = of(lambda x: x @ W, lambda x, y, v: v @ W.T, (X,))
+    spec = replace(spec, function=lambda x: x @ W.to(x.dtype), supports=Supports.eager(autocast=True))
+    found = verify([spec], [one for one in LAWS if one.name == "autocast"], isolate=False).of(law="autocast")
+
+    assert [v.status for v in found] == [Status.NOT_APPLICABLE]

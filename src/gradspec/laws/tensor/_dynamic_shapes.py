@@ -1,8 +1,8 @@
 r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch sizes with the right values and gradients.
 
 The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
-gets as many rows as that argument. The last size comes once more, with the first row in each place: other values must
-not be compiled anew. If the function or its reference raises on such a batch, it shows nothing.
+gets as many rows as that argument. The last size comes once more, with each number of the differentiated arguments
+times one between a half and 1: other values must not be compiled anew. If the function or its reference raises on such a batch, it shows nothing.
 
 Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
 than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a guard on
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, fresh
+from gradspec.laws.tensor.support._call import Inputs, fresh, resembling
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run
 
@@ -74,7 +74,7 @@ def _check(trial: Trial) -> Finding:
         sizes = ", ".join(str(_rows(batch)) for batch in batches)
         likely = "a size is read as a number: in a branch, a loop, or by int()"
         return _again(f"compiled {len(graphs)} times for the batch sizes {sizes}", graphs, likely)
-    served, other = len(graphs), _with_other_values(batches[-1])
+    served, other = len(graphs), _with_other_values(batches[-1], trial.seed)
     if not _takes(trial, other):  # these calls are in eager mode, where the function may read a value and keep it
         return HOLDS
     if (finding := judge_on(other, f"a batch of {_rows(other)} with other values")) is not HOLDS:
@@ -99,11 +99,10 @@ def _takes(trial: Trial, batch: Inputs) -> bool:
     return True
 
 
-def _with_other_values(batch: Inputs) -> Inputs:
-    """Return a batch of the same size with its first row in each place, so that sums and largest values are others."""
-    batched = _batched(batch)
-    first = {name: value.detach()[[0] * len(value)] for name, value in batched.items()}
-    return Inputs({**batch.values, **first}, batch.wrt)
+def _with_other_values(batch: Inputs, seed: int) -> Inputs:
+    """Return a batch of the same size with other numbers, so that sums and largest values are others."""
+    others = resembling(tuple(batch.values[name] for name in batch.wrt), seed)
+    return Inputs({**batch.values, **dict(zip(batch.wrt, others, strict=True))}, batch.wrt)
 
 
 def _batched(inputs: Inputs) -> dict[str, Tensor]:
