@@ -2,7 +2,8 @@ r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch size
 
 The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
 gets as many rows as that argument. The last size comes once more, with each number of the differentiated arguments
-times one between a half and 1: other values must not be compiled anew. If the function or its reference raises on such a batch, it shows nothing.
+times one between a half and 1: other values must not be compiled anew. If the function or its reference raises on such
+a batch, it shows nothing.
 
 Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
 than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a guard on
