@@ -2,8 +2,8 @@ r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch size
 
 The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
 gets as many rows as that argument. The last size comes once more, with each number of the differentiated arguments
-times one between a half and 1: other values must not be compiled anew. If the function or its reference raises on such
-a batch, it shows nothing.
+times one between a half and 1: other values must not be compiled anew. Where the function or its reference raises,
+or the gradient of the reference is infinite, a batch shows nothing.
 
 Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
 than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a guard on
@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, fresh, resembling
+from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run
 
@@ -91,13 +91,15 @@ def _again(message: str, graphs: set[Any], likely: str) -> Finding:
 
 
 def _takes(trial: Trial, batch: Inputs) -> bool:
-    """Whether the function and its reference can be called with a batch."""
+    """Whether the function and its reference can be called with a batch, and the reference has a derivative there."""
+    leaves = batch.leaves()
     try:
         trial.spec.function(*batch.args(batch.leaves()))
-        reference(trial.spec)(*batch.args(batch.leaves()))
+        y = outputs(reference(trial.spec)(*batch.args(leaves)))
+        found = gradients(y, leaves, like(y, trial.seed))
     except Exception:
         return False
-    return True
+    return all(g is None or bool(g.isfinite().all()) for g in found.values())
 
 
 def _with_other_values(batch: Inputs, seed: int) -> Inputs:

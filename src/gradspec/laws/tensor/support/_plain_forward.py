@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch.autograd import Function
 
 from gradspec.laws.tensor.support._graph import classes_behind
@@ -33,26 +34,43 @@ def plain_forward(cls: type) -> Callable[..., Any]:
     return lambda *args: forward(_Context(len(args)), *args)
 
 
-def without_custom_gradient(function: Callable[..., Any], *args: Any) -> Any:
+def detached_forward(cls: type) -> Callable[..., Any]:
+    """Return forward of a Function as one through which no gradient flows."""
+
+    def forward(*args: Any) -> Any:
+        with torch.no_grad():
+            return plain_forward(cls)(*args)
+
+    return forward
+
+
+def without_custom_gradient(
+    function: Callable[..., Any], *args: Any, forward_of: Callable[[type], Callable[..., Any]] = plain_forward
+) -> Any:
     """Return what a function gives where the Functions that it applies are ordinary code.
+
+    Args:
+        function: what is called.
+        args: its arguments.
+        forward_of: what takes the place of a Function.
 
     Raises:
         Exception: what forward raises where autograd looks on.
     """
     owner = getattr(function, "__self__", None)
     if isinstance(owner, type) and issubclass(owner, Function):
-        return plain_forward(owner)(*args)
+        return forward_of(owner)(*args)
     classes = [cls for cls in classes_behind(function(*args)) if issubclass(cls, Function)]
     with ExitStack() as stack:
         for cls in classes:
-            stack.enter_context(_applied_plainly(cls))
+            stack.enter_context(_applied_as(cls, forward_of(cls)))
         return function(*args)
 
 
 @contextmanager
-def _applied_plainly(cls: Any) -> Iterator[None]:
+def _applied_as(cls: Any, forward: Callable[..., Any]) -> Iterator[None]:
     own = vars(cls).get("apply")
-    cls.apply = staticmethod(plain_forward(cls))
+    cls.apply = staticmethod(forward)
     try:
         yield
     finally:

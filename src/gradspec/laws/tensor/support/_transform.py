@@ -15,7 +15,7 @@ from torch.nn import Module
 from gradspec.law import HOLDS, Finding, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._plain_forward import without_custom_gradient
+from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, reference, stop
 from gradspec.spec import FunctionSpec
 
@@ -29,13 +29,16 @@ BREAKS = "right, but uncompiled, since it breaks the graph: torch.compile(fullgr
 def plains_of(spec: FunctionSpec) -> tuple[Callable[..., Any], ...]:
     """Return what forward computes, as functions without a custom gradient: as it is declared, and as it is written.
 
-    These differ where forward detaches what it computes.
+    These differ where forward detaches what it computes; the last one passes no gradient through any Function.
     """
 
     def as_written(*args: Any) -> Any:
         return without_custom_gradient(spec.function, *args)
 
-    return (as_written,) if is_stand_in(spec.primal) else (spec.primal, as_written)
+    def cut(*args: Any) -> Any:
+        return without_custom_gradient(spec.function, *args, forward_of=detached_forward)
+
+    return (as_written, cut) if is_stand_in(spec.primal) else (spec.primal, as_written, cut)
 
 
 def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
