@@ -172,3 +172,16 @@ def test_a_cause_is_as_dangerous_as_the_worst_of_what_it_breaks():
 
     assert (found.verdict.law, found.rank, found.laws) == ("compile_grad", Rank.WRONG, ["jvp", "compile_grad"])
     assert judge(report, Rank.WRONG).fails
+
+
+def test_what_training_shows_comes_before_what_torch_makes_of_it():
+    def said(law):
+        finding = Finding(status=Status.BROKEN, message="wrong", rank=Rank.WRONG)
+        return Verdict(spec="one", law=law, case="a", finding=finding)
+
+    laws = {law.name: {"family": law.family} for law in LAWS}
+    verdicts = [said("compile"), said("global_state")]
+    report = Report(provenance={}, sheets={}, laws=laws, sources={}, verdicts=verdicts)
+
+    assert list(laws).index("compile") < list(laws).index("global_state")
+    assert [found.verdict.law for found in findings(report)] == ["global_state", "compile"]
