@@ -74,15 +74,13 @@ def published() -> dict[str, Any]:
 def strangers() -> dict[str, Any]:
     """Count the functions of other authors, and those of them that the laws accuse."""
     now, operators_now = (strangers_rows(STRANGERS / path) for path in ("record.json", "operators/record.json"))
-    second, third, operators_first = (  # as they were said, in no form of records
-        _json(STRANGERS / path)["rows"]
-        for path in ("second-first-run.json", "third-first-run.json", "operators/first-run.json")
-    )
+    first = {  # as they were said, in no form of records
+        name: _json(STRANGERS / f"{name}-first-run.json")["rows"] for name in ("second", "third", "fourth", "fifth")
+    }
     return {
         "now": _noticed(now),
-        "second_first": _noticed(second),
-        "third_first": _noticed(third),
-        "operators_first": _operators(operators_first),
+        **{f"{name}_first": _noticed(rows) for name, rows in first.items()},
+        "operators_first": _operators(_json(STRANGERS / "operators" / "first-run.json")["rows"]),
         "operators_now": _operators(operators_now),
     }
 
