@@ -506,3 +506,27 @@ def test_a_primal_that_takes_no_float32_leaves_nothing_to_compare_with_under_aut
     found = verify([spec], [one for one in LAWS if one.name == "autocast"], isolate=False).of(law="autocast")
 
     assert [v.status for v in found] == [Status.NOT_APPLICABLE]
+
+
+class DecidesByASum(Function):
+    """Twice x, or three times; torch.compile breaks its graph at it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.factor = 2 if float(x.sum()) > -1e9 else 3
+        return ctx.factor * x
+
+    @staticmethod
+    def backward(ctx, v):
+        return ctx.factor * v
+
+
+def test_a_broken_graph_is_waste_where_the_pieces_are_right():
+    def elsewhere(x):
+        return DecidesByASum.apply(x) + (1 if torch.compiler.is_compiling() else 0)
+
+    right, wrong = (first(f, lambda x: 2 * x, "compile", X) for f in (DecidesByASum.apply, elsewhere))
+
+    assert (right.status, right.rank) == (Status.NOT_PROMISED, "")
+    assert "it breaks the graph" in right.message
+    assert "it breaks the graph" not in wrong.message

@@ -17,7 +17,7 @@ from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Rank, not_applicable,
 from gradspec.laws.module.support._build import build, forward_backward
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._transform import BREAKS
+from gradspec.laws.tensor.support._transform import BREAKS, silenced
 
 
 def _check(trial: ModuleTrial) -> Finding:
@@ -26,7 +26,9 @@ def _check(trial: ModuleTrial) -> Finding:
     try:
         return _compiled(trial, fullgraph=True)
     except Exception as error:
-        if quietly(lambda: _compiled(trial, fullgraph=False)) is not HOLDS:
+        with silenced("torch._dynamo"):
+            is_right = quietly(lambda: _compiled(trial, fullgraph=False)) is HOLDS
+        if not is_right:
             raise
         return raised(error, BREAKS, rank=Rank.WASTE)
 

@@ -16,9 +16,8 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import on_spec_side
-from gradspec.laws.tensor.support._transform import BREAKS, frozen, judge_run
+from gradspec.laws.tensor.support._transform import BREAKS, frozen, is_right_in_pieces, judge_run
 
 
 def _check(trial: Trial) -> Finding:
@@ -30,16 +29,9 @@ def _check(trial: Trial) -> Finding:
     try:
         return judge_run(trial, inputs, way, torch.compile(function, fullgraph=True, backend=trial.profile.backend))
     except Exception as error:
-        if quietly(lambda: _in_pieces(trial, inputs, way)) is not HOLDS:
+        if not is_right_in_pieces(trial, inputs, way):
             raise
         return raised(error, BREAKS, rank=Rank.WASTE)
-
-
-def _in_pieces(trial: Trial, inputs: Inputs, way: str) -> Finding:
-    """Judge what torch.compile makes where it may break its graph, and call what it cannot trace as it is."""
-    torch._dynamo.reset()
-    compiled = torch.compile(frozen(trial.spec.function, inputs), backend=trial.profile.backend)
-    return judge_run(trial, inputs, way, compiled)
 
 
 def _values(trial: Trial, inputs: Inputs) -> Finding:
@@ -69,6 +61,7 @@ COMPILE = Law(
     capability="compile",
     specimens=(
         "jvp_not_allowed_in_graph",
+        "decides_by_a_sum",
         "another_value_under_compile",
         "another_value_under_compile_without_a_gradient",
         "write_lost_under_compile",

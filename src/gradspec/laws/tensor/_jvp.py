@@ -19,6 +19,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
+from gradspec.laws.tensor.support._wrong_terms import wrong_terms
 
 #: The values and the tangents of the outputs.
 _Dual = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor | None, ...]]
@@ -40,19 +41,8 @@ def _check(trial: Trial) -> Finding:
         for what, mine, theirs in zip(("value", "tangent"), got, (value, expected), strict=True):
             for a, b in zip(mine, theirs, strict=True):
                 if (finding := compare(trial, f"{what} of the output by {way}", a, b)) is not HOLDS:
-                    return replace(finding, likely=finding.likely or _of_one_argument(trial, inputs, x, u))
+                    return replace(finding, likely=finding.likely or wrong_terms(trial, inputs, x, u))
     return HOLDS
-
-
-def _of_one_argument(trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]) -> str:
-    """Return which arguments' terms of the tangent are wrong, if some are right."""
-    wrong = []
-    for k, name in enumerate(inputs.wrt):
-        alone = tuple(t if place == k else torch.zeros_like(t) for place, t in enumerate(u))
-        mine, right = (pushforward(inputs.closed(f), x, alone)[1] for f in (trial.spec.function, reference(trial.spec)))
-        if any(compare(trial, "tangent", a, b) is not HOLDS for a, b in zip(mine, right, strict=True)):
-            wrong.append(f"`{name}`")
-    return f"the term of {' and '.join(wrong)} is wrong in it" if 0 < len(wrong) < len(inputs.wrt) else ""
 
 
 def _by_func(trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], u: tuple[torch.Tensor, ...]) -> _Dual:

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import torch
+from torch.autograd import Function
 
 from gradspec.selftest.specimens.diseased import DISEASED, diseased, enter
 from gradspec.selftest.specimens.honest import SCALE, Scale
@@ -52,6 +53,24 @@ class BranchesOnItsData(Scale):
     @classmethod
     def apply(cls, x, factor):
         return super().apply(x, factor) if x.detach().sum().item() > 0 else super().apply(x, 1 * factor)
+
+
+class DecidesByASum(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x.clone() if float(x.sum()) > 0 else 1 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar, None
+
+
+enter(
+    "decides_by_a_sum",
+    SCALE.for_(DecidesByASum.apply, name="x"),
+    compile=r"right, but uncompiled, since it breaks the graph",
+)
 
 
 SEEN = {"sum": ""}

@@ -15,6 +15,7 @@ from torch.nn import Module
 from gradspec.law import HOLDS, Finding, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, reference, stop
 from gradspec.spec import FunctionSpec
@@ -151,3 +152,11 @@ def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., An
     right = expected_gradients(trial, inputs, v)  # first: the function may change v
     got = gradients(y, leaves, v)
     return judge(trial, inputs, way, tuple(got.values()), right)
+
+
+def is_right_in_pieces(trial: Trial, inputs: Inputs, way: str) -> bool:
+    """Whether torch.compile is right where it may break its graph, and call what it cannot trace as it is."""
+    torch._dynamo.reset()
+    compiled = torch.compile(frozen(trial.spec.function, inputs), backend=trial.profile.backend)
+    with silenced("torch._dynamo"):  # which says where it breaks the graph, and how to have it trace more
+        return quietly(lambda: judge_run(trial, inputs, way, compiled)) is HOLDS
