@@ -530,3 +530,23 @@ def test_a_broken_graph_is_waste_where_the_pieces_are_right():
     assert (right.status, right.rank) == (Status.NOT_PROMISED, "")
     assert "it breaks the graph" in right.message
     assert "it breaks the graph" not in wrong.message
+
+
+class LossyBesideAClaim(Function):
+    """As Lossy, with a constant beside it that is not marked as one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sin(), torch.ones_like(x)
+
+    @staticmethod
+    def backward(ctx, v, _):
+        return Lossy.backward(ctx, v)
+
+
+def test_an_output_that_claims_a_gradient_is_not_why_a_second_derivative_is_wrong():
+    found = first(LossyBesideAClaim.apply, lambda x: (x * x.sin(), torch.ones_like(x)), "second_order", X)
+
+    assert "mark_non_differentiable" not in found.likely
+    assert "a term is missing" in found.likely

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from gradspec.law import HOLDS, Trial
+from gradspec.law import HOLDS, Rank, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import nodes_behind, tensors_in
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._one_output import judge_each_output
@@ -28,7 +29,8 @@ Derivatives = Mapping[str, Tensor | None]
 
 def why_wrong_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> str:
     """Return why a derivative is wrong, if it is."""
-    if (of_one := judge_each_output(trial, Inputs.of(trial))) is not HOLDS:
+    of_one = judge_each_output(trial, Inputs.of(trial))
+    if of_one is not HOLDS and of_one.rank != Rank.WASTE:
         return of_one.likely or of_one.message  # of the gradients of backward, too, one may be asked for alone
     if (mine := got[name]) is None or not bool(mine.any()):
         return CUT
@@ -36,7 +38,8 @@ def why_wrong_order(trial: Trial, name: str, got: Derivatives, expected: Derivat
         return INFINITE
     linear = f"second derivative with respect to {COTANGENT}"
     if name.startswith("second") and name != linear and compare(trial, name, got[linear], expected[linear]) is HOLDS:
-        return KEPT if _keeps_an_intermediate(trial, Inputs.of(trial)) else PARTLY
+        keeps = quietly(lambda: _keeps_an_intermediate(trial, Inputs.of(trial)))
+        return {True: KEPT, False: PARTLY}.get(keeps, "")  # nothing is said where what is kept cannot be read
     return ""
 
 
