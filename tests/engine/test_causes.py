@@ -104,6 +104,63 @@ def test_a_function_that_is_wrong_for_a_reason_of_its_own_is_no_limit():
         assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG), supports
 
 
+def of_frames(y_bar):
+    """Return the sum of frames of three of five numbers, two apart, where they overlap."""
+    return torch.stack((y_bar[:, 0, 0], y_bar[:, 0, 1], y_bar[:, 0, 2] + y_bar[:, 1, 0], *y_bar[:, 1, 1:].T), 1)
+
+
+class Frames(Function):
+    """Overlapping frames of a signal, a view on it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.unfold(-1, 3, 2)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return of_frames(y_bar)
+
+
+def frames_spec(function, **more):
+    def frame_cases(make):
+        yield Case(name="signal", args=(make(2, 5),))
+
+    def copied(x):
+        return x.unfold(-1, 3, 2).clone()
+
+    return FunctionSpec(
+        name="frames", function=function, primal=copied, surrogate=copied, wrt=("x",), cases=frame_cases, **more
+    )
+
+
+def test_that_torch_compiles_overlapping_outputs_wrongly_is_no_ones_fault():
+    def copied(x):
+        return Frames.apply(x).clone()
+
+    (promised,) = verify([frames_spec(Frames.apply)], [BY_NAME["compile"]]).verdicts
+    (accepted,) = verify([frames_spec(Frames.apply, supports=Supports.eager())], [BY_NAME["compile"]]).verdicts
+    (without,) = verify([frames_spec(copied)], [BY_NAME["compile"]]).verdicts
+
+    assert (promised.status, promised.finding.rank) == (Status.BROKEN, Rank.LIMIT)
+    assert accepted.status is Status.NOT_PROMISED
+    assert without.status is Status.HOLDS
+
+
+def test_overlapping_outputs_excuse_nothing_that_a_copy_would_not_mend():
+    def wrong_where_it_is_traced(x):
+        return Frames.apply(2 * x if torch.compiler.is_compiling() else x)
+
+    class Doubled(Frames):
+        @staticmethod
+        def backward(ctx, y_bar):
+            return of_frames(y_bar) * (2 if torch.compiler.is_compiling() else 1)
+
+    for function in (Doubled.apply, wrong_where_it_is_traced):
+        for supports in (Supports(), Supports.eager()):
+            (verdict,) = verify([frames_spec(function, supports=supports)], [BY_NAME["compile"]]).verdicts
+            assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG), supports
+
+
 def test_who_promises_eager_training_alone_is_green():
     assert verify([spec(RightCube, supports=Supports.eager())], QUICK).failures == ()
 

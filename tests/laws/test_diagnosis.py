@@ -109,6 +109,12 @@ DISEASES = {
     "backward ignores the cotangent of output 1": of(
         lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos(), (X,)
     ),
+    "takes the cotangents of outputs 0 and 1 for each other": of(
+        lambda x, w: (x.sin(), x * w),
+        lambda x, w, y, z, v, u: (u * x.cos() + v * w, v * x),
+        (X, W),
+        wrt=("x", "w"),
+    ),
     "wrong for the cotangent of output 1": of(
         lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos() + w * x.sin(), (X,)
     ),

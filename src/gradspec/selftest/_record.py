@@ -30,8 +30,12 @@ class Subject:
     killed_by: tuple[str, ...] = ()
     #: The number of that stage, or of the last one.
     stage: int = 0
+    #: The laws that hold on a case of a sound specimen, and would not for a wrong result.
+    held: tuple[str, ...] = ()
     #: The laws that must notice a diseased specimen.
     own: tuple[str, ...] = ()
+    #: What these say instead, where none of their findings has the words that it should have.
+    other_words: Mapping[str, str] = field(default_factory=dict)
     #: The laws among these that cannot be checked on the device of this run.
     not_measured: tuple[str, ...] = ()
     #: What happened to the process, where no law had the time to speak.
@@ -57,7 +61,9 @@ class Subject:
         if self.sort == "mutant":
             return "" if self.is_killed or self.proof else "survived, without a proof that nothing can tell"
         missed = sorted(set(self.own) - set(self.killed_by) - set(self.not_measured))
-        return f"survived its own law {', '.join(missed)}" if missed and not self.crash else ""
+        if missed and not self.crash:
+            return f"survived its own law {', '.join(missed)}"
+        return "; ".join(f"its own law {law} says something else: {said}" for law, said in self.other_words.items())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,10 +69,10 @@ def selftest(
     run = _Run(LAWS, maker_of, profile, seed, stock)
     tasks: dict[str, Task] = {}
     if specimens:
-        tasks |= {spec.name: run.specimen(spec, "honest", (), *_stands(standing, spec)) for spec in HONEST}
+        tasks |= {spec.name: run.specimen(spec, "honest", {}, *_stands(standing, spec)) for spec in HONEST}
         for name, sick in DISEASED.items():
-            spec, own = replace(sick.spec, name=name), tuple(sick.caught_by)
-            tasks[name] = run.specimen(spec, "diseased", own, *_stands(standing, spec))
+            spec = replace(sick.spec, name=name)
+            tasks[name] = run.specimen(spec, "diseased", sick.caught_by, *_stands(standing, spec))
     if mutated:
         for mutant in every:
             home = function_of(mutant.spec.name)

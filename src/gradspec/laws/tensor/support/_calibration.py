@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import torch
 
 from gradspec.law import Finding, Law, Status, Trial, raised
-from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._form import Form, sound
 from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._reference import is_stand_in
@@ -70,16 +71,18 @@ def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
     """Return why a violation is not the function's own; None where it is, or where there is no Function."""
     inputs = Inputs.of(trial)
     try:
-        classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
+        y = trial.spec.function(*inputs.args(inputs.leaves()))
     except Exception:
         return None
-    if not classes:
+    if not (classes := classes_behind(y)):
         return None
-    form = Form.of(classes)
+    form = Form.of(classes, y)
     same, mine = _symptom(_found(law, trial, form)), _symptom(finding)
     if is_stand_in(trial.spec.primal):  # no declared gradient says how a silent result is wrong
         same, mine = ((one[0], "") if one[0] == "silent" else one for one in (same, mine))
     if same != mine:
+        return None
+    if form.overlapping and not _holds_of_copies(law, trial):
         return None
     names = tuple(cls.__name__ for cls in classes)
     lacking = form.lacking
@@ -95,11 +98,27 @@ def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
 def is_silent_for_form(law: Law, trial: Trial) -> bool:
     """Return whether a sound function of the form of this one violates a law, and nothing is raised."""
     try:
-        classes = classes_behind(trial.spec.function(*(inputs := Inputs.of(trial)).args(inputs.leaves())))
+        y = trial.spec.function(*(inputs := Inputs.of(trial)).args(inputs.leaves()))
     except Exception:
         return False
-    found = _found(law, trial, Form.of(classes)) if classes else None
+    found = _found(law, trial, Form.of(classes, y)) if (classes := classes_behind(y)) else None
     return found is not None and found.status is Status.BROKEN and "raised" not in found.details
+
+
+def _holds_of_copies(law: Law, trial: Trial) -> bool:
+    """Whether a function holds a law where its outputs are copied, so that no two numbers share a place."""
+
+    @wraps(trial.spec.function)
+    def copying(*args: Any, **kwargs: Any) -> Any:
+        y = trial.spec.function(*args, **kwargs)
+        copies = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in outputs(y))
+        return copies if isinstance(y, tuple | list) else copies[0]
+
+    try:
+        found = law.check(replace(trial, spec=replace(trial.spec, function=copying)))
+    except Exception:
+        return False
+    return found.status is Status.HOLDS
 
 
 def _holds_without(law: Law, trial: Trial, form: Form, added: list[str], one: str) -> bool:

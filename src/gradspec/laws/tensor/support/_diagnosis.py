@@ -26,6 +26,7 @@ from gradspec.laws.tensor.support._other_calls import (
 from gradspec.laws.tensor.support._other_cotangents import (
     conjugated,
     ignores_the_cotangent,
+    in_another_order,
     of_equal_numbers,
     of_one_output,
 )
@@ -49,6 +50,7 @@ TESTS: tuple[Callable[[Wrong], str], ...] = (
     with_a_negative_number,
     with_an_index_that_repeats,
     beside_a_kink,
+    in_another_order,
     of_one_output,
     in_some_places,
     at_the_output,

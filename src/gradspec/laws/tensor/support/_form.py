@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import CodeType
 from typing import Any
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
 
+from gradspec.laws.tensor.support._call import outputs
 from gradspec.laws.tensor.support._graph import is_of_operator
 from gradspec.spec import Case, FunctionSpec
 
@@ -36,11 +38,14 @@ class Form:
     dirty: bool = False
     #: Whether torch.library made it, of an operator: what it lacks then, no author can add.
     operator: bool = False
+    #: Whether an output is a view in which several elements are one number of the argument: overlapping frames.
+    overlapping: bool = False
 
     @classmethod
-    def of(cls, classes: list[type]) -> Form:
-        """Return what several Functions have in common."""
-        return cls(**{field.name: all(_HAS[field.name](c) for c in classes) for field in fields(cls)})
+    def of(cls, classes: list[type], y: Any) -> Form:
+        """Return what several Functions have in common, and what is so of the outputs that they gave."""
+        form = cls(**{name: all(has(c) for c in classes) for name, has in _HAS.items()})
+        return replace(form, overlapping=any(isinstance(t, Tensor) and _overlaps(t) for t in outputs(y)))
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ class Form:
 
 
 #: What a form is for a reason, and does not lack where it is otherwise.
-_TRAITS = ("dirty", "operator")
+_TRAITS = ("dirty", "operator", "overlapping")
 
 
 def _own(name: str) -> Any:
@@ -63,6 +68,18 @@ def _own(name: str) -> Any:
 def _marks_dirty(cls: Any) -> bool:
     codes = (getattr(getattr(cls, name, None), "__code__", None) for name in ("forward", "setup_context"))
     return any("mark_dirty" in code.co_names for code in codes if code is not None)
+
+
+def _overlaps(y: Tensor) -> bool:
+    """Whether two elements lie in one place."""
+    if y.layout is not torch.strided or y.numel() < 2:
+        return False
+    span = 1 + sum((size - 1) * stride for size, stride in zip(y.shape, y.stride(), strict=True))
+    return span < y.numel() or (span > y.numel() and _places(y, span) < y.numel())
+
+
+def _places(y: Tensor, span: int) -> int:
+    return torch.arange(span).as_strided(y.shape, y.stride()).unique().numel()
 
 
 def _is_allowed(cls: Any) -> bool:
@@ -89,6 +106,8 @@ def sound(form: Form) -> FunctionSpec:
         return _spec_of(_sound_operator())
     if form.dirty:
         return _sound_in_place(form)
+    if form.overlapping:
+        return _sound_frames(form)
     made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
 
     def keep(ctx: Any, x: Tensor) -> None:
@@ -150,6 +169,29 @@ def _sound_in_place(form: Form) -> FunctionSpec:
     return _spec_of(lambda x: function.apply(x * 1), primal=_exp, surrogate=_exp)
 
 
+def _sound_frames(form: Form) -> FunctionSpec:
+    """Return the spec of a Function that returns overlapping pairs of columns, as a view, with its own gradient."""
+    made: dict[str, Any] = {"generate_vmap_rule": form.vmap}
+
+    def backward(ctx: Any, y_bar: Tensor) -> Tensor:
+        return pad(y_bar[..., 0], (0, 1)) + pad(y_bar[..., 1], (1, 0))
+
+    if form.setup_context:
+        made["forward"] = staticmethod(_frames)
+        made["setup_context"] = staticmethod(lambda ctx, inputs, output: None)
+    else:
+        made["forward"] = staticmethod(lambda ctx, x: _frames(x))
+    made["backward"] = staticmethod(backward if form.differentiable else once_differentiable(backward))
+    if form.jvp:
+        made["jvp"] = staticmethod(lambda ctx, x_dot: _frames(x_dot))
+    copied = {"primal": lambda x: _frames(x).clone(), "surrogate": lambda x: _frames(x).clone()}
+    return _spec_of(_class_of(form, made).apply, **copied)
+
+
+def _frames(x: Tensor) -> Tensor:
+    return x.unfold(-1, 2, 1)
+
+
 def _sound_operator() -> Any:
     """Return an operator of torch.library: three times x, with the gradient of its square."""
 
@@ -174,6 +216,7 @@ def _exp(x: Tensor) -> Tensor:
 
 def _spec_of(function: Any, primal: Any = lambda x: 3 * x, surrogate: Any = lambda x: x * x) -> FunctionSpec:
     def cases(make: Any) -> Iterator[Case]:
-        yield Case(name="sound", args=(torch.tensor([[0.5, -1.25], [2.5, 0.75]], dtype=torch.float64),))
+        x = [[0.5, -1.25, 1.75], [2.5, 0.75, -0.25]]
+        yield Case(name="sound", args=(torch.tensor(x, dtype=torch.float64),))
 
     return FunctionSpec(name="sound", function=function, primal=primal, surrogate=surrogate, wrt=("x",), cases=cases)

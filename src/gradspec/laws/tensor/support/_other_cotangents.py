@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import torch
 
 from gradspec.laws.tensor.support._call import vjp
@@ -31,6 +33,19 @@ def of_one_output(wrong: Wrong) -> str:
     if got is None or not bool(got.any()):
         return f"backward ignores the cotangent of output {k}: what comes from it is missing"
     return f"wrong for the cotangent of output {k}, right for the others"
+
+
+def in_another_order(wrong: Wrong) -> str:
+    """Whether it is right for two outputs where each gets the cotangent of the other."""
+    for j, k in combinations(range(len(wrong.v)), 2):
+        if (wrong.v[j].shape, wrong.v[j].dtype) != (wrong.v[k].shape, wrong.v[k].dtype):
+            continue
+        other = list(wrong.v)
+        other[j], other[k] = other[k], other[j]
+        gradients = vjp(wrong.trial.spec.function, wrong.inputs, tuple(other))
+        if all(wrong.same(some(gradients[name]), some(wrong.right[name])) for name in wrong.inputs.wrt):
+            return f"backward takes the cotangents of outputs {j} and {k} for each other: exchange them"
+    return ""
 
 
 def of_equal_numbers(wrong: Wrong) -> str:
