@@ -12,8 +12,16 @@ from gradspec.selftest._record import Matrix, Seeds, Subject, read_seeds
 
 KILLED = Subject(sort="diseased", name="sign_flipped", group="function", killed_by=("vjp",), own=("vjp",))
 MISSED = Subject(sort="diseased", name="sly", group="function", killed_by=("primal",), own=("vjp", "primal"))
+MISNAMED = Subject(
+    sort="diseased",
+    name="mute",
+    group="function",
+    killed_by=("vjp",),
+    own=("vjp",),
+    other_words={"vjp": "differs in 4 of 4 elements"},
+)
 ON_CUDA = Subject(sort="diseased", name="on_cuda", group="function", own=("parity",), not_measured=("parity",))
-SOUND = Subject(sort="honest", name="scale", group="function", stock={"gradcheck": "accepts"})
+SOUND = Subject(sort="honest", name="scale", group="function", held=("vjp",), stock={"gradcheck": "accepts"})
 SLANDERED = Subject(sort="honest", name="cube", group="function", killed_by=("vjp",))
 SURVIVOR = Subject(sort="mutant", name="F.prints", group="F")
 PROVEN = Subject(sort="mutant", name="ScaledCopy.not_allowed_in_graph", group="ScaledCopy")
@@ -22,7 +30,7 @@ MATRIX = Matrix(
     provenance={"date": "2026-01-02", "torch": "2.13.0"},
     sources={"law vjp": Source(roots=("gradspec.laws.tensor._vjp:VJP",), key="0")},
     population={"diseased": 2, "mutant": 9},
-    subjects=(KILLED, MISSED, SOUND, SURVIVOR, CRASHED),
+    subjects=(KILLED, MISSED, MISNAMED, SOUND, SURVIVOR, CRASHED),
 )
 
 
@@ -38,10 +46,11 @@ def test_a_record_has_a_line_for_each_subject():
 
 def test_each_way_to_fail_is_named():
     assert MISSED.fault == "survived its own law vjp"
+    assert MISNAMED.fault == "its own law vjp says something else: differs in 4 of 4 elements"
     assert SLANDERED.fault == "sound, and broken by vjp"
     assert SURVIVOR.fault == "survived, without a proof that nothing can tell"
     assert [subject.fault for subject in (KILLED, ON_CUDA, SOUND, PROVEN, CRASHED)] == [""] * 5
-    assert MATRIX.faults == (MISSED, SURVIVOR)
+    assert MATRIX.faults == (MISSED, MISNAMED, SURVIVOR)
 
 
 @pytest.mark.parametrize(

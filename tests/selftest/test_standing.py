@@ -59,6 +59,26 @@ def test_a_law_that_noticed_nothing_before_is_entered(fresh: Matrix) -> None:
     assert found.subjects == fresh.subjects
 
 
+def test_what_a_law_said_before_it_changed_is_forgotten(fresh: Matrix) -> None:
+    before = [
+        replace(subject, held=("vjp", *subject.held), other_words={"vjp": "nothing of it"})
+        if subject.sort == "diseased"
+        else replace(subject, held=tuple(law for law in subject.held if law != "vjp"))
+        for subject in fresh.subjects
+    ]
+    found = again(with_another(replace(fresh, subjects=tuple(before)), "law vjp"))
+    assert found.subjects == fresh.subjects
+    assert "vjp" in next(subject for subject in found.subjects if subject.name == "scale").held
+
+
+def test_a_disease_that_its_law_names_in_other_words_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = dict.fromkeys(DISEASED["clipping_backward"].caught_by, "quite another matter")
+    monkeypatch.setitem(DISEASED, "clipping_backward", replace(DISEASED["clipping_backward"], caught_by=words))
+    (subject,) = selftest(["clipping_backward"], exactly=True, jobs=1).subjects
+    assert set(subject.other_words) == set(words)
+    assert all(f"its own law {law} says something else: " in subject.fault for law in words)
+
+
 def test_a_law_that_is_gone_is_asked_for_no_more(fresh: Matrix) -> None:
     more = [replace(s, killed_by=("no_such_law", *s.killed_by)) if s.killed_by else s for s in fresh.subjects]
     assert again(replace(fresh, subjects=tuple(more))).subjects == fresh.subjects
