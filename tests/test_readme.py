@@ -69,7 +69,7 @@ def test_the_commands_of_the_readme_are_sessions():
     functions = [node for node in file.body if isinstance(node, ast.FunctionDef)]
     sessions = [f.name for f in functions if any("nox.session" in ast.unparse(d) for d in f.decorator_list)]
     commands = re.findall(r"^python -m pip install nox && nox -s (\w+)$", README, re.MULTILINE)
-    named = re.findall(r"`(\w+)`", README.partition("`nox --list` shows the rest")[2].partition("\n\n")[0])
+    named = re.findall(r"`(\w+)`", README.partition("`nox --list` shows the other sessions")[2].partition("\n\n")[0])
 
     assert commands == ["docs", "tests"]
     assert named

@@ -103,9 +103,10 @@ def outcome(transform: Callable[[Loss], Tensor], function: Any) -> str:
 
 
 def classes_of_the_page() -> dict[str, Any]:
-    """Return what the Python of the page defines."""
+    """Return what the Python of the page defines before its table."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    text = PAGE.read_text(encoding="utf-8")
+    text, table, _ = PAGE.read_text(encoding="utf-8").partition("\n## What each step gains\n")
+    assert table, f"{PAGE.name} has no table of what each step gains"
     exec("\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)), names)
     return names
 
