@@ -107,10 +107,14 @@ class Law:
 
     @property
     def explained_by(self) -> tuple[str, ...]:
-        """The laws from whose violation one of this law may follow. Of functions, `vjp` is among them."""
+        """The laws from whose violation one of this law may follow. Of functions, `vjp` is among them.
+
+        Not of `primal`, on which `vjp` stands: each would follow from the other, and neither say what is wrong.
+        """
         names = (*self.requires, *self.implied_by)
         is_of_functions = self.judges("function") or self.judges("operator")
-        return (*names, "vjp") if is_of_functions and self.name != "vjp" and "vjp" not in names else names
+        stands_on_it = is_of_functions and self.name not in ("primal", "vjp")
+        return tuple(dict.fromkeys((*names, "vjp"))) if stands_on_it else names
 
     def judges(self, kind: str) -> bool:
         """Return whether it judges specs of a kind."""

@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     from gradspec._engine._plan import plan
     from gradspec._engine._session import Session
-    from gradspec._registry._laws import LawError, laws
+    from gradspec._registry._laws import LawError, laws, select_laws
     from gradspec.profile import ProfileError, load_profile
 
     option = metafunc.config.option
@@ -52,8 +52,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     try:
         profile = load_profile(option.gradspec_profile)
         profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
+        select_laws(profile.laws, given)  # refuses a name that no law has
         checks = plan(specs, given or laws(), profile)
-    except (LawError, ProfileError, ValueError) as error:
+    except (LawError, ProfileError, TypeError, ValueError) as error:
         raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
     session = Session(checks, profile)
     metafunc.config.add_cleanup(session.close)

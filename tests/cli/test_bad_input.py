@@ -37,6 +37,13 @@ TARGETS = {
         "importing 'skips' raised Skipped: could not import 'nothing_like_it': No module named 'nothing_like_it': "
         'fix it, `python -c "import skips"` shows the traceback'
     ),
+    "classy": (
+        "importing 'classy' raised ValueError: spec 'honest': function is the class Scale, and what is called is "
+        'Scale.apply: fix it, `python -c "import classy"` shows the traceback'
+    ),
+    "inside/relative.py": (
+        "'inside/relative.py' imports from its own package: name it as a module of that, as inside.relative:NAME"
+    ),
     "arrays:A": "'arrays:A' is a ndarray: name a spec, or a tuple of them",
     "lazy": "asking 'lazy' for 'FUNCTIONS' raised RuntimeError: no FUNCTIONS: fix it",
     "lazy:A": "asking 'lazy' for 'A' raised RuntimeError: no A: fix it",
@@ -58,6 +65,10 @@ MODULES = {
     "skips": "import pytest\npytest.importorskip('nothing_like_it')\n",
     "lazy": "def __getattr__(name):\n    raise RuntimeError(f'no {name}')\n",
     "arrays": "import numpy\nA = numpy.ones(2)\n",
+    "classy": "import dataclasses, tiny, torch\n"
+    "class Scale(torch.autograd.Function): pass\n"
+    "A = dataclasses.replace(tiny.HONEST, function=Scale)\n",
+    "inside/relative": "from . import nothing\n",
 }
 
 
@@ -67,6 +78,7 @@ EARLIER = '{"schema": 1, "an": "earlier record"}'
 @pytest.fixture
 def refused(gradspec, folder):
     """Run `check` on something unusable, with a record in place that must survive; return its line."""
+    (folder / "inside").mkdir()
     for name, text in MODULES.items():
         (folder / f"{name}.py").write_text(text)
     (folder / "record.json").write_text(EARLIER)
@@ -103,6 +115,19 @@ def test_two_targets_with_different_specs_of_one_name(refused):
 
 def test_law(refused):
     assert refused("tiny", "--law", "vjpp") == "no law 'vjpp': did you mean 'vjp'?"
+
+
+def test_an_empty_part_of_a_run_is_said(gradspec):
+    result = gradspec("check", "tiny:HONEST", "--law", "primal", "--shard", "99/99")
+
+    assert (result.exit_code, result.stderr) == (0, "part 99 of 99 is empty: there are 2 checks\n")
+
+
+def test_a_function_in_a_file_that_is_named_as_pytest_names_it(gradspec):
+    result = gradspec("audit", "tiny.py::Scale", "--case", "(randn(2), 0.5)")
+
+    line = "Error: no operator 'tiny.py::Scale': write tiny.py:Scale for a name in a file\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)
 
 
 def test_case(refused):

@@ -115,6 +115,24 @@ def test_that_bad_usage_is_one_line(run_pytest, words, line):
     assert run.stderr.strip().count("\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("specs", "words", "line"),
+    [
+        ("[torch.autograd.Function]", (), "Function is no spec: write a FunctionSpec of it, or call gradspec.audit"),
+        ("[tiny.HONEST]", ("--gradspec-law", "vjpp"), "no law 'vjpp': did you mean 'vjp'?"),
+    ],
+)
+def test_that_bad_usage_in_a_test_file_needs_no_traceback(run_pytest, folder, specs, words, line):
+    lines = ("import tiny, torch", "from gradspec_pytest import parametrize_with_laws")
+    text = "\n".join([*lines, f"@parametrize_with_laws({specs})", "def test_laws(check): check()", ""])
+    (folder / "test_own.py").write_text(text)
+    run = run_pytest("test_own.py", *words)
+
+    assert run.returncode == pytest.ExitCode.INTERRUPTED
+    assert f"gradspec: {line}" in run.stdout
+    assert "_plan.py" not in run.stdout
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["test_own.py"]])
 def test_that_pytest_starts_without_torch(folder, words):
     (folder / "test_own.py").write_text("import sys\ndef test_own(): assert 'torch' not in sys.modules\n")

@@ -73,6 +73,31 @@ def test_a_wrong_gradient_is_one_finding_and_the_first():
     assert len(finding_text(first).splitlines()) < 20
 
 
+def test_what_follows_from_a_law_that_was_not_run_says_what_it_found_itself():
+    def missing(x):
+        raise TypeError("no argument for the kernel")
+
+    (alone,) = findings(verify([replace(spec(Cube), implementation=Cube)], [BY_NAME["second_order"]]))
+    broken_alone = replace(spec(RightCube), function=missing)
+    (raising,) = findings(verify([broken_alone], [BY_NAME["vjp"]]))
+
+    assert "second derivative" in alone.verdict.finding.message
+    assert alone.verdict.finding.message.endswith("(this follows from vjp)")
+    assert "no argument for the kernel" in raising.verdict.finding.message
+
+
+def test_neither_of_two_laws_that_raise_the_same_follows_from_the_other_alone():
+    def a_number(x):
+        return float(x.sum())
+
+    report = verify([replace(spec(RightCube), function=a_number)], [BY_NAME["primal"], BY_NAME["vjp"]])
+    first, *_ = findings(report)
+
+    assert (first.verdict.law, first.verdict.finding.message) == ("primal", "the value is no tensor")
+    assert first.verdict.finding.got == "a float"
+    assert all("this follows" not in found.verdict.finding.message for found in findings(report))
+
+
 def test_what_one_edit_mends_is_one_finding_with_the_edit():
     report = verify([spec(RightCube)], QUICK)
     (found,) = findings(report)

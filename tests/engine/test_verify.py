@@ -31,6 +31,19 @@ def statuses(spec, law):
     return {v.status for v in verify([spec], [BY_NAME[law]]).verdicts if v.status is not Status.NOT_APPLICABLE}
 
 
+@pytest.mark.parametrize(
+    ("specs", "message"),
+    [
+        (SCALE, r"specs are scale, and not a list of them: write \[scale\]"),
+        (torch.autograd.Function, "specs are Function, and not a list of them"),
+        ([torch.autograd.Function], "Function is no spec: write a FunctionSpec of it, or call gradspec.audit"),
+    ],
+)
+def test_what_is_no_list_of_specs_is_refused(specs, message):
+    with pytest.raises(TypeError, match=message):
+        verify(specs, [BY_NAME["primal"]])
+
+
 def test_a_refusal_that_was_declared_keeps_the_promise():
     spec = replace(DISEASED["combined_forward"].spec, supports=Supports(func_grad=False))
 

@@ -50,10 +50,10 @@ def disagreement(
     names = {law.name for law in asked}
     before = {cell for cell in _failures(report) if cell[0] in names}
     for law, case in sorted(found - before):
-        return f"the check of it says that `{law}` fails on case {case!r}"
+        return f"checked against one, `{law}` fails on case {case!r}, and it holds in this audit"
     for law, case in sorted(before - found):
         if law not in _MEANT:
-            return f"the check of it does not say that `{law}` fails on case {case!r}"
+            return f"checked against one, `{law}` holds on case {case!r}, and it fails in this audit"
     return ""
 
 

@@ -147,7 +147,7 @@ def audit(
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         remarks += of_form(() if isinstance(silent, Finding) else silent)
-    if reason := unwritable(function, measured):
+    if reason := unwritable(function, measured, path):
         return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from torch.nn import Module
@@ -20,8 +21,11 @@ from gradspec.report import Report
 from gradspec.spec._maker import Maker
 
 
-def unwritable(function: Any, measured: Measured) -> str:
-    """Return why no spec of a function can be written; nothing where it can."""
+def unwritable(function: Any, measured: Measured, path: str) -> str:
+    """Return why no spec of a function, as it was named on the command line, can be written; nothing where it can."""
+    file = Path(path.rpartition(":")[0])
+    if file.suffix == ".py" and not file.stem.isidentifier():
+        return f"a spec would import {file.stem!r}, which is no name of a module: rename the file"
     if isinstance(function, Module):
         return "a module is promised by a `ModuleSpec`"
     if measured.hidden:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 import torch
 
-from gradspec._engine._refusals import check_names, check_profile, check_waivers
+from gradspec._engine._refusals import check_names, check_profile, check_specs, check_waivers
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, ProfileError, load_profile
@@ -52,6 +52,7 @@ def plan(
 ) -> list[Check]:
     """Return the checks of a run, in the order of specs, laws, cases. Arguments as for `verify`."""
     laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
+    check_specs(specs)
     names = [spec.name for spec in specs]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two specs are named {repeated[0]!r}: rename or remove one of them")

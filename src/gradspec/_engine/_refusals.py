@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gradspec._one_line import visible
 from gradspec.law import Law
@@ -37,6 +37,19 @@ def check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
             raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} without a reason")
         if waiver.case not in subjects:
             raise ValueError(f"spec {spec.name!r} waives {waiver.law!r} on the unknown case {waiver.case!r}")
+
+
+def check_specs(specs: object) -> None:
+    """Refuse what is no sequence of specs."""
+    if isinstance(specs, Spec) or not isinstance(specs, Iterable):
+        raise TypeError(f"specs are {_named(specs)}, and not a list of them: write [{_named(specs)}]")
+    for spec in specs:
+        if not isinstance(spec, Spec):
+            raise TypeError(f"{_named(spec)} is no spec: write a FunctionSpec of it, or call gradspec.audit")
+
+
+def _named(value: object) -> str:
+    return str(getattr(value, "__name__", None) or getattr(value, "name", None) or visible(repr(value))[:80])
 
 
 def check_names(whose: str, names: Sequence[str]) -> None:

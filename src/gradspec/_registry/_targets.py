@@ -73,6 +73,8 @@ def _operator(where: str, name: str) -> Any:
     """
     from gradspec.spec._schema import overload_of
 
+    if not where and ".py" in (file := name.partition("::")[0]):
+        raise TargetError(f"no operator {name!r}: write {file}:{name.partition('::')[2]} for a name in a file")
     load_namespace(where, name)
     try:
         return overload_of(name)
@@ -165,5 +167,8 @@ def _load_file(where: str) -> ModuleType:
 
 
 def _raised(where: str, error: BaseException) -> TargetError:
+    if where.endswith(".py") and "attempted relative import" in str(error):
+        module = ".".join(Path(where).with_suffix("").parts)
+        return TargetError(f"{where!r} imports from its own package: name it as a module of that, as {module}:NAME")
     run = where if where.endswith(".py") else f'-c "import {where}"'
     return TargetError(f"importing {where!r} raised {one_line(error)}: fix it, `python {run}` shows the traceback")

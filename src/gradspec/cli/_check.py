@@ -131,7 +131,10 @@ def _run(
         have = f"the cases are {', '.join(map(repr, sorted(known)))}"
         raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
     checks = [check for check in checks if case in (None, check.case)]
-    checks = shard_of(checks, *part) if part else checks
+    if part:
+        whole, checks = len(checks), shard_of(checks, *part)
+        if not checks:
+            click.echo(f"part {part[0]} of {part[1]} is empty: there are {whole} checks", err=True)
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
     with _screen.progress() as report_progress:
         return run_plan(

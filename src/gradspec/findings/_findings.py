@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradspec.law import Rank, Status, Verdict
@@ -101,6 +101,7 @@ def findings(report: Report) -> list[Found]:
             root.follows += [verdict.law] if verdict.law not in root.follows else []
             of_law.setdefault((verdict.spec, verdict.law), root)  # what follows from it follows from the root
             continue
+        verdict = _said_in_full(verdict)
         mine = found.setdefault(key, Found(verdict))
         mine.verdicts.append(verdict)
         if _says_more(verdict, mine.verdict):
@@ -118,6 +119,14 @@ def findings(report: Report) -> list[Found]:
             place.get(f.verdict.law, 0),
         ),
     )
+
+
+def _said_in_full(verdict: Verdict) -> Verdict:
+    """Return a verdict that follows from one that is not here, with what its own law found."""
+    found = verdict.finding.details.get("found")
+    if not verdict.finding.follows or not found:
+        return verdict
+    return replace(verdict, finding=replace(verdict.finding, message=f"{found} (this {verdict.finding.message})"))
 
 
 def _says_more(one: Verdict, other: Verdict) -> bool:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, shown
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import on_spec_side
@@ -29,6 +31,9 @@ def _check(trial: Trial) -> Finding:
         return broken("forward returns another number of outputs", got=str(len(got)), expected=str(len(expected)))
     for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         what = "value" if len(got) == 1 else f"output {k}"
+        if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
+            kind = "None" if mine is None else f"a {type(mine).__name__}"
+            return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
         if (finding := compare(trial, what, mine, theirs)) is not HOLDS:
             return replace(finding, likely=why_value(trial, inputs, k, theirs) or finding.likely)
     return HOLDS
