@@ -58,6 +58,8 @@ PUBLISHED = {name: BUILD / name / "site-packages" for name in ("peers", "audits"
 CHECKS = ("test", "docs", "examples", "lint", "types")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+#: Many tests wait, for a process or a server that they have started: half as many workers again as processors.
+WORKERS = str(max(2, 3 * (os.cpu_count() or 1) // 2))
 #: What a build notes as its time: 2020-02-02, as its backend does where nobody says.
 SAME_BYTES = {"SOURCE_DATE_EPOCH": "1580601600"}
 #: Where the checks of the site in a browser stand.
@@ -102,10 +104,10 @@ PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, on every processor, but for those of the built site: `docs` runs them. Arguments go to pytest."""
+    """Run the tests, on all processors, but for those of the built site: `docs` runs them. Arguments go to pytest."""
     install(session, *CHECKS)
     # A worker that is done takes over half of what another one still has to do.
-    session.run("pytest", "-n", "auto", "--dist", "worksteal", "--durations", "30", *session.posargs, env=ONE_THREAD)
+    session.run("pytest", "-n", WORKERS, "--dist", "worksteal", "--durations", "30", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
