@@ -1,4 +1,4 @@
-"""What a function may return: several tensors in a list, and complex numbers of real ones. Each beside a diseased twin."""
+"""What a function may return: a list of tensors, and complex numbers of real ones; each beside a diseased twin."""
 
 from dataclasses import replace
 

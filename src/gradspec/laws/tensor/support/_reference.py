@@ -95,6 +95,11 @@ def is_stand_in(function: Callable[..., Any]) -> bool:
     return "gradspec_stand_in" in getattr(function, "__dict__", {})
 
 
+def module_state(spec: FunctionSpec) -> frozenset[str]:
+    """Return the arguments that are parameters and buffers of a module, in the audit of one: no caller gives them."""
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_state", ()))
+
+
 @contextmanager
 def as_reference(spec: FunctionSpec) -> Iterator[None]:
     """Count what raises here, a backward pass too, as an error of the reference and not of the function under test.
