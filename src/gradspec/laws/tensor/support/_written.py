@@ -103,9 +103,19 @@ def _moves_statistics(func: Any, is_said: bool, args: Any, kwargs: Any) -> bool:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested tuples and lists."""
+    """Yield the tensors in nested tuples and lists; of a sparse one, those that hold its indices and values."""
     if isinstance(value, Tensor):
-        yield value
+        yield from (value,) if value.layout == torch.strided else _parts(value)
     elif isinstance(value, tuple | list):
         for item in value:
             yield from tensors_in(item)
+
+
+def _parts(sparse: Tensor) -> Iterator[Tensor]:
+    """Yield the tensors of which a tensor without memory of its own is made."""
+    if sparse.layout == torch.sparse_coo:
+        yield from (sparse._indices(), sparse._values())
+    elif sparse.layout in (torch.sparse_csr, torch.sparse_bsr):
+        yield from (sparse.crow_indices(), sparse.col_indices(), sparse.values())
+    elif sparse.layout in (torch.sparse_csc, torch.sparse_bsc):
+        yield from (sparse.ccol_indices(), sparse.row_indices(), sparse.values())
