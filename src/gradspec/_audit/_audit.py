@@ -126,8 +126,9 @@ def audit(
     if subject.operator is not None:
         import_dynamo()
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
-    ended = found if isinstance(found, Finding) else None  # the function has ended the process, or hangs
-    found = Look(measured=Measured(raised=ended.message)) if isinstance(found, Finding) else found
+    ended = None
+    if isinstance(found, Finding):  # the function has ended the process, or hangs
+        ended, found = found, Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     spec = eager_spec(subject, made, measured, seed)
