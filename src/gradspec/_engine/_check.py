@@ -77,15 +77,16 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         raise  # the user's
     except BaseException as error:
         # What a call raises where its law says that it works is a finding about the function; SystemExit too.
-        finding = own_error(error) if own_place(error) and _shows(check) else raised(error)
+        finding = own_error(error) if own_place(error) and _tells_own(check) else raised(error)
         if _LEAF in str(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
     return judged(finding, check, lambda: _trial(check, profile, seed), prior)
 
 
-def _shows(check: Check) -> bool:
+def _tells_own(check: Check) -> bool:
+    """Whether an error of our own can be told: under a transform, torch may refuse what a law does with the result."""
     function = getattr(check.spec, "function", None)
-    return function is not None and shows_in_a_traceback(function)
+    return check.law.family != "transforms" and function is not None and shows_in_a_traceback(function)
 
 
 def _role(check: Check) -> Any:
