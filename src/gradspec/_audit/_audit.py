@@ -20,6 +20,7 @@ from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._refusals import ended_call, refused_call
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
@@ -31,7 +32,7 @@ from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import blank, run_plan
 from gradspec._record import Source, reach_from, root_of
-from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.law import Finding, Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
@@ -125,14 +126,16 @@ def audit(
     if subject.operator is not None:
         import_dynamo()
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
-    if isinstance(found, Finding):  # the function ended the process
-        found = Look(measured=Measured(raised=found.message))
+    ended = None
+    if isinstance(found, Finding):  # the function has ended the process, or hangs
+        ended, found = found, Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     spec = eager_spec(subject, made, measured, seed)
     given = {f"spec {spec.name}": _source(path, spec, made)} if noted else {}
     if measured.raised:
-        return _refused(spec, measured, profile, seed, paths, given, noted=noted)
+        finding = ended_call(ended) if ended else refused_call(measured)
+        return _refused(spec, finding, profile, seed, paths, given, noted=noted)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, spec.kind)
@@ -157,7 +160,7 @@ def audit(
 
 def _refused(
     spec: FunctionSpec,
-    measured: Measured,
+    finding: Finding,
     profile: Profile,
     seed: int,
     paths: dict[str, str] | None,
@@ -165,15 +168,8 @@ def _refused(
     *,
     noted: bool,
 ) -> Audit:
-    """Return the audit of a function whose plain call raises: one verdict, and no proposal."""
-    likely = "give arguments that the function takes"
-    if "in-place operation" in measured.raised:
-        likely = (
-            "it writes to an argument of which a gradient is asked for, and torch allows that to no leaf: audit a "
-            "function that hands it a copy, as `lambda x: Name.apply(x.clone())` does"
-        )
+    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
     law = next(law for law in LAWS if law.name == "primal")
-    finding = Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given, noted=noted)

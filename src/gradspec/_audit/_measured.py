@@ -37,6 +37,8 @@ class Measured:
     infinite_at_zero: tuple[str, ...] = ()
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
+    #: Whether that was its backward pass.
+    in_backward: bool = False
 
     @property
     def is_repeatable(self) -> bool:

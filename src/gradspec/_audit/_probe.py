@@ -37,7 +37,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         trials = [_flat(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
         seen = [_Seen.of(trial) for trial in trials]
     except (Exception, SystemExit) as error:
-        return Measured(wrt=every, raised=shown(error))
+        in_backward = isinstance(error, _BackwardError)
+        return Measured(wrt=every, raised=str(error) if in_backward else shown(error), in_backward=in_backward)
     leaves = {leaf for one in seen for leaf in one.reached}
     fits = {leaf: _parameter(leaf, every) for leaf in leaves}
     shared = next((name for one in seen for name in one.shared), None)
@@ -74,6 +75,10 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
     )
 
 
+class _BackwardError(Exception):
+    """The backward pass of a plain call raised: its text says what."""
+
+
 @dataclass(frozen=True)
 class _Seen:
     """What the calls of one case show."""
@@ -105,9 +110,9 @@ class _Seen:
             stateful = not _agree(*(outputs(still(*inputs.args())) for _ in range(2)))
         try:
             got = gradients(y, leaves, like(y, seed), retain_graph=True)
-        except RuntimeError as error:
+        except (Exception, SystemExit) as error:
             if NO_FORMULA not in str(error):
-                raise
+                raise _BackwardError(shown(error)) from error
             got = {}  # an operator that has no gradient: it is judged as a function without
         return cls(
             reached=tuple(name for name, gradient in got.items() if gradient is not None),
