@@ -1,4 +1,4 @@
-"""An audit of a backward that does something else where an argument is frozen: nothing but itself says what is right."""
+"""An audit of a backward that does something else where an argument is frozen; only itself says what is right."""
 
 import pytest
 import torch

@@ -54,7 +54,8 @@ def _is_fewer_numbers(verdict: Verdict) -> bool:
 
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
     is_lost = verdict.law == "needs_input_grad" and verdict.finding.got == "None"  # which no noise does
-    if measured.noisy_backward and verdict.law in _OF_BACKWARD and not is_lost and ("declared_draws", verdict.case) in failed:
+    is_of_noise = measured.noisy_backward and verdict.law in _OF_BACKWARD and not is_lost
+    if is_of_noise and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
     is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)
