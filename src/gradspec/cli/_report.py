@@ -22,6 +22,7 @@ from gradspec.render import (
     counts,
     finding_text,
     reason,
+    remarks,
     specs_by_kind,
     summary_lines,
     words,
@@ -80,6 +81,8 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         click.echo(line)
     if provenance:
         click.echo(f"recorded: {_flat(report.provenance)}")
+    for _, remark in remarks(report):
+        click.echo(f"\n{remark}")
 
 
 def _without_what_holds(report: Report) -> Report:
