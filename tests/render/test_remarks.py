@@ -14,7 +14,8 @@ from torch.autograd import Function
 from gradspec import Report, audit
 from gradspec.findings import judge
 from gradspec.laws import LAWS
-from gradspec.render import github, junit, page, remarks, sarif
+from gradspec.render import github, junit, page, sarif
+from gradspec.render._remarks import remarks
 
 XSD = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
 SAID = "The output changes with `b`, and backward returns no gradient for it."

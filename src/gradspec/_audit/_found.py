@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gradspec.render import remarks
+from gradspec.render._remarks import remarks
 from gradspec.report import Report
 
 

@@ -13,7 +13,7 @@ from gradspec.cli._audit import audited
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, findings, rank_words
-from gradspec.render import remarks
+from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
     from gradspec.law import Law

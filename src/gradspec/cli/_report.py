@@ -22,11 +22,11 @@ from gradspec.render import (
     counts,
     finding_text,
     reason,
-    remarks,
     specs_by_kind,
     summary_lines,
     words,
 )
+from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
     from gradspec.findings import Judgement

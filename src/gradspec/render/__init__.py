@@ -4,7 +4,6 @@ from gradspec.render._badge import badge
 from gradspec.render._github import github
 from gradspec.render._junit import junit
 from gradspec.render._page import page
-from gradspec.render._remarks import remarks, remarks_of
 from gradspec.render._sarif import sarif
 from gradspec.render._text import (
     SIGNS,
@@ -29,8 +28,6 @@ __all__ = [
     "junit",
     "page",
     "reason",
-    "remarks",
-    "remarks_of",
     "sarif",
     "specs_by_kind",
     "summary_lines",
