@@ -7,13 +7,14 @@ pass that gives something else is a finding; whether the eager gradient is the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
@@ -44,18 +45,6 @@ STAND_IN = (
     "gradspec._audit._probe:measure",
     "gradspec._audit._selection:selected",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Audit:
-    """What an audit found."""
-
-    #: The verdicts of the laws that need no spec.
-    report: Report
-    #: A spec of the function, as Python text, to be completed and pasted; empty where none can be written.
-    proposal: str
-    #: What was measured beside the laws, a sentence each.
-    remarks: tuple[str, ...] = ()
 
 
 @one_at_a_time
@@ -145,17 +134,18 @@ def audit(
     report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
     said = in_words(subject, made)
     report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
-    remarks = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
+    seen = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
-        remarks += of_form(() if isinstance(silent, Finding) else silent)
+        seen += of_form(() if isinstance(silent, Finding) else silent)
+    report = with_remarks(report, spec.name, seen)
     if reason := unwritable(function, measured, path):
-        return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
+        return Audit(report=report, proposal="", remarks_of_proposal=(f"No spec is proposed: {reason}.",))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)
     text, remark = agreeing(proposal, function, chosen, profile, seed)  # without placements `sharded` says nothing
-    return Audit(report=report, proposal=text, remarks=(*remarks, *remark))
+    return Audit(report=report, proposal=text, remarks_of_proposal=tuple(remark))
 
 
 def _refused(
@@ -173,7 +163,7 @@ def _refused(
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given, noted=noted)
-    return Audit(report=replace(report, verdicts=verdicts), proposal="", remarks=())
+    return Audit(report=replace(report, verdicts=verdicts), proposal="")
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:

@@ -15,6 +15,7 @@ from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._held_still import held_still
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._measured import Measured
+from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
 from gradspec.law import Trial, TrialOf, shown
@@ -71,6 +72,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         unused=tuple(name for name in names if name not in used),
         zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),
         fixed=where(fixed_gradient, tuple(name for name in names if name in leaves), all),
+        in_float32=in_float32(trials),
         infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
     )
 
