@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._kink import beside, is_kink
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
@@ -93,27 +95,40 @@ def judge_by_differences(trial: Trial, inputs: Inputs) -> Finding:
         wide = inputs  # a function that takes its own dtype only
     finding = HOLDS
     for attempt in range(2):  # broken needs two failures, in fresh directions
-        finding = _judge(_Backward.of(trial, wide, trial.seed + 100 * attempt))
+        seed = trial.seed + 100 * attempt
+        finding = _judge(_Backward.of(trial, wide, seed), seed)
         if finding.status is not Status.BROKEN:
             return finding
     return finding
 
 
-def _judge(backward: _Backward) -> Finding:
+def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Finding:
     dtype = backward.inputs.tensors()[0].dtype.to_real()
     exact, size = backward.by_autograd()
     unclear = ""
     for name, derivative in exact.items():
-        numeric = slope(lambda step, name=name: backward.at(name, step))  # type: ignore[misc]  # the name of this round
+        along = partial(backward.at, name)
+        numeric = slope(along, dtype)
         scale = max(abs(derivative or 0.0), abs(numeric.value), size)
         if not numeric.is_clear(scale if math.isfinite(scale) else size, dtype):
             unclear = unclear or name
         elif not numeric.agrees(derivative or 0.0, scale, dtype):
+            if not is_beside and is_kink(along, size, dtype):
+                return _judge_beside(backward, seed, name)
             return _wrong(name, derivative, numeric, nothing=all(d is None for d in exact.values()))
     if unclear:
         said = f"the backward pass is not smooth in {unclear} here: central differences of it do not converge"
         return Finding(status=Status.NOT_MEASURED, message=said)
     return HOLDS
+
+
+def _judge_beside(backward: _Backward, seed: int, name: str) -> Finding:
+    """Return what is said where the gradient itself has a kink, as that of the square of relu: beside it is none."""
+    finding = _judge(_Backward.of(backward.trial, beside(backward.inputs, seed), seed), seed, is_beside=True)
+    if finding.status is Status.BROKEN:
+        return finding
+    said = f"the backward pass has a kink in {name} here, where it has several derivatives"
+    return Finding(status=Status.NOT_MEASURED, message=f"{said}; beside it: {finding.message or finding.status}")
 
 
 def _wrong(name: str, derivative: float | None, numeric: Slope, *, nothing: bool) -> Finding:
