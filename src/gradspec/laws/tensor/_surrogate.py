@@ -20,6 +20,7 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applica
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
 from gradspec.laws.tensor.support._kink import KINK, is_kink, judged_beside
+from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._straight_through import is_straight_through
 
@@ -31,9 +32,27 @@ def _check(trial: Trial) -> Finding:
     if any(inputs.values[name].numel() == 0 for name in inputs.wrt):
         return not_applicable("a zero-size input has no direction to move in")
     try:
-        return _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
+        finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
     except StandInError:  # an audit of a function that takes its own dtype only
         return _twice(trial, inputs)
+    return finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
+
+
+def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
+    """Return what is said of a case that is not in float64, where nothing is broken there."""
+    if in_double.status is Status.INCONCLUSIVE and not in_double.message.startswith(KINK):
+        own = _twice(trial, inputs)  # it computes in float32 inside: small steps show its rounding alone
+        return in_double if own.status is Status.INCONCLUSIVE else own
+    for attempt in range(2):
+        seed = trial.seed + attempt
+        own = judge_own_dtype(inputs, lambda values, v: _value_and_gradients(trial, values, v), seed)
+        if own.status is not Status.BROKEN:
+            break
+    if own.status is Status.INCONCLUSIVE:
+        by_differences = _twice(trial, inputs)
+        own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
+        return own if by_differences.status is Status.INCONCLUSIVE else by_differences
+    return own if own.status is Status.BROKEN else in_double
 
 
 def _twice(trial: Trial, inputs: Inputs) -> Finding:
@@ -97,7 +116,7 @@ def _value_and_gradients(
     """Return what the surrogate returns, and the gradients for cotangents; backward is handed copies of them."""
     leaves = {name: fresh(t).requires_grad_() for name, t in zip(inputs.wrt, inputs.tensors(), strict=True)}
     y = _surrogate(trial, inputs)(*leaves.values())
-    return y, tuple(gradients(y, leaves, v).values())
+    return y, tuple(gradients(y, leaves, v).values()) if v else ()
 
 
 def _along(
