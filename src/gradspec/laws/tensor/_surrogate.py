@@ -6,6 +6,10 @@ extrapolated central differences, with an error bar.
 What breaks it: a spec whose surrogate uses `detach`, rounds, or is itself a custom Function with a wrong backward.
 
 Remedy: write the surrogate in plain differentiable torch.
+
+A symmetric matrix of which forward reads one triangle, as `torch.linalg.eigvalsh` does, moves in symmetric directions.
+A case on a kink, as 0 is one of relu, is judged beside it. A case in a lower precision is judged in float64, and in its
+own dtype by what the function returns in float64.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from gradspec.laws.tensor.support._kink import KINK, is_kink, judged_beside
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._straight_through import is_straight_through
+from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
 
 
 def _check(trial: Trial) -> Finding:
@@ -76,6 +81,17 @@ def _one_direction(
     u = tuple(t / 9 for t in like(x, seed))
     if in_proportion:  # an element moves by a share of itself
         u = tuple(t * a.abs().clamp(max=1) for t, a in zip(u, x, strict=True))
+    finding = _in_direction(trial, inputs, u, seed, is_beside=is_beside)
+    if finding.status is Status.BROKEN and (kept := kept_symmetric(inputs, u, _surrogate(trial, inputs))) is not None:
+        v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
+        grads = _value_and_gradients(trial, inputs, v)[1]
+        if all(g is not None and is_symmetric(g, 1e-6) for g, a, b in zip(grads, u, kept, strict=True) if a is not b):
+            return _in_direction(trial, inputs, kept, seed, is_beside=is_beside)
+    return finding
+
+
+def _in_direction(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int, *, is_beside: bool) -> Finding:
+    x = inputs.tensors()
     v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
     y, grads = _value_and_gradients(trial, inputs, v)
     if is_stand_in(trial.spec.surrogate) and any(t.requires_grad for t in y):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -18,6 +18,7 @@ from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
 from gradspec.laws.tensor.support._kink import beside, is_kink
+from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
@@ -45,6 +46,15 @@ class _Backward:
             name: tuple(t / 9 for t in like(tensors, seed + k + 2)) for k, (name, tensors) in enumerate(moved)
         }
         return cls(trial, inputs, v, like(x, seed + 1), directions)
+
+    def kept_symmetric(self) -> _Backward | None:
+        """Return the same in a direction in which symmetric matrices stay so, where the function reads a triangle."""
+        u = tuple(self.directions[f"`{name}`"][0] for name in self.inputs.wrt)
+        kept = kept_symmetric(self.inputs, u, self.inputs.closed(self.trial.spec.function))
+        if kept is None:
+            return None
+        moved = {f"`{name}`": (t,) for name, t in zip(self.inputs.wrt, kept, strict=True)}
+        return replace(self, directions={**self.directions, **moved})
 
     def graph(self, *, differentiable: bool, moved: str = "", step: float = 0.0) -> tuple[list[Tensor], list[Tensor]]:
         """Return the terms of `w * B(x, v)` and their leaves, x before v, where one argument is moved by a step."""
@@ -113,6 +123,8 @@ def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Findin
         if not numeric.is_clear(scale if math.isfinite(scale) else size, dtype):
             unclear = unclear or name
         elif not numeric.agrees(derivative or 0.0, scale, dtype):
+            if (kept := backward.kept_symmetric()) is not None:
+                return _judge(kept, seed, is_beside=is_beside)
             if not is_beside and is_kink(along, size, dtype):
                 return _judge_beside(backward, seed, name)
             return _wrong(name, derivative, numeric, nothing=all(d is None for d in exact.values()))
