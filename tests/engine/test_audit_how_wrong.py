@@ -76,6 +76,26 @@ class Clips(Square):
         return y_bar.clamp(-0.5, 0.5)
 
 
+class Ignores(Square):
+    """Backward of a loss, which takes its cotangent for 1."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 2 * x
+
+
+class Rounds(Square):
+    """Right to the digits of a float32."""
+
+    factor = 2 * (1 + 3e-8)
+
+
 class InSingle(Square):
     @classmethod
     def forward(cls, ctx, x):
@@ -116,6 +136,17 @@ def found(function, case, *names):
             f"right where `x` is positive, off by the factor 2 where it is negative: {MEANT}",
         ),
         (Clips, "(randn(2, 3),)", f"right for small cotangents: backward clips the cotangent: {MEANT}"),
+        (
+            Ignores,
+            "(randn(2, 3),)",
+            f"the same for every cotangent: backward ignores the one that it is handed: {MEANT}",
+        ),
+        (
+            Rounds,
+            "(randn(2, 3),)",
+            "off by 3e-08 of itself, as exact as a float32: something is computed in float32 on the way, or a small "
+            f"constant (eps) differs: {MEANT}",
+        ),
         (
             Product,
             "(randn(3), randn(3), randn(3))",
