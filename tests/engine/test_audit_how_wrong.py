@@ -175,6 +175,12 @@ def test_a_clipped_cotangent_is_one_finding():
     assert (finding.verdict.law, finding.follows) == ("cotangent_linearity", ["surrogate"])
 
 
+def test_a_cotangent_that_is_ignored_is_not_said_to_be_clipped():
+    said = {one.verdict.law: one.verdict.finding.likely for one in found(Ignores, "(randn(3),)", "cotangent_linearity")}
+
+    assert said == {"cotangent_linearity": "backward ignores the cotangent"}
+
+
 def test_a_second_derivative_that_is_lost_does_not_follow_from_a_wrong_backward():
     class Detached(Square):
         @classmethod

@@ -107,9 +107,7 @@ def test_a_sound_function_on_a_kink_is_not_accused(function, case):
     assert "beside it, up to 0.05 away, the law holds" in message
 
 
-@pytest.mark.parametrize(
-    ("function", "case"), [(Twice, AT_ZERO), (HingeOfTheWrongSign, "(tensor([1.0, 2.0, 0.0]),)")]
-)
+@pytest.mark.parametrize(("function", "case"), [(Twice, AT_ZERO), (HingeOfTheWrongSign, "(tensor([1.0, 2.0, 0.0]),)")])
 def test_a_backward_that_is_wrong_beside_the_kink_is_broken(function, case):
     assert found(function, case, "surrogate")[0] is Status.BROKEN
 

@@ -40,7 +40,9 @@ def _check(trial: Trial) -> Finding:
         finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
     except StandInError:  # an audit of a function that takes its own dtype only
         return _twice(trial, inputs)
-    return finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
+    return (
+        finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
+    )
 
 
 def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
@@ -135,9 +137,7 @@ def _value_and_gradients(
     return y, tuple(gradients(y, leaves, v).values()) if v else ()
 
 
-def _along(
-    trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]
-) -> Callable[[float], float]:
+def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
     """Return the surrogate, weighted with cotangents, as a function of a step in a direction."""
     surrogate, x = _surrogate(trial, inputs), inputs.tensors()
 

@@ -7,6 +7,7 @@ of them removes one term after the other; the change from one column of combinat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,7 +62,7 @@ class Slope:
 
     def is_clear(self, scale: float, dtype: torch.dtype = torch.float64) -> bool:
         """Whether the error bar is narrow beside the size of what was differentiated; a NaN is not."""
-        return self.bar <= digits(dtype).widest * scale + 1e-300
+        return math.isfinite(self.bar) and self.bar <= digits(dtype).widest * scale + 1e-300
 
     def agrees(self, exact: float, scale: float, dtype: torch.dtype = torch.float64) -> bool:
         """Whether a derivative is this one, as far as the error bar and rounding tell."""

@@ -13,8 +13,10 @@ from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._differences import digits, double
 from gradspec.laws.tensor.support._rounded_operations import RoundedOperations
 
-#: What a function returns for arguments and cotangents, and the gradients that it has.
-ValueAndGradients = Callable[[Inputs, tuple[Tensor, ...]], tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]]
+#: What a function returns, and its gradients.
+Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
+#: The function and its backward pass, of arguments and cotangents.
+ValueAndGradients = Callable[[Inputs, tuple[Tensor, ...]], Results]
 #: What is said where the values themselves are others, as those of a function that draws its noise in its own dtype.
 OTHER = "the values in {0} are not those in float64"
 #: How often the operations are rounded at random, and how many times as far as then a result may be off.
@@ -63,11 +65,12 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
 class _Scattered:
     """Results whose operations are rounded at random, computed where they are asked for."""
 
-    def __init__(self, compute: Callable[[], tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]], unit: float, seed: int):
+    def __init__(self, compute: Callable[[], Results], unit: float, seed: int) -> None:
+        """Take what computes them, the unit of rounding and the seed of the errors."""
         self.compute, self.unit, self.seed = compute, unit, seed
-        self.runs: list[tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]] = []
+        self.runs: list[Results] = []
 
-    def _all(self) -> list[tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]]:
+    def _all(self) -> list[Results]:
         for k in range(len(self.runs), RUNS):
             with RoundedOperations(self.unit, self.seed + k):
                 self.runs.append(self.compute())

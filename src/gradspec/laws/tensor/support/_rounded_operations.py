@@ -16,12 +16,12 @@ from torch.utils._pytree import tree_map
 from gradspec.laws.tensor.support._call import differentiable
 
 
-class RoundedOperations(TorchDispatchMode):
+class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
     """While it is entered, what an operation of torch computes is off by up to a unit, relatively, at random."""
 
     def __init__(self, unit: float, seed: int) -> None:
         """Take the unit of rounding and the seed of the errors."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.unit, self.generator = unit, torch.Generator().manual_seed(seed)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -39,9 +39,7 @@ def is_symmetric(x: Tensor, tolerance: float = 0.0) -> bool:
     return bool((x - x.mH).abs().max() <= tolerance * x.abs().max())
 
 
-def _reads_one_triangle(
-    inputs: Inputs, place: int, u: Tensor, function: Callable[..., tuple[Tensor, ...]]
-) -> bool:
+def _reads_one_triangle(inputs: Inputs, place: int, u: Tensor, function: Callable[..., tuple[Tensor, ...]]) -> bool:
     x = inputs.tensors()
     with torch.no_grad():
         y = function(*x)
