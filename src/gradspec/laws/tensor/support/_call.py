@@ -178,12 +178,13 @@ def gradients(
     """Return the gradients of the leaves, None where no graph reaches them; of sparse ones, the dense values.
 
     Backward is handed copies of the cotangents, unless told otherwise: it may write to them, or resize them, and what
-    comes next has none of that. Those that are differentiated are handed as they are.
+    comes next has none of that. A copy of one that is differentiated is no leaf, as in a network: torch lets nobody
+    write to a leaf.
     """
     pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
     if not pairs:
         return dict.fromkeys(leaves)
-    given = [fresh(w) if copied and not w.requires_grad else w for _, w in pairs]
+    given = [(w.clone() if w.requires_grad else fresh(w)) if copied else w for _, w in pairs]
     got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), given, allow_unused=True, **how)
     return {name: dense(gradient) for name, gradient in zip(leaves, got, strict=True)}
 
