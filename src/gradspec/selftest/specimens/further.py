@@ -34,6 +34,13 @@ class ReturnsTwice(Scale):
         return (super().apply(x, factor),) * 2
 
 
+@diseased(primal=r"the value is no tensor")
+class ReturnsANumber(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return float(super().apply(x, factor).sum())
+
+
 class NoExample(Scale):
     """Scale, and no example of it."""
 
