@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradspec._audit._audit import Audit, audit
+    from gradspec._audit._audit import audit
     from gradspec._audit._case_syntax import read_case
+    from gradspec._audit._found import Audit
     from gradspec._engine._verify import verify
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.laws import stand_in
@@ -51,7 +52,7 @@ __version__ = "0.1.0"
 
 # Lazy (PEP 562), so that `gradspec.text` and a documentation build stay free of torch.
 _HOME = {
-    "Audit": "_audit._audit",
+    "Audit": "_audit._found",
     "Case": "spec",
     "Effects": "spec",
     "Finding": "law",

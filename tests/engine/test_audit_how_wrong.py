@@ -76,6 +76,26 @@ class Clips(Square):
         return y_bar.clamp(-0.5, 0.5)
 
 
+class Ignores(Square):
+    """Backward of a loss, which takes its cotangent for 1."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 2 * x
+
+
+class Rounds(Square):
+    """Right to the digits of a float32."""
+
+    factor = 2 * (1 + 3e-8)
+
+
 class InSingle(Square):
     @classmethod
     def forward(cls, ctx, x):
@@ -117,6 +137,17 @@ def found(function, case, *names):
         ),
         (Clips, "(randn(2, 3),)", f"right for small cotangents: backward clips the cotangent: {MEANT}"),
         (
+            Ignores,
+            "(randn(2, 3),)",
+            f"the same for every cotangent: backward ignores the one that it is handed: {MEANT}",
+        ),
+        (
+            Rounds,
+            "(randn(2, 3),)",
+            "off by 3e-08 of itself, as exact as a float32: something is computed in float32 on the way, or a small "
+            f"constant (eps) differs: {MEANT}",
+        ),
+        (
             Product,
             "(randn(3), randn(3), randn(3))",
             f"the gradient of `y` is off by the factor 2, and right for `x` and `z`: {MEANT}",
@@ -142,6 +173,12 @@ def test_a_clipped_cotangent_is_one_finding():
     (finding,) = found(Clips, "(randn(2, 3),)", "surrogate", "cotangent_linearity")
 
     assert (finding.verdict.law, finding.follows) == ("cotangent_linearity", ["surrogate"])
+
+
+def test_a_cotangent_that_is_ignored_is_not_said_to_be_clipped():
+    said = {one.verdict.law: one.verdict.finding.likely for one in found(Ignores, "(randn(3),)", "cotangent_linearity")}
+
+    assert said == {"cotangent_linearity": "backward ignores the cotangent"}
 
 
 def test_a_second_derivative_that_is_lost_does_not_follow_from_a_wrong_backward():

@@ -7,19 +7,21 @@ pass that gives something else is a finding; whether the eager gradient is the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._look import Look, look
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._refusals import ended_call, refused_call
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import home_in, subject_of
@@ -31,7 +33,7 @@ from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import blank, run_plan
 from gradspec._record import Source, reach_from, root_of
-from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.law import Finding, Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
@@ -43,18 +45,6 @@ STAND_IN = (
     "gradspec._audit._probe:measure",
     "gradspec._audit._selection:selected",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Audit:
-    """What an audit found."""
-
-    #: The verdicts of the laws that need no spec.
-    report: Report
-    #: A spec of the function, as Python text, to be completed and pasted; empty where none can be written.
-    proposal: str
-    #: What was measured beside the laws, a sentence each.
-    remarks: tuple[str, ...] = ()
 
 
 @one_at_a_time
@@ -125,14 +115,16 @@ def audit(
     if subject.operator is not None:
         import_dynamo()
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
-    if isinstance(found, Finding):  # the function ended the process
-        found = Look(measured=Measured(raised=found.message))
+    ended = None
+    if isinstance(found, Finding):  # the function has ended the process, or hangs
+        ended, found = found, Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     spec = eager_spec(subject, made, measured, seed)
     given = {f"spec {spec.name}": _source(path, spec, made)} if noted else {}
     if measured.raised:
-        return _refused(spec, measured, profile, seed, paths, given, noted=noted)
+        finding = ended_call(ended) if ended else refused_call(measured)
+        return _refused(spec, finding, profile, seed, paths, given, noted=noted)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, spec.kind)
@@ -142,22 +134,23 @@ def audit(
     report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
     said = in_words(subject, made)
     report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
-    remarks = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
+    seen = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
-        remarks += of_form(() if isinstance(silent, Finding) else silent)
+        seen += of_form(() if isinstance(silent, Finding) else silent)
+    report = with_remarks(report, spec.name, seen)
     if reason := unwritable(function, measured, path):
-        return Audit(report=report, proposal="", remarks=(*remarks, f"No spec is proposed: {reason}."))
+        return Audit(report=report, proposal="", remarks_of_proposal=(f"No spec is proposed: {reason}.",))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)
     text, remark = agreeing(proposal, function, chosen, profile, seed)  # without placements `sharded` says nothing
-    return Audit(report=report, proposal=text, remarks=(*remarks, *remark))
+    return Audit(report=report, proposal=text, remarks_of_proposal=tuple(remark))
 
 
 def _refused(
     spec: FunctionSpec,
-    measured: Measured,
+    finding: Finding,
     profile: Profile,
     seed: int,
     paths: dict[str, str] | None,
@@ -165,19 +158,12 @@ def _refused(
     *,
     noted: bool,
 ) -> Audit:
-    """Return the audit of a function whose plain call raises: one verdict, and no proposal."""
-    likely = "give arguments that the function takes"
-    if "in-place operation" in measured.raised:
-        likely = (
-            "it writes to an argument of which a gradient is asked for, and torch allows that to no leaf: audit a "
-            "function that hands it a copy, as `lambda x: Name.apply(x.clone())` does"
-        )
+    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
     law = next(law for law in LAWS if law.name == "primal")
-    finding = Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given, noted=noted)
-    return Audit(report=replace(report, verdicts=verdicts), proposal="", remarks=())
+    return Audit(report=replace(report, verdicts=verdicts), proposal="")
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:

@@ -1,4 +1,4 @@
-"""What is behind the findings of an audit, by further calls: a list, noise, a factor, an index that repeats."""
+"""What is behind the findings of an audit, by further calls: a list, noise, a factor, a repeated index, float32."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._measured import Measured
 from gradspec._audit._redrawn import redrawn
+from gradspec._audit._single import with_float32
 from gradspec._audit._subject import Subject
 from gradspec.law import Law
 from gradspec.profile import Profile
@@ -29,6 +30,7 @@ def explained(
 ) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
     report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
+    report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_hidden(report, measured)
     if measured.noisy_forward and measured.noisy_backward:
         alike = partial(eager_spec, subject, cases, measured, seed, alike=True)

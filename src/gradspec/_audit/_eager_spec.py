@@ -33,6 +33,7 @@ def eager_spec(
     itself.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     itself.__module__ = subject.module
     stand_in(itself)
+    itself.__dict__["gradspec_state"] = frozenset(subject.state)
     made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
     if subject.operator is not None and function is subject.call:  # and not what holds its noise still
         made = partial(OperatorSpec, operator=subject.operator)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gradspec._audit._how_wrong import CLIPPED
 from gradspec._audit._measured import Measured
-from gradspec.law import Status, Verdict, broken
+from gradspec.law import Finding, Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT, CUT
 from gradspec.report import Report
 
@@ -26,6 +26,8 @@ _OF_BACKWARD = (
 )
 #: What `second_order` says where the cotangent moves the gradient otherwise than autograd has it.
 OTHER = f"the second derivative with respect to {COTANGENT} is not that of the backward pass"
+#: Why `needs_input_grad` does not judge numbers that backward draws.
+FEWER = "backward draws noise, and may draw other numbers where fewer gradients are asked for"
 
 
 def with_roots(report: Report, measured: Measured) -> Report:
@@ -36,14 +38,24 @@ def with_roots(report: Report, measured: Measured) -> Report:
 
 def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> Verdict:
     root = _root(verdict, failed, measured)
-    if not root or verdict.status is not Status.BROKEN or verdict.finding.follows:
+    if verdict.status is not Status.BROKEN or verdict.finding.follows:
         return verdict
+    if not root:
+        is_unclear = measured.noisy_backward and _is_fewer_numbers(verdict)
+        return replace(verdict, finding=Finding(status=Status.NOT_MEASURED, message=FEWER)) if is_unclear else verdict
     details = {**verdict.finding.details, "found": verdict.finding.message}
     return replace(verdict, finding=broken(f"follows from {root}", follows=root, details=details))
 
 
+def _is_fewer_numbers(verdict: Verdict) -> bool:
+    """Whether a gradient has other numbers where fewer gradients are asked for; `index` says where."""
+    return verdict.law == "needs_input_grad" and bool(verdict.finding.index)
+
+
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
-    if measured.noisy_backward and verdict.law in _OF_BACKWARD and ("declared_draws", verdict.case) in failed:
+    is_lost = verdict.law == "needs_input_grad" and verdict.finding.got == "None"  # which no noise does
+    is_of_noise = measured.noisy_backward and verdict.law in _OF_BACKWARD and not is_lost
+    if is_of_noise and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
     is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)

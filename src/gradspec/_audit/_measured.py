@@ -35,8 +35,12 @@ class Measured:
     fixed: tuple[str, ...] = ()
     #: The arguments at whose zero the value is finite and the gradient is not.
     infinite_at_zero: tuple[str, ...] = ()
+    #: Whether it computes in float32 where it is given float64.
+    in_float32: bool = False
     #: What the first plain call that failed raised, and on which case.
     raised: str = ""
+    #: Whether that was its backward pass.
+    in_backward: bool = False
 
     @property
     def is_repeatable(self) -> bool:

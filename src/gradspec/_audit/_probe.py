@@ -15,6 +15,7 @@ from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._held_still import held_still
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._measured import Measured
+from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
 from gradspec.law import Trial, TrialOf, shown
@@ -37,7 +38,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         trials = [_flat(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
         seen = [_Seen.of(trial) for trial in trials]
     except (Exception, SystemExit) as error:
-        return Measured(wrt=every, raised=shown(error))
+        in_backward = isinstance(error, _BackwardError)
+        return Measured(wrt=every, raised=str(error) if in_backward else shown(error), in_backward=in_backward)
     leaves = {leaf for one in seen for leaf in one.reached}
     fits = {leaf: _parameter(leaf, every) for leaf in leaves}
     shared = next((name for one in seen for name in one.shared), None)
@@ -70,8 +72,13 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         unused=tuple(name for name in names if name not in used),
         zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),
         fixed=where(fixed_gradient, tuple(name for name in names if name in leaves), all),
+        in_float32=in_float32(trials),
         infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
     )
+
+
+class _BackwardError(Exception):
+    """The backward pass of a plain call raised: its text says what."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +112,9 @@ class _Seen:
             stateful = not _agree(*(outputs(still(*inputs.args())) for _ in range(2)))
         try:
             got = gradients(y, leaves, like(y, seed), retain_graph=True)
-        except RuntimeError as error:
+        except (Exception, SystemExit) as error:
             if NO_FORMULA not in str(error):
-                raise
+                raise _BackwardError(shown(error)) from error
             got = {}  # an operator that has no gradient: it is judged as a function without
         return cls(
             reached=tuple(name for name, gradient in got.items() if gradient is not None),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ class Subject:
     operator: Any = None
     #: The module that registers the operator, where the path of an audit names it: of one in C++ nothing else does.
     home: str = ""
-    #: The arguments of which no gradient is asked: the buffers of a module.
+    #: The arguments that are parameters and buffers of a module, and what the module calls them: "0.weight".
+    state: Mapping[str, str] = field(default_factory=dict)
+    #: Those of them of which no gradient is asked: its buffers, and what is frozen.
     fixed: frozenset[str] = frozenset()
 
     @property
@@ -81,9 +84,7 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
 def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...]) -> tuple[Subject, tuple[Case, ...]]:
     """Return a module as a function of its parameters and buffers too: a gradient flows to these, calls are alike."""
     kept = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    names = {full.replace(".", "_"): full for full in kept}
-    if set(names) & set(subject.signature.parameters) or len(names) < len(kept):
-        return subject, cases
+    names = _arguments_for(kept, subject.signature)
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
@@ -98,10 +99,26 @@ def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ..
             subject,
             call=functional,
             signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
+            state={
+                name: f"self.{full}" if full in subject.signature.parameters else full for name, full in names.items()
+            },
             fixed=frozenset(name for name, full in names.items() if not kept[full].requires_grad),
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
     )
+
+
+def _arguments_for(state: Iterable[str], signature: inspect.Signature) -> dict[str, str]:
+    """Return an argument for each parameter and buffer: "fc_weight" for "fc.weight", "_0_weight" for "0.weight"."""
+    found: dict[str, str] = {}
+    for full in state:
+        name = full.replace(".", "_")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            name = f"_{name}"
+        while name in found or name in signature.parameters:  # beside "a.b" there may be "a_b"
+            name += "_"
+        found[name] = full
+    return found
 
 
 def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:

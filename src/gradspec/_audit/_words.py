@@ -1,4 +1,4 @@
-"""Arguments in the words of the one who wrote the call: `xs[0]` for the first of a list, a parameter for a place."""
+"""Arguments as their author wrote them: `xs[0]` of a list, `fc.weight` of a module, a parameter for a place."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from gradspec.spec._sheet import forward_signature
 def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
     """Return what puts a text of the laws, which name each tensor of a list for itself, into the words of a call."""
     names = {flat: written for case in cases for flat, written in _names(subject, case)}
+    given = subject.signature.parameters  # one of which may be called as a parameter of the module is
+    state = {argument: full for argument, full in subject.state.items() if argument != full}
+    names |= {argument: f"self.{full}" if full in given else full for argument, full in state.items()}
     pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)") if names else None
 
     def said(text: str) -> str:

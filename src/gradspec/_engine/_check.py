@@ -6,10 +6,12 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from traceback import walk_tb
 from typing import Any
 
 from gradspec._engine._causes import judged
 from gradspec._engine._flat import flattened
+from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceback
 from gradspec._engine._plan import Check, misuses
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
@@ -76,10 +78,21 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         raise  # the user's
     except BaseException as error:
         # What a call raises where its law says that it works is a finding about the function; SystemExit too.
-        finding = raised(error)
-        if _LEAF in str(error):
+        finding = own_error(error) if own_place(error) and _tells_own(check) else raised(error)
+        if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
     return judged(finding, check, lambda: _trial(check, profile, seed), prior)
+
+
+def _tells_own(check: Check) -> bool:
+    """Whether an error of our own can be told: under a transform, torch may refuse what a law does with the result."""
+    function = getattr(check.spec, "function", None)
+    return check.law.family != "transforms" and function is not None and shows_in_a_traceback(function)
+
+
+def _is_of_backward(error: BaseException) -> bool:
+    """Whether a backward pass raised an error, rather than a call of the function."""
+    return any(frame.f_code.co_name == "_engine_run_backward" for frame, _ in walk_tb(error.__traceback__))
 
 
 def _role(check: Check) -> Any:

@@ -18,6 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
 from gradspec._engine._fork import after_fork
+from gradspec._engine._own_error import innermost, own_error, own_place
 from gradspec._engine._twin import end_where_it_comes_back
 from gradspec._engine._wire import send
 from gradspec._one_line import visible
@@ -65,6 +66,8 @@ def _serve(
             signal.alarm(math.ceil(seconds) + GRACE)  # a parent that was killed can end nobody any more
             try:
                 answer = run(question)
+            except Exception as error:  # a law and an audit catch what the function raises
+                answer = own_error(error) if own_place(error) else _uncaught(error)
             finally:
                 if os.getpid() != child:  # the function has forked, and this one has come back too
                     os._exit(0)
@@ -94,6 +97,14 @@ def _not_plain(error: Exception) -> Finding:
         status=Status.ERROR,
         message=f"the answer cannot leave the child process: {shown(error)}",
         likely="a law's finding holds something else than plain data",
+    )
+
+
+def _uncaught(error: Exception) -> Finding:
+    return Finding(
+        status=Status.ERROR,
+        message=f"a call raised {shown(error)}",
+        details={"stack": innermost(error)},
     )
 
 

@@ -19,7 +19,7 @@ from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwrit
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
-    from gradspec._audit._audit import Audit
+    from gradspec._audit._found import Audit
     from gradspec.findings import Judgement
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
@@ -194,7 +194,7 @@ def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
     _report.print_report(judgement, verbose=verbose, brief=not verbose)
-    for remark in found.remarks:
+    for remark in found.remarks_of_proposal:
         click.echo(f"\n{remark}")
     if found.proposal:
         click.echo(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)

@@ -13,6 +13,7 @@ from gradspec.cli._audit import audited
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, findings, rank_words
+from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
     from gradspec.law import Law
@@ -78,6 +79,8 @@ def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, se
         return Row(name, case, _UNASKED, "not asked", error.message)
     worst = findings(found.report)
     if not worst:
-        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", "")
+        number = len(remarks(found.report))
+        said = f"{number} remark{'s' * (number != 1)}: audit it alone" if number else ""
+        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said)
     laws_of = dict.fromkeys(law for one in worst for law in one.laws)
     return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of))

@@ -26,6 +26,7 @@ from gradspec.render import (
     summary_lines,
     words,
 )
+from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
     from gradspec.findings import Judgement
@@ -80,6 +81,8 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         click.echo(line)
     if provenance:
         click.echo(f"recorded: {_flat(report.provenance)}")
+    for _, remark in remarks(report):
+        click.echo(f"\n{remark}")
 
 
 def _without_what_holds(report: Report) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradspec.render._place import place_of_spec
+from gradspec.render._remarks import remarks
 from gradspec.render._text import finding_text
 
 if TYPE_CHECKING:
@@ -18,18 +19,26 @@ _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
 
 
 def github(judgement: Judgement) -> str:
-    """Return a line for each finding: an error if it makes the run fail, a warning if it does not."""
-    return "".join(f"{_command(judged, judgement.report)}\n" for judged in judgement.findings)
+    """Return a line for each finding: an error if it makes the run fail, a warning if not; and a notice a remark."""
+    report = judgement.report
+    lines = [_command(judged, report) for judged in judgement.findings]
+    lines += [_line("notice", f"gradspec: {spec}", remark, report, spec) for spec, remark in remarks(report)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _command(judged: Judged, report: Report) -> str:
     title, _, rest = finding_text(judged.found).partition("\n")
-    place = place_of_spec(report, judged.found.verdict.spec)
     known = "gradspec, in the baseline: " if judged.is_known else "gradspec: "
+    said = f"{known}{title.replace('`', '')}"
+    return _line("error" if judged.fails else "warning", said, rest.strip(), report, judged.found.verdict.spec)
+
+
+def _line(level: str, title: str, message: str, report: Report, spec: str) -> str:
+    place = place_of_spec(report, spec)
     properties = {"file": place.file, "line": str(place.line)} if place else {}
-    properties["title"] = known + title.replace("`", "")
+    properties["title"] = title
     shown = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{'error' if judged.fails else 'warning'} {shown}::{_escaped(rest.strip(), _IN_MESSAGE)}"
+    return f"::{level} {shown}::{_escaped(message, _IN_MESSAGE)}"
 
 
 def _escaped(text: str, escapes: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from gradspec.findings import Judged, Judgement
 from gradspec.law import Status, Verdict
 from gradspec.render._place import place_of_spec
+from gradspec.render._remarks import remarks_of
 from gradspec.render._text import failure_text, reason, words
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def _suite(report: Report, spec: str, excused: dict[tuple[str, str], str]) -> El
         if isinstance(value, str | int) and value != "":
             ElementTree.SubElement(properties, "property", name=_text(str(name)), value=_text(str(value)))
     suite.extend(cases)
+    if said := remarks_of(report, spec):
+        ElementTree.SubElement(suite, "system-out").text = _text("\n".join(said))
     return suite
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradspec.findings import rank_words, use_of
 from gradspec.law import Status, Verdict
+from gradspec.render._remarks import remarks
 from gradspec.render._text import (
     SIGNS,
     baseline_lines,
@@ -63,6 +64,9 @@ def _body(judgement: Judgement, title: str) -> Iterator[str]:
     yield from (_finding(judged, report) for judged in judgement.findings)
     if not judgement.findings:
         yield "<p>None.</p>"
+    if said := remarks(report):
+        yield "<h2>Remarks</h2>"
+        yield _list(f"{spec}: {remark}" for spec, remark in said)
     yield "<h2>Laws</h2>"
     for specs in specs_by_kind(report):
         yield _matrix(report, specs)

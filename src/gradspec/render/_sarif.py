@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from gradspec.findings import rank_words
 from gradspec.render._place import place_of_spec
+from gradspec.render._remarks import remarks
 from gradspec.render._text import failure_text, finding_text
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from gradspec.report import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+#: The rule of what an audit saw beside the verdicts.
+REMARK = "remark"
+SAID = "What an audit saw beside the verdicts. Whether it is meant so, only the author of the function knows."
 
 
 def sarif(judgement: Judgement) -> str:
@@ -25,6 +29,7 @@ def sarif(judgement: Judgement) -> str:
     report = judgement.report
     results = [_result(judged, judgement) for judged in judgement.findings]
     results += [_mended(verdict, report) for verdict in judgement.mended]
+    results += [_remark(spec, remark, report) for spec, remark in remarks(report)]
     rules = list(dict.fromkeys(result["ruleId"] for result in results))
     for result in results:
         result["ruleIndex"] = rules.index(result["ruleId"])
@@ -45,7 +50,7 @@ def sarif(judgement: Judgement) -> str:
 
 
 def _rule(law: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
-    said = str(sheet.get("doc", "")).strip()
+    said = SAID if law == REMARK else str(sheet.get("doc", "")).strip()
     return {
         "id": law,
         "shortDescription": {"text": " ".join(said.partition("\n\n")[0].split()) or law},
@@ -56,7 +61,7 @@ def _rule(law: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
 
 def _result(judged: Judged, judgement: Judgement) -> dict[str, Any]:
     verdict = judged.found.verdict
-    result = _at(verdict, judgement.report) | {
+    result = _at(verdict.law, verdict.spec, judgement.report) | {
         "level": "error" if judged.fails else "warning",
         "message": {"text": finding_text(judged.found)},
         "properties": {
@@ -72,15 +77,20 @@ def _result(judged: Judged, judgement: Judgement) -> dict[str, Any]:
 
 def _mended(verdict: Verdict, report: Report) -> dict[str, Any]:
     text = {"text": failure_text(verdict)}
-    return _at(verdict, report) | {"level": "none", "kind": "pass", "message": text, "baselineState": "absent"}
+    said = {"level": "none", "kind": "pass", "message": text, "baselineState": "absent"}
+    return _at(verdict.law, verdict.spec, report) | said
 
 
-def _at(verdict: Verdict, report: Report) -> dict[str, Any]:
+def _remark(spec: str, remark: str, report: Report) -> dict[str, Any]:
+    return _at(REMARK, spec, report, remark) | {"level": "note", "message": {"text": remark}}
+
+
+def _at(rule: str, spec: str, report: Report, *more: str) -> dict[str, Any]:
     """Return what is said of any result: its rule, where it is, and what makes it the same one tomorrow."""
-    place = place_of_spec(report, verdict.spec)
-    location: dict[str, Any] = {"logicalLocations": [{"name": verdict.spec, "kind": "function"}]}
+    place = place_of_spec(report, spec)
+    location: dict[str, Any] = {"logicalLocations": [{"name": spec, "kind": "function"}]}
     if place:
         file = {"uri": quote(place.file), "uriBaseId": "%SRCROOT%"}
         location["physicalLocation"] = {"artifactLocation": file, "region": {"startLine": place.line}}
-    same = hashlib.sha256("\0".join((verdict.spec, verdict.law)).encode()).hexdigest()[:16]
-    return {"ruleId": verdict.law, "locations": [location], "partialFingerprints": {"specAndLaw/v1": same}}
+    same = hashlib.sha256("\0".join((spec, rule, *more)).encode()).hexdigest()[:16]
+    return {"ruleId": rule, "locations": [location], "partialFingerprints": {"specAndLaw/v1": same}}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function_parts import Effects, Formula, Noise, Placements, Saved, Supports
+from gradspec.spec._function_parts import Effects, Formula, Noise, Placements, Saved, Supports, is_function_class
 from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class FunctionSpec(Spec):
 
     def __post_init__(self) -> None:
         check_callable(self, "function", "primal", "surrogate", "cases")
-        if _is_function(self.function):
+        if is_function_class(self.function):
             name = getattr(self.function, "__name__", "")
             raise ValueError(f"spec {self.name!r}: function is the class {name}, and what is called is {name}.apply")
         for name in self.zero_gradient:
@@ -109,7 +109,7 @@ class FunctionSpec(Spec):
     def autograd_function(self) -> type | None:
         """The `torch.autograd.Function` behind `function`: the class whose `apply` it is, or else `implementation`."""
         owner = getattr(self.function, "__self__", None)
-        return owner if _is_function(owner) else self.implementation
+        return owner if is_function_class(owner) else self.implementation
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -158,12 +158,6 @@ class FunctionSpec(Spec):
             documented=(),
             differences=(),
         )
-
-
-def _is_function(value: Any) -> TypeGuard[type]:
-    """Whether a value is a class made from `torch.autograd.Function`, without an import of torch."""
-    bases = value.__mro__ if isinstance(value, type) else ()
-    return any((base.__module__, base.__name__) == ("torch.autograd.function", "Function") for base in bases)
 
 
 def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[str, ...]:

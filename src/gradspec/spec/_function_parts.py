@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -150,3 +150,9 @@ class Formula:
     primal: str
     #: The map whose derivative backward applies, `"f * x"`.
     surrogate: str
+
+
+def is_function_class(value: Any) -> TypeGuard[type]:
+    """Whether a value is a class made from `torch.autograd.Function`, without an import of torch."""
+    bases = value.__mro__ if isinstance(value, type) else ()
+    return any((base.__module__, base.__name__) == ("torch.autograd.function", "Function") for base in bases)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
+from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 
 def _check(trial: Trial) -> Finding:
@@ -22,6 +23,14 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     x = inputs.tensors()
     v = like(x, trial.seed)
+    finding = _judge(trial, inputs, v)
+    if finding is not HOLDS and (kept := kept_symmetric(inputs, v, inputs.closed(trial.spec.function))) is not None:
+        return _judge(trial, inputs, kept)
+    return finding
+
+
+def _judge(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> Finding:
+    x = inputs.tensors()
     y, jv = pushforward(inputs.closed(trial.spec.function), x, v)
     w = like(y, trial.seed + 1)
     jtw = vjp(trial.spec.function, inputs, w)

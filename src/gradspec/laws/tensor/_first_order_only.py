@@ -19,6 +19,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._reference import reference
 
 
@@ -50,10 +51,11 @@ def _second(trial: Trial, inputs: Inputs, function: Callable[..., Any], of_cotan
     first = torch.autograd.grad(
         [t for t, _ in tracked], list(leaves.values()), [w for _, w in tracked], create_graph=True, allow_unused=True
     )
-    terms = [g for g in (*first, *leaves.values()) if g is not None]
+    terms = [g for g in (*map(dense, first), *leaves.values()) if g is not None]
     total = torch.stack([(t * t.conj()).real.sum() for t in terms]).sum()
     every = {**leaves, **({f"v{k}": w for k, (_, w) in enumerate(tracked)} if of_cotangent else {})}
-    return dict(zip(every, torch.autograd.grad(total, list(every.values()), allow_unused=True), strict=True))
+    second = torch.autograd.grad(total, list(every.values()), allow_unused=True)
+    return {name: dense(gradient) for name, gradient in zip(every, second, strict=True)}
 
 
 FIRST_ORDER_ONLY = Law(

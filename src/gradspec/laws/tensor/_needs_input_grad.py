@@ -2,15 +2,17 @@ r"""A gradient that nobody asked for is not computed, and one that is asked for 
 
 Why it matters: a wasted matrix product in every step, or a gradient that is lost when another input is frozen.
 
-What breaks it: a backward that ignores `ctx.needs_input_grad`, or mixes up its positions.
+What breaks it: a backward that ignores `ctx.needs_input_grad`, mixes up its positions, or has a branch of its own for
+a frozen weight that is wrong.
 
 Remedy: return None for each argument whose `ctx.needs_input_grad` is false.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch import Tensor
 
@@ -20,6 +22,9 @@ from gradspec.laws.tensor.support._compare import compare_all, describe
 from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._spying import spying
+
+#: What each Function behind the output was handed in a pass, and what its backward returned.
+Calls: TypeAlias = Sequence[tuple[type, Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]]]]
 
 HIDDEN = (
     "it depends on a tensor that requires grad and is no argument: in a module, one that is not registered as "
@@ -32,22 +37,20 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
-    for name in inputs.wrt:
-        alone = Inputs(inputs.values, (name,))
+    # Of all at once: in an audit the reference is the function itself, which would be compared with itself otherwise.
+    expected = vjp(reference(trial.spec), inputs, seed=trial.seed)
+    waste = HOLDS
+    for when, asked in _fewer(inputs.wrt):
         with ExitStack() as stack:
             calls = [(cls, stack.enter_context(spying(cls, "backward"))) for cls in classes]
-            got = vjp(trial.spec.function, alone, seed=trial.seed)
-        expected = vjp(reference(trial.spec), alone, seed=trial.seed)
-        finding = compare_all(trial, "gradient", got, expected, when="the only one required")
+            got = vjp(trial.spec.function, Inputs(inputs.values, asked), seed=trial.seed)
+        finding = compare_all(trial, "gradient", got, {name: expected[name] for name in asked}, when=when)
         if finding is not HOLDS:
             return finding
-        for cls, seen in calls:
-            for (ctx, *_), returned in seen:
-                if (wasted := _wasted(ctx, returned)) is not None:
-                    return _waste(trial, cls, wasted, returned[wasted])
+        waste = _waste(trial, calls) if waste is HOLDS else waste
     y = trial.spec.function(*inputs.args())
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
-        return HOLDS
+        return waste  # last: a wrong gradient is worse
     hidden = [describe(leaf) for leaf in leaves_behind(y)]
     return broken(
         "the output requires grad though no input does",
@@ -57,13 +60,31 @@ def _check(trial: Trial) -> Finding:
     )
 
 
+def _fewer(names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield which arguments require a gradient in a pass, in words and by name: each alone, and all but each."""
+    for name in names:
+        yield "the only one required", (name,)
+    if len(names) > 2:
+        for frozen in names:
+            yield f"with `{frozen}` frozen", tuple(name for name in names if name != frozen)
+
+
+def _waste(trial: Trial, calls: Calls) -> Finding:
+    """Return what says of a pass that a gradient was computed that nobody asked for."""
+    found = ((cls, ctx, returned) for cls, seen in calls for (ctx, *_), returned in seen)
+    for cls, ctx, returned in found:
+        if (place := _wasted(ctx, returned)) is not None:
+            return _nobody_asked(trial, cls, place, returned[place])
+    return HOLDS
+
+
 def _wasted(ctx: Any, returned: tuple[Any, ...]) -> int | None:
     """Return the place of a gradient that was not asked for."""
     needed = ctx.needs_input_grad
     return next((k for k, raw in enumerate(returned[: len(needed)]) if isinstance(raw, Tensor) and not needed[k]), None)
 
 
-def _waste(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
+def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
     names = list(Inputs.of(trial).values)
     is_own = trial.spec.autograd_function is cls and place < len(names)
     what = f"`{names[place]}`" if is_own else f"argument {place} of {cls.__name__}.apply"
@@ -89,5 +110,6 @@ NEEDS_INPUT_GRAD = Law(
         "mixes_up_who_needs_a_gradient",
         "always_requires_grad",
         "forgets_a_frozen_weight",
+        "wrong_beside_a_frozen_bias",
     ),
 )

@@ -22,6 +22,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, differentiable, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import describe, largest
+from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -45,7 +46,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no float64 input in this case, to be rounded")
     judged = 0
     for dtype in DTYPES if trial.spec.supports.autocast else DTYPES[:1]:
-        rounded = Inputs({n: v.to(dtype) if differentiable(v) else v for n, v in inputs.values.items()}, inputs.wrt)
+        rounded = Inputs({n: _rounded(v, dtype) for n, v in inputs.values.items()}, inputs.wrt)
         try:
             v = like(outputs(on_spec_side("primal", trial.spec.primal, *rounded.args())), trial.seed)
             theirs = _reference(trial, rounded, v)
@@ -67,10 +68,16 @@ def _check(trial: Trial) -> Finding:
                 continue  # that a gradient is missing is for the law vjp to say
             if _judge(what, got, plain, right, 0.0) is not HOLDS:
                 columns = (_reference(trial, other, v)[what] for other in _resembling(trial, rounded))
-                error = max(largest(low.double() - high) for low, high in columns)
+                error = max(largest(double(low) - high) for low, high in columns)
                 if (finding := _judge(what, got, plain, right, error)) is not HOLDS:
                     return finding
     return HOLDS if judged else not_applicable("the primal has no low precision in torch")
+
+
+def _rounded(value: Any, dtype: torch.dtype) -> Any:
+    if not differentiable(value):
+        return value
+    return value.to(dtype.to_complex() if value.is_complex() else dtype)
 
 
 def _is_about_dtype(error: Exception) -> bool:
@@ -80,8 +87,8 @@ def _is_about_dtype(error: Exception) -> bool:
 
 
 def _reference(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...]) -> Columns:
-    exact = Inputs({n: t.double() if differentiable(t) else t for n, t in rounded.values.items()}, rounded.wrt)
-    v_exact = tuple(t.double() if differentiable(t) else t for t in v)
+    exact = Inputs({n: double(t) if differentiable(t) else t for n, t in rounded.values.items()}, rounded.wrt)
+    v_exact = tuple(double(t) for t in v)
     low, high = vjp(reference(trial.spec), rounded, v), vjp(reference(trial.spec), exact, v_exact)
     y, y_exact = (outputs(on_spec_side("primal", trial.spec.primal, *given.args())) for given in (rounded, exact))
     columns: Columns = {f"gradient of `{n}`": (low[n], high[n]) for n in rounded.wrt}
@@ -102,7 +109,7 @@ def _judge(what: str, got: Tensor, plain: Tensor, right: Tensor, elsewhere: floa
         return broken(
             f"{what} has another dtype in low precision", argument=what, got=describe(got), expected=describe(plain)
         )
-    error, slack = (got.double() - right).abs(), 2 * (plain.double() - right).abs()
+    error, slack = (double(got) - right).abs(), 2 * (double(plain) - right).abs()
     limit = torch.finfo(plain.dtype).max / HEADROOM
     judged = slack.isfinite() & right.isfinite() & (got.isfinite() | (right.abs() < limit))
     if not bool(judged.any()):

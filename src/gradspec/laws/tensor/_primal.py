@@ -49,5 +49,6 @@ PRIMAL = Law(
     specimens=(
         "wrong_value",
         "returns_twice",
+        "returns_a_number",
     ),
 )

@@ -42,7 +42,7 @@ def _check(trial: Trial) -> Finding:
     if is_stand_in(trial.spec.surrogate):
         return judge_by_differences(trial, inputs)
     right = reference(trial.spec)
-    got = penalty(trial.spec.function, inputs, trial.seed).found
+    got, _, is_sparse = penalty(trial.spec.function, inputs, trial.seed)
     expected = penalty(right, inputs, trial.seed).found
     last = ""  # the order that is compared last: what follows is made of numbers that are wrong themselves
     for name, derivative in expected.items():
@@ -50,6 +50,8 @@ def _check(trial: Trial) -> Finding:
             break
         mine = got[name]
         order = name.split()[0]
+        if is_sparse and order != "second":
+            break  # torch itself has none
         finding = compare(trial, name, mine, derivative, times=TIMES[order])
         if finding is HOLDS or _is_rounding(trial, inputs, name, mine, derivative):
             continue

@@ -6,20 +6,28 @@ extrapolated central differences, with an error bar.
 What breaks it: a spec whose surrogate uses `detach`, rounds, or is itself a custom Function with a wrong backward.
 
 Remedy: write the surrogate in plain differentiable torch.
+
+A symmetric matrix of which forward reads one triangle, as `torch.linalg.eigvalsh` does, moves in symmetric directions.
+A case on a kink, as 0 is one of relu, is judged beside it. A case in a lower precision is judged in float64, and in its
+own dtype by what the function returns in float64.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, like, outputs
+from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._kink import KINK, is_kink, judged_beside
+from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._straight_through import is_straight_through
+from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
 
 
 def _check(trial: Trial) -> Finding:
@@ -29,16 +37,37 @@ def _check(trial: Trial) -> Finding:
     if any(inputs.values[name].numel() == 0 for name in inputs.wrt):
         return not_applicable("a zero-size input has no direction to move in")
     try:
-        return _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
+        finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
     except StandInError:  # an audit of a function that takes its own dtype only
         return _twice(trial, inputs)
+    return (
+        finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
+    )
+
+
+def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
+    """Return what is said of a case that is not in float64, where nothing is broken there."""
+    if in_double.status is Status.INCONCLUSIVE and not in_double.message.startswith(KINK):
+        own = _twice(trial, inputs)  # it computes in float32 inside: small steps show its rounding alone
+        return in_double if own.status is Status.INCONCLUSIVE else own
+    for attempt in range(2):
+        seed = trial.seed + attempt
+        own = judge_own_dtype(inputs, lambda values, v: _value_and_gradients(trial, values, v), seed)
+        if own.status is not Status.BROKEN:
+            break
+    if own.status is Status.INCONCLUSIVE:
+        by_differences = _twice(trial, inputs)
+        own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
+        return own if by_differences.status is Status.INCONCLUSIVE else by_differences
+    return own if own.status is Status.BROKEN else in_double
 
 
 def _twice(trial: Trial, inputs: Inputs) -> Finding:
     findings = []
     for attempt in range(2):  # broken needs two failures, in fresh directions
         finding = _one_direction(trial, inputs, trial.seed + attempt)
-        if finding.status is Status.INCONCLUSIVE:  # where x is small the surrogate may turn within a step
+        # Where x is small the surrogate may turn within a step. In proportion, no zero moves: many a kink is at one.
+        if finding.status is Status.INCONCLUSIVE and not finding.message.startswith(KINK):
             in_proportion = _one_direction(trial, inputs, trial.seed + attempt, in_proportion=True)
             finding = finding if in_proportion.status is Status.INCONCLUSIVE else in_proportion
         findings.append(finding)
@@ -47,86 +76,101 @@ def _twice(trial: Trial, inputs: Inputs) -> Finding:
     return findings[0]
 
 
-def _one_direction(trial: Trial, inputs: Inputs, seed: int, *, in_proportion: bool = False) -> Finding:
+def _one_direction(
+    trial: Trial, inputs: Inputs, seed: int, *, in_proportion: bool = False, is_beside: bool = False
+) -> Finding:
     x = inputs.tensors()
     u = tuple(t / 9 for t in like(x, seed))
     if in_proportion:  # an element moves by a share of itself
         u = tuple(t * a.abs().clamp(max=1) for t, a in zip(u, x, strict=True))
-    surrogate = inputs.closed(lambda *args: on_spec_side("surrogate", trial.spec.surrogate, *args))
-    v = like(tuple(t.detach() for t in surrogate(*x)), seed + 1)
+    finding = _in_direction(trial, inputs, u, seed, is_beside=is_beside)
+    if finding.status is Status.BROKEN and (kept := kept_symmetric(inputs, u, _surrogate(trial, inputs))) is not None:
+        v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
+        grads = _value_and_gradients(trial, inputs, v)[1]
+        if all(g is not None and is_symmetric(g, 1e-6) for g, a, b in zip(grads, u, kept, strict=True) if a is not b):
+            return _in_direction(trial, inputs, kept, seed, is_beside=is_beside)
+    return finding
 
-    leaves = [fresh(t).requires_grad_() for t in x]
-    y = outputs(surrogate(*leaves))
+
+def _in_direction(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int, *, is_beside: bool) -> Finding:
+    x = inputs.tensors()
+    v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
+    y, grads = _value_and_gradients(trial, inputs, v)
     if is_stand_in(trial.spec.surrogate) and any(t.requires_grad for t in y):
         # `mark_non_differentiable`, integers: what carries no gradient moves with the arguments all the same.
         v = tuple(w if t.requires_grad else torch.zeros_like(w) for w, t in zip(v, y, strict=True))
+    exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
+    if not math.isfinite(exact):
+        said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
+        return Finding(status=Status.INCONCLUSIVE, message=said)
+    along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
+    numeric = slope(along, dtype)
+    # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
+    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
+    scale = max(abs(exact), abs(numeric.value), size)
+    is_clear = numeric.is_clear(scale, dtype)
+    if is_clear and numeric.agrees(exact, scale, dtype):
+        return HOLDS
+    if not is_beside and is_kink(along, scale, dtype):
+        return judged_beside(
+            inputs,
+            seed,
+            judge=lambda other: _one_direction(trial, other, seed, is_beside=True),
+            gradient=lambda other: _value_and_gradients(trial, other, v)[1],
+        )
+    if not is_clear:
+        said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
+        return Finding(status=Status.INCONCLUSIVE, message=said)
+    return _wrong(trial, inputs, f"{exact:.12g}", numeric)
+
+
+def _surrogate(trial: Trial, inputs: Inputs) -> Callable[..., tuple[Tensor, ...]]:
+    return inputs.closed(lambda *args: on_spec_side("surrogate", trial.spec.surrogate, *args))
+
+
+def _value_and_gradients(
+    trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]:
+    """Return what the surrogate returns, and the gradients for cotangents; backward is handed copies of them."""
+    leaves = {name: fresh(t).requires_grad_() for name, t in zip(inputs.wrt, inputs.tensors(), strict=True)}
+    y = _surrogate(trial, inputs)(*leaves.values())
+    return y, tuple(gradients(y, leaves, v).values()) if v else ()
+
+
+def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
+    """Return the surrogate, weighted with cotangents, as a function of a step in a direction."""
+    surrogate, x = _surrogate(trial, inputs), inputs.tensors()
 
     def along(step: float) -> float:
         moved = [a + step * b for a, b in zip(x, u, strict=True)]
         if is_stand_in(trial.spec.surrogate):  # what forward computes may depend on whether a gradient is asked for
             moved = [t.requires_grad_() for t in moved]
-        y = surrogate(*moved)
-        return sum(inner(w, t) for w, t in zip(v, y, strict=True))
+        return sum(inner(w, t) for w, t in zip(v, surrogate(*moved), strict=True))
 
-    y_and_v = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
-    exact = 0.0
-    if y_and_v:
-        grads = torch.autograd.grad([t for t, _ in y_and_v], leaves, [w for _, w in y_and_v], allow_unused=True)
-        exact = sum(inner(g, b) for g, b in zip(grads, u, strict=True) if g is not None)
-    if not math.isfinite(exact):
-        said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
-        return Finding(status=Status.INCONCLUSIVE, message=said)
-    numeric = slope(along)
-    # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
-    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
-    scale, dtype = max(abs(exact), abs(numeric.value), size), x[0].dtype.to_real()
-    if not numeric.is_clear(scale, dtype):
-        said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
-        return Finding(status=Status.INCONCLUSIVE, message=said)
-    if numeric.agrees(exact, scale, dtype):
-        return HOLDS
-    if is_stand_in(trial.spec.surrogate) and numeric == Slope(0.0, 0.0):
+    return along
+
+
+def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
+    if not is_stand_in(trial.spec.surrogate):
+        if is_straight_through(trial, inputs):
+            return not_applicable("the surrogate is the primal with gradients stopped: autograd says its derivative")
+        return broken(
+            "the surrogate's autograd derivative is not its numerical one",
+            argument="directional derivative of the surrogate",
+            got=got,
+            expected=str(numeric),
+            likely="the surrogate uses .data, rounding or a custom backward",
+        )
+    if numeric == Slope(0.0, 0.0):
         said = "forward is constant around here: backward applies the derivative of another function, or a wrong one"
         why = "meant so, as in a straight-through estimator: then a spec names the surrogate"
         return Finding(status=Status.INCONCLUSIVE, message=said, likely=why)
-    given = {"got": f"{exact:.12g}", "expected": str(numeric)}
-    if is_stand_in(trial.spec.surrogate):
-        return broken(
-            "backward does not apply the derivative of what forward computes",
-            argument="directional derivative",
-            likely="a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate",
-            **given,
-        )
-    if _is_straight_through(trial, inputs):
-        return not_applicable("the surrogate is the primal with gradients stopped: autograd says its derivative")
     return broken(
-        "the surrogate's autograd derivative is not its numerical one",
-        argument="directional derivative of the surrogate",
-        likely="the surrogate uses .data, rounding or a custom backward",
-        **given,
-    )
-
-
-class _Watching(TorchFunctionMode):
-    """Whether a gradient is stopped by name."""
-
-    stopped = False
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.stopped = self.stopped or getattr(func, "__name__", "") in ("detach", "detach_")
-        return func(*args, **(kwargs or {}))
-
-
-def _is_straight_through(trial: Trial, inputs: Inputs) -> bool:
-    """Whether the surrogate is the primal with another gradient, `s + (p - s).detach()`: it stops some on purpose."""
-    spec, watching = trial.spec, _Watching()
-    with watching:
-        s = outputs(spec.surrogate(*inputs.args()))
-    p = outputs(spec.primal(*inputs.args()))
-    return (
-        watching.stopped
-        and spec.surrogate is not spec.primal
-        and all(torch.allclose(a, b, equal_nan=True) for a, b in zip(s, p, strict=True))
+        "backward does not apply the derivative of what forward computes",
+        argument="directional derivative",
+        got=got,
+        expected=str(numeric),
+        likely="a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate",
     )
 
 

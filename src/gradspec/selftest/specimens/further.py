@@ -12,6 +12,7 @@ from gradspec.selftest.specimens.hidden import beside_a_tangent
 from gradspec.selftest.specimens.honest import PRODUCT, SCALE, Product, Scale
 from gradspec.selftest.specimens.mixed import MULTIPLES, Multiples
 from gradspec.selftest.specimens.noisy import NOISE, SHAKEN, Shaken, drawing, drawn, shaken
+from gradspec.spec import Case, FunctionSpec
 
 __all__ = ["DISEASED"]  # where the decorator enters them
 
@@ -31,6 +32,13 @@ class ReturnsTwice(Scale):
     @classmethod
     def apply(cls, x, factor):
         return (super().apply(x, factor),) * 2
+
+
+@diseased(primal=r"the value is no tensor")
+class ReturnsANumber(Scale):
+    @classmethod
+    def apply(cls, x, factor):
+        return float(super().apply(x, factor).sum())
 
 
 class NoExample(Scale):
@@ -112,6 +120,40 @@ class MixesUpWhoNeedsAGradient(Product):
         x, weight = ctx.saved_tensors
         weight_bar = (y_bar * x).sum_to_size(weight.shape) if ctx.needs_input_grad[0] else None
         return y_bar * weight if ctx.needs_input_grad[1] else None, weight_bar
+
+
+class WrongBesideAFrozenBias(Function):
+    """The product of two tensors plus a third: right where one gradient is asked for, and where all are."""
+
+    @staticmethod
+    def forward(x, weight, bias):
+        return x * weight + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        needed = ctx.needs_input_grad
+        sign = -1 if needed == (True, True, False) else 1
+        bars = (sign * y_bar * weight, y_bar * x, y_bar)
+        return tuple(bar if asked else None for bar, asked in zip(bars, needed, strict=True))
+
+
+enter(
+    "wrong_beside_a_frozen_bias",
+    FunctionSpec(
+        name="shifted_product",
+        function=WrongBesideAFrozenBias.apply,
+        primal=lambda x, weight, bias: x * weight + bias,
+        surrogate=lambda x, weight, bias: x * weight + bias,
+        wrt=("x", "weight", "bias"),
+        cases=lambda make: iter([Case(name="vectors", args=(make(3), make(3), make(3)))]),
+    ),
+    needs_input_grad=r"gradient of `x` \(with `bias` frozen\) differs",
+)
 
 
 @diseased(needs_input_grad=r"the output requires grad though no input does")

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Trial
+from gradspec.laws.tensor.support._dense import dense
 from gradspec.spec import Case
 
 
@@ -174,17 +175,18 @@ def vjp(
 def gradients(
     y: tuple[Tensor, ...], leaves: Mapping[str, Tensor], v: tuple[Tensor, ...], *, copied: bool = True, **how: Any
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of the leaves, None where no graph reaches them.
+    """Return the gradients of the leaves, None where no graph reaches them; of sparse ones, the dense values.
 
     Backward is handed copies of the cotangents, unless told otherwise: it may write to them, or resize them, and what
-    comes next has none of that. Those that are differentiated are handed as they are.
+    comes next has none of that. A copy of one that is differentiated is no leaf, as in a network: torch lets nobody
+    write to a leaf.
     """
     pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]
     if not pairs:
         return dict.fromkeys(leaves)
-    given = [fresh(w) if copied and not w.requires_grad else w for _, w in pairs]
+    given = [(w.clone() if w.requires_grad else fresh(w)) if copied else w for _, w in pairs]
     got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), given, allow_unused=True, **how)
-    return dict(zip(leaves, got, strict=True))
+    return {name: dense(gradient) for name, gradient in zip(leaves, got, strict=True)}
 
 
 def pushforward(

@@ -7,6 +7,7 @@ of them removes one term after the other; the change from one column of combinat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,13 +17,36 @@ from torch import Tensor
 
 from gradspec.laws.tensor.support._call import differentiable
 
-#: Start steps of the central differences, and how often each is halved; the numbers of a case are thousandths.
-STEPS = (0.1, 0.01, 0.001)
+#: How often a start step is halved.
 HALVINGS = 5
-#: What rounding leaves of a numerical derivative in float64, of the size of what is differentiated.
-ROUNDING = 1e-13
-#: The widest error bar by which a derivative in float64 is judged, of the size of what is differentiated.
-WIDEST = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits:
+    """What central differences find of a derivative in one dtype, of the size of what is differentiated."""
+
+    #: Start steps; the numbers of a case are thousandths.
+    steps: tuple[float, ...]
+    #: The widest error bar by which a derivative is judged.
+    widest: float
+    #: What rounding leaves of it.
+    rounding: float
+
+
+DOUBLE = Digits(steps=(0.1, 0.01, 0.001), widest=1e-6, rounding=1e-13)
+SINGLE = Digits(steps=(0.1, 0.01, 0.001), widest=1e-2, rounding=1e-3)
+
+
+def digits(dtype: torch.dtype) -> Digits:
+    """Return what central differences find in a dtype."""
+    if dtype == torch.float64:
+        return DOUBLE
+    if dtype == torch.float32:
+        return SINGLE
+    # A number near 1 does not move at all by 0.001 in half precision; 16 units of rounding are what a few operations on
+    # the way to a derivative, and the differences, leave of it: an eighth in bfloat16, which shows what is lost.
+    left = 16 * torch.finfo(dtype).eps
+    return Digits(steps=(1.0, 0.5, 0.25), widest=left, rounding=left)
 
 
 @dataclass(frozen=True)
@@ -38,25 +62,37 @@ class Slope:
 
     def is_clear(self, scale: float, dtype: torch.dtype = torch.float64) -> bool:
         """Whether the error bar is narrow beside the size of what was differentiated; a NaN is not."""
-        return self.bar <= (WIDEST if dtype == torch.float64 else 1e-2) * scale + 1e-300
+        return math.isfinite(self.bar) and self.bar <= digits(dtype).widest * scale + 1e-300
 
     def agrees(self, exact: float, scale: float, dtype: torch.dtype = torch.float64) -> bool:
         """Whether a derivative is this one, as far as the error bar and rounding tell."""
-        rounding = ROUNDING if dtype == torch.float64 else 1e-3
-        return abs(exact - self.value) <= 10 * self.bar + rounding * scale
+        return abs(exact - self.value) <= 10 * self.bar + digits(dtype).rounding * scale
 
 
-def slope(along: Callable[[float], float]) -> Slope:
-    """Return the derivative of a function of a step at 0: the best of all start steps."""
+def slope(along: Callable[[float], float], dtype: torch.dtype = torch.float64) -> Slope:
+    """Return the derivative of a function of a step at 0, computed in a dtype: the best of all start steps."""
+    # D(h) = (f(h) - f(-h)) / 2h = f' + c_2 h^2 + c_4 h^4 + ...: odd powers cancel.
+    return _limit(lambda h: (along(h) - along(-h)) / (2 * h), digits(dtype).steps, ratio=4)
+
+
+def jump(along: Callable[[float], float], dtype: torch.dtype = torch.float64) -> Slope:
+    """Return how far the derivatives of a function of a step from the right and from the left of 0 lie apart."""
+    # (f(h) - f(0)) / h - (f(0) - f(-h)) / h = f'(0+) - f'(0-) + c_1 h + c_2 h^2 + ...: beside a kink f may curve on
+    # the one side as it does not on the other, and no power cancels.
+    at_zero = along(0.0)
+    return _limit(lambda h: ((along(h) - at_zero) - (at_zero - along(-h))) / h, digits(dtype).steps, ratio=2)
+
+
+def _limit(quotient: Callable[[float], float], starts: tuple[float, ...], *, ratio: int) -> Slope:
+    """Return the limit at 0 of a quotient whose errors fall by powers of a ratio where the step is halved."""
     estimates: list[tuple[float, float]] = []
-    for start in STEPS:
-        steps = [start / 2**k for k in range(HALVINGS)]
-        column = [(along(h) - along(-h)) / (2 * h) for h in steps]
+    for start in starts:
+        column = [quotient(start / 2**k) for k in range(HALVINGS)]
         best, bar = column[0], float("inf")
-        # D(h) = (f(h) - f(-h)) / 2h = f' + c_2 h^2 + c_4 h^4 + ...: odd powers cancel. Where the lowest power left is
-        # h^{2k}, (4^k D(h/2) - D(h)) / (4^k - 1) = f' + O(h^{2k+2}): it is 4^-k as large at half the step.
+        # With the ratio r, the lowest error left of D(h) becomes 1/r^k of itself at half the step, and
+        # (r^k D(h/2) - D(h)) / (r^k - 1) has it no more.
         for order in range(1, HALVINGS):
-            power = 4**order
+            power = ratio**order
             after = [(power * b - a) / (power - 1) for a, b in pairwise(column)]
             for a, b, c in zip(column, column[1:], after, strict=False):
                 if (error := max(abs(c - a), abs(c - b))) < bar:

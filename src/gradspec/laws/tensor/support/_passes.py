@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from gradspec.law import HOLDS, Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, fresh, like, outputs
+from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._reference import is_asked
 
 Gradients = dict[str, Tensor | None]
@@ -101,7 +102,8 @@ class Pass:
             yield order
             got = order.differentiate() if order.found is None else order.found
             sources |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
-            current = {f"{'second ' * k}gradient of {name}": t for name, t in got.items() if t is not None}
+            full = {name: dense(t) for name, t in got.items()}
+            current = {f"{'second ' * k}gradient of {name}": t for name, t in full.items() if t is not None}
 
     def backward(self, y: tuple[Any, ...], leaves: Mapping[str, Tensor], seed: int) -> None:
         """Run the backward pass of the outputs, and the backward pass of that."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs
+from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._differences import double, inner, slope
 
 #: The orders, and how large numbers from -9 to 9 make a derivative, by how many of them it is multiplied.
@@ -29,6 +30,8 @@ class Penalty(NamedTuple):
     found: dict[str, Tensor | None]
     #: By the word of the order: 0 where there is no graph.
     totals: dict[str, Tensor]
+    #: Whether the first derivatives are sparse: torch keeps no graph of the derivative of what makes a sparse tensor.
+    sparse: bool = False
 
 
 def penalty(
@@ -69,14 +72,15 @@ def penalty(
     #   d/dx  = D^2 s(x)[w]^T (v o y)  +  Ds(x)^T (v o Ds(x) w)      both from backward being differentiated
     #   d/dv  = y o Ds(x) w                                          from its dependence on only the cotangent
     # The second term of d/dx is there for a linear s too (D^2 s = 0): the square puts y into the cotangent.
-    before: Sequence[Tensor | None] = list(_gradients(loss, leaves).values())
+    first = list(_gradients(loss, leaves).values())
+    before: Sequence[Tensor | None] = [dense(t) for t in first]
     weights: Sequence[Tensor] = w
     for k, (order, by) in enumerate(names.items()):
         totals[order] = _contracted(weights, before)
-        now = _gradients(totals[order], by)
+        now = {name: dense(t) for name, t in _gradients(totals[order], by).items()}
         found |= {_named(order, name): t for name, t in now.items()}
         before, weights = list(now.values()), like(tuple(t.detach() for t in by.values()), seed + 2 + k)
-    return Penalty(found, totals)
+    return Penalty(found, totals, any(t is not None and t.layout != torch.strided for t in first))
 
 
 def is_no_slope(function: Callable[..., Any], inputs: Inputs, seed: int, name: str) -> bool:

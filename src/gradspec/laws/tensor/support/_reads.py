@@ -22,7 +22,7 @@ UNTAGGED = ("aten.equal", "aten.is_nonzero")
 @contextmanager
 def watching(tensors: Iterable[Tensor], where: str, found: list[str]) -> Iterator[None]:
     """Record each read of a value that depends on these tensors, as "WHERE aten.nonzero (bank.py:31, in backward)"."""
-    derived = {storage_of(t): t.untyped_storage() for t in tensors}
+    derived = {storage_of(t): t.untyped_storage() for t in tensors_in(tuple(tensors))}
     here: list[str] = []
     try:
         with _Methods(derived, here), _Operations(derived, here):
@@ -67,7 +67,7 @@ class _Methods(TorchFunctionMode):
         self.derived, self.found = derived, found
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in METHODS and storage_of(args[0]) in self.derived:
+        if func in METHODS and any(storage_of(t) in self.derived for t in tensors_in(args[0])):
             self.found.append(f"{METHODS[func]} ({line_of_the_user()})")
         return func(*args, **(kwargs or {}))
 

@@ -27,9 +27,12 @@ def reference(spec: FunctionSpec) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         primal = on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
         surrogate = on_spec_side("surrogate", spec.surrogate, *args)
-        if isinstance(primal, tuple):
-            return tuple(_join(p, s) for p, s in zip(primal, surrogate, strict=True))
-        return _join(primal, surrogate)
+        if not isinstance(primal, tuple | list):
+            return _join(primal, surrogate)
+        several = outputs(surrogate)
+        if len(several) != len(primal):
+            raise SpecFaultError(f"the primal of the spec has {len(primal)} outputs, the surrogate {len(several)}")
+        return tuple(_join(p, s) for p, s in zip(primal, several, strict=True))
 
     return call
 
@@ -90,6 +93,11 @@ def stand_in(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_stand_in(function: Callable[..., Any]) -> bool:
     """Return whether the primal or surrogate of a spec is the function under test itself, as in an audit."""
     return "gradspec_stand_in" in getattr(function, "__dict__", {})
+
+
+def module_state(spec: FunctionSpec) -> frozenset[str]:
+    """Return the arguments that are parameters and buffers of a module, in the audit of one: no caller gives them."""
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_state", ()))
 
 
 @contextmanager

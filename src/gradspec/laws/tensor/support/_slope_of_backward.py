@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._kink import beside, is_kink
+from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
@@ -43,6 +46,15 @@ class _Backward:
             name: tuple(t / 9 for t in like(tensors, seed + k + 2)) for k, (name, tensors) in enumerate(moved)
         }
         return cls(trial, inputs, v, like(x, seed + 1), directions)
+
+    def kept_symmetric(self) -> _Backward | None:
+        """Return the same in a direction in which symmetric matrices stay so, where the function reads a triangle."""
+        u = tuple(self.directions[f"`{name}`"][0] for name in self.inputs.wrt)
+        kept = kept_symmetric(self.inputs, u, self.inputs.closed(self.trial.spec.function))
+        if kept is None:
+            return None
+        moved = {f"`{name}`": (t,) for name, t in zip(self.inputs.wrt, kept, strict=True)}
+        return replace(self, directions={**self.directions, **moved})
 
     def graph(self, *, differentiable: bool, moved: str = "", step: float = 0.0) -> tuple[list[Tensor], list[Tensor]]:
         """Return the terms of `w * B(x, v)` and their leaves, x before v, where one argument is moved by a step."""
@@ -93,27 +105,42 @@ def judge_by_differences(trial: Trial, inputs: Inputs) -> Finding:
         wide = inputs  # a function that takes its own dtype only
     finding = HOLDS
     for attempt in range(2):  # broken needs two failures, in fresh directions
-        finding = _judge(_Backward.of(trial, wide, trial.seed + 100 * attempt))
+        seed = trial.seed + 100 * attempt
+        finding = _judge(_Backward.of(trial, wide, seed), seed)
         if finding.status is not Status.BROKEN:
             return finding
     return finding
 
 
-def _judge(backward: _Backward) -> Finding:
+def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Finding:
     dtype = backward.inputs.tensors()[0].dtype.to_real()
     exact, size = backward.by_autograd()
     unclear = ""
     for name, derivative in exact.items():
-        numeric = slope(lambda step, name=name: backward.at(name, step))  # type: ignore[misc]  # the name of this round
+        along = partial(backward.at, name)
+        numeric = slope(along, dtype)
         scale = max(abs(derivative or 0.0), abs(numeric.value), size)
         if not numeric.is_clear(scale if math.isfinite(scale) else size, dtype):
             unclear = unclear or name
         elif not numeric.agrees(derivative or 0.0, scale, dtype):
+            if (kept := backward.kept_symmetric()) is not None:
+                return _judge(kept, seed, is_beside=is_beside)
+            if not is_beside and is_kink(along, size, dtype):
+                return _judge_beside(backward, seed, name)
             return _wrong(name, derivative, numeric, nothing=all(d is None for d in exact.values()))
     if unclear:
         said = f"the backward pass is not smooth in {unclear} here: central differences of it do not converge"
         return Finding(status=Status.NOT_MEASURED, message=said)
     return HOLDS
+
+
+def _judge_beside(backward: _Backward, seed: int, name: str) -> Finding:
+    """Return what is said where the gradient itself has a kink, as that of the square of relu: beside it is none."""
+    finding = _judge(_Backward.of(backward.trial, beside(backward.inputs, seed), seed), seed, is_beside=True)
+    if finding.status is Status.BROKEN:
+        return finding
+    said = f"the backward pass has a kink in {name} here, where it has several derivatives"
+    return Finding(status=Status.NOT_MEASURED, message=f"{said}; beside it: {finding.message or finding.status}")
 
 
 def _wrong(name: str, derivative: float | None, numeric: Slope, *, nothing: bool) -> Finding:

@@ -15,6 +15,7 @@ from torch.nn import Module
 from gradspec.law import HOLDS, Finding, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, reference, stop
@@ -111,7 +112,7 @@ def judge(
 ) -> Finding:
     """Compare gradients by argument; `way` names the transform in the message."""
     for name, mine, theirs in zip(inputs.wrt, got, expected, strict=True):
-        finding = compare(trial, f"gradient of `{name}` under {way}", mine, theirs)
+        finding = compare(trial, f"gradient of `{name}` under {way}", dense(mine), theirs)
         if finding is not HOLDS:
             return replace(finding, likely=DROPPED) if _is_dropped(trial, inputs, got) else finding
     return HOLDS

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 OURS = Path(__file__).parents[1]
+#: What calls the laws, and with them the function.
+CALLERS = tuple(Path(__file__).parents[3] / room for room in ("_engine", "_audit"))
 TORCH = Path(torch.__file__).parent
 
 
@@ -68,6 +70,8 @@ def line_of_the_user() -> str:
     """Return the innermost line that is neither torch's nor a law's."""
     for frame in reversed(traceback.extract_stack()):
         path = Path(frame.filename)
+        if any(path.is_relative_to(room) for room in CALLERS):
+            break
         if not path.is_relative_to(TORCH) and not path.is_relative_to(OURS) and not frame.filename.startswith("<"):
             return f"{path.name}:{frame.lineno}, in {frame.name}"
     return "a line of torch"
@@ -78,16 +82,40 @@ def _given(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[bool, Tensor]]:
     for place, argument in enumerate(func._schema.arguments):
         value = args[place] if place < len(args) else kwargs.get(argument.name)
         is_written = argument.alias_info is not None and argument.alias_info.is_write
-        # The schema of these operations does not say that they move the running statistics.
-        is_written |= argument.name in ("running_mean", "running_var") and "_batch_norm" in str(func)
+        if argument.name in ("running_mean", "running_var"):
+            is_written = _moves_statistics(func, is_written, args, kwargs)
         for tensor in tensors_in(value):
             yield is_written, tensor
 
 
+def _moves_statistics(func: Any, is_said: bool, args: Any, kwargs: Any) -> bool:
+    """Whether an operation moves the running statistics that it is given: of most, the schema does not say so.
+
+    In evaluation they are read, whatever the schema says, and a backward pass only reads them.
+    """
+    name = str(func).split(".")[1]
+    if "batch_norm" not in name or name.endswith(("_backward", "_functional", "_no_training", "_no_update")):
+        return is_said
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.name == "training":
+            return bool(args[place] if place < len(args) else kwargs.get(argument.name, True))
+    return True
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested tuples and lists."""
+    """Yield the tensors in nested tuples and lists; of a sparse one, those that hold its indices and values."""
     if isinstance(value, Tensor):
-        yield value
+        yield from (value,) if value.layout == torch.strided else _parts(value)
     elif isinstance(value, tuple | list):
         for item in value:
             yield from tensors_in(item)
+
+
+def _parts(sparse: Tensor) -> Iterator[Tensor]:
+    """Yield the tensors of which a tensor without memory of its own is made."""
+    if sparse.layout == torch.sparse_coo:
+        yield from (sparse._indices(), sparse._values())
+    elif sparse.layout in (torch.sparse_csr, torch.sparse_bsr):
+        yield from (sparse.crow_indices(), sparse.col_indices(), sparse.values())
+    elif sparse.layout in (torch.sparse_csc, torch.sparse_bsc):
+        yield from (sparse.ccol_indices(), sparse.row_indices(), sparse.values())

@@ -1,0 +1,31 @@
+"""What an audit found: verdicts, a proposed spec, and what it saw beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from gradspec.render._remarks import remarks
+from gradspec.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What an audit found."""
+
+    #: The verdicts of the laws that need no spec, and in the sheet of the function what was seen beside them.
+    report: Report
+    #: A spec of the function, as Python text, to be completed and pasted; empty where none can be written.
+    proposal: str
+    #: Why no spec is proposed, or what there is to know of the one that is, a sentence each.
+    remarks_of_proposal: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was measured beside the laws, a sentence each, and what there is to know of the proposal."""
+        return (*(remark for _, remark in remarks(self.report)), *self.remarks_of_proposal)
+
+
+def with_remarks(report: Report, spec: str, said: Iterable[str]) -> Report:
+    """Return a report whose sheet of a function holds what was seen beside the verdicts: each format shows it."""
+    return replace(report, sheets={**report.sheets, spec: {**report.sheets[spec], "remarks": list(said)}})

@@ -1,0 +1,152 @@
+"""A function that computes in float32 whatever it is given: what float64 shows of it beyond that is rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import in_dtype
+from gradspec._audit._subject import Subject
+from gradspec._engine._plan import plan
+from gradspec._engine._verify import run_plan
+from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import largest
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+SAID = "given float64, the function computes in float32 and returns numbers with the digits of a float32"
+LIKELY = "a conversion on the way, as .float(): compute in the dtype of the arguments where that is the wider one"
+#: How far apart rounding takes two results of a computation in float32, of their size.
+ROUNDING = 1e-4
+
+
+def in_float32(trials: Iterable[Trial]) -> bool:
+    """Whether all calls in float64 compute in float32, and there is one."""
+    try:
+        said = {_computes_in_float32(trial) for trial in trials}
+    except Exception:  # it takes no float32, or has no gradient: what a law finds of it stays as it is
+        return False
+    return said - {None} == {True}
+
+
+def _computes_in_float32(trial: Trial) -> bool | None:
+    """Say whether a call in float64 gives what it gives for float32; None where the arguments hold no more than that.
+
+    A value that is a float32 and does not move, in any bit, with the rounding of the arguments has been computed from
+    that. So has a value that is rounded to whole numbers; but the gradients, for a cotangent with all digits of a
+    float64, are float32 too. They must be those of the call in float32: a branch for float64 may be wrong.
+    """
+    given = Inputs.of(trial)
+    rounded, low = _each(given, _round), _each(given, _low)
+    if all(torch.equal(given.values[name], rounded.values[name]) for name in given.wrt):
+        return None
+    y, same, near = (_values(trial, inputs) for inputs in (given, rounded, low))
+    floating = [t for t in y if t.dtype == torch.float64]
+    if not floating or not all(map(torch.equal, y, same)) or not all(map(_is_float32, floating)):
+        return False
+    v = tuple(t / 3 if t.dtype == torch.float64 else t for t in like(y, trial.seed))
+    ours = vjp(trial.spec.function, given, v)
+    theirs = vjp(trial.spec.function, low, tuple(map(_low, v)))
+    pairs = [(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True) if a is not None and b is not None]
+    is_single = bool(pairs) and all(_is_float32(a) for a, _ in pairs)
+    return is_single and all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))
+
+
+def with_float32(
+    report: Report,
+    subject: Subject,
+    cases: Sequence[Case],
+    measured: Measured,
+    laws: Sequence[Law],
+    profile: Profile,
+    seed: int,
+) -> Report:
+    """Return the report of such a function, where what float32 does not show is one finding: that digits are lost.
+
+    Each law that float64 breaks, or on which it cannot tell, is asked again in float32. What is broken there is said in
+    the words of float32; what holds there, and is off here by no more than its rounding, follows from the lost digits.
+    """
+    single = in_dtype(cases, torch.float32) if measured.in_float32 else None
+    unclear = {v.law for v in report.verdicts if _is_unclear(v)}
+    asked = [law for law in laws if law.name in unclear]
+    if single is None or not asked:
+        return report
+    spec = eager_spec(replace(subject, call=_refusing_float64(subject.call)), single, measured, seed)
+    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed, noted=False)
+    found = {(v.law, v.case): v for v in again.verdicts}
+    roots: dict[str, str] = {}
+
+    def said(verdict: Verdict) -> Verdict:
+        there = found.get((verdict.law, verdict.case))
+        if not _is_unclear(verdict) or there is None:
+            return verdict
+        if there.status is Status.BROKEN and verdict.status is Status.INCONCLUSIVE:
+            return replace(verdict, finding=there.finding)
+        if there.status is not Status.HOLDS:
+            return verdict
+        root = roots.setdefault(verdict.case, verdict.law)
+        return replace(verdict, finding=_lost(verdict.finding, "" if root == verdict.law else root))
+
+    return replace(report, verdicts=tuple(map(said, report.verdicts)))
+
+
+def _lost(finding: Finding, root: str) -> Finding:
+    details = {**finding.details, "found": finding.message}
+    if root:
+        return broken(f"follows from {root}", follows=root, details=details)
+    return broken(SAID, likely=LIKELY, rank=Rank.WASTE, details=details)
+
+
+def _is_unclear(verdict: Verdict) -> bool:
+    """Whether a law cannot tell, or is broken by numbers no further apart than float32 rounds."""
+    if verdict.status is not Status.BROKEN or verdict.finding.follows:
+        return verdict.status is Status.INCONCLUSIVE
+    try:
+        got, expected = complex(verdict.finding.got), complex(verdict.finding.expected)
+    except ValueError:
+        return False
+    return abs(got - expected) <= ROUNDING * max(abs(got), abs(expected))
+
+
+def _refusing_float64(call: Any) -> Any:
+    """Return a call that takes no float64, so that no law widens what it is given."""
+
+    def refusing(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(t, Tensor) and t.dtype == torch.float64 for t in tree_leaves((args, kwargs))):
+            raise TypeError("asked in float32")
+        return call(*args, **kwargs)
+
+    return refusing
+
+
+def _values(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
+    return tuple(t.detach() for t in outputs(trial.spec.function(*inputs.args())))
+
+
+def _each(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
+    return Inputs({name: change(value) for name, value in inputs.values.items()}, inputs.wrt)
+
+
+def _low(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+
+
+def _round(value: Any) -> Any:
+    return value.float().double() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+
+
+def _is_float32(tensor: Tensor) -> bool:
+    return torch.equal(tensor, _round(tensor)) and largest(tensor) > 0
+
+
+def _are_near(one: Tensor, other: Tensor) -> bool:
+    return largest(one.double() - other.double()) <= ROUNDING * largest(other)

@@ -1,0 +1,51 @@
+"""Symmetric matrices of which a function reads one triangle: they move along symmetric directions only.
+
+`torch.linalg.eigvalsh` and `cholesky` are functions on the space of symmetric matrices. Their gradient is the symmetric
+one there; along other directions a derivative is one of the triangle that happens to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from gradspec.laws.tensor.support._call import Inputs, differentiable
+
+
+def kept_symmetric(
+    inputs: Inputs, u: tuple[Tensor, ...], function: Callable[..., tuple[Tensor, ...]]
+) -> tuple[Tensor, ...] | None:
+    """Return a direction in which symmetric matrices stay so; None where it is the one that is given.
+
+    Args:
+        inputs: the arguments.
+        u: a direction in which the differentiated ones move.
+        function: takes the differentiated ones. A matrix counts only if it does not read one of its triangles: a
+            function of all its elements, a product, say, has a derivative along every direction.
+    """
+    kept = list(u)
+    for place, x in enumerate(inputs.tensors()):
+        if is_symmetric(x) and not is_symmetric(u[place]) and _reads_one_triangle(inputs, place, u[place], function):
+            kept[place] = (u[place] + u[place].mH) / 2
+    return tuple(kept) if any(a is not b for a, b in zip(kept, u, strict=True)) else None
+
+
+def is_symmetric(x: Tensor, tolerance: float = 0.0) -> bool:
+    """Whether a tensor is a symmetric matrix, or an Hermitian one, or a batch of such; a single number is none."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or not x.numel():
+        return False
+    return bool((x - x.mH).abs().max() <= tolerance * x.abs().max())
+
+
+def _reads_one_triangle(inputs: Inputs, place: int, u: Tensor, function: Callable[..., tuple[Tensor, ...]]) -> bool:
+    x = inputs.tensors()
+    with torch.no_grad():
+        y = function(*x)
+        for triangle in (u.triu(1), u.tril(-1)):
+            moved = function(*(a + triangle if k == place else a for k, a in enumerate(x)))
+            pairs = [(a, b) for a, b in zip(y, moved, strict=True) if differentiable(a)]
+            if pairs and all(torch.equal(a, b) for a, b in pairs):
+                return True
+    return False

@@ -1,0 +1,115 @@
+"""An audit in float64 of a function that computes in float32: digits are lost, and nothing else is wrong."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.findings import findings
+from gradspec.law import Rank
+from gradspec.laws import LAWS
+
+NAMES = ("surrogate", "adjoint", "cotangent_linearity", "cotangent_layout", "second_order", "retained_graph")
+CHOSEN = [law for law in LAWS if law.name in NAMES]
+CALL = "(randn(2, 3, 4), randn(4))"
+
+
+def plain(x, w):
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6) * w.float()).to(x.dtype)
+
+
+class Normed(Function):
+    """RMSNorm, computed in float32 for any dtype."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return plain(x, w)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        x, w = ctx.saved_tensors
+        wide, g = x.float(), cls.seen(y_bar.float())
+        r = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        n, of_n = wide * r, g * w.float()
+        x_bar = r * (of_n - n * (of_n * n).mean(-1, keepdim=True))
+        factor = cls.factor(x.dtype)
+        return (factor * x_bar).to(x.dtype), (g * n).flatten(0, -2).sum(0).to(w.dtype)
+
+    @staticmethod
+    def factor(dtype):
+        return 1
+
+    @staticmethod
+    def seen(g):
+        return g
+
+
+class Doubled(Normed):
+    @staticmethod
+    def factor(dtype):
+        return 2
+
+
+class DoubledInFloat64(Normed):
+    @staticmethod
+    def factor(dtype):
+        return 2 if dtype == torch.float64 else 1
+
+
+class Clipped(Normed):
+    @staticmethod
+    def seen(g):
+        return g.clamp(-1, 1)
+
+
+class Misread(Normed):
+    """Reads its cotangent in the order of memory."""
+
+    @staticmethod
+    def seen(g):
+        return torch.as_strided(g, g.shape, torch.empty(g.shape).stride())
+
+
+def found(function):
+    return findings(audit(function, [CALL], laws=CHOSEN, name="it", jobs=1).report)
+
+
+@pytest.mark.parametrize("function", [plain, Normed])
+def test_lost_digits_are_one_finding_and_the_rest_follows(function):
+    (only,) = found(function)
+
+    assert only.rank == Rank.WASTE
+    assert "computes in float32" in only.verdict.finding.message
+    assert only.verdict.law == "surrogate"
+    assert "cotangent_linearity" in only.follows
+
+
+@pytest.mark.parametrize(
+    ("function", "law"),
+    [
+        (Doubled, "surrogate"),
+        (DoubledInFloat64, "surrogate"),
+        (Clipped, "cotangent_linearity"),
+        (Misread, "cotangent_layout"),
+    ],
+)
+def test_a_gradient_that_is_wrong_is_not_taken_for_lost_digits(function, law):
+    said = {one.verdict.law: one for one in found(function)}
+
+    assert law in said
+    assert said[law].rank != Rank.WASTE
+
+
+def test_what_rounds_on_purpose_computes_in_its_own_dtype():
+    class Rounded(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            return (8 * x).round()
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return y_bar, None
+
+    assert not [one for one in found(Rounded) if "float32" in one.verdict.finding.message]

@@ -1,0 +1,199 @@
+"""Audits of modules: their state keeps its name and its memory, and evaluation only reads the running statistics."""
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+NAMED = {law.name: law for law in LAWS}
+
+
+class Product(Function):
+    """A product, whose backward can be told to read its arguments in the order of memory."""
+
+    @staticmethod
+    def forward(ctx, x, weight, in_order):
+        ctx.in_order = in_order
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        if ctx.in_order:
+            x = x.as_strided(x.shape, (x.shape[-1], 1))
+        return y_bar * weight, (y_bar * x).sum(0), None
+
+
+class Norm(nn.Module):
+    """A product and a normalisation."""
+
+    in_order = False
+
+    def __init__(self):
+        super().__init__()
+        self.factor = nn.Parameter(torch.tensor([0.5, 2.0, -1.0]))
+        self.bn = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.bn(Product.apply(x, self.factor, self.in_order))
+
+
+class NormReadInOrder(Norm):
+    in_order = True
+
+
+class Linear(nn.Module):
+    """Its parameter is a matrix, which it can be told to read in the order of memory."""
+
+    def __init__(self, in_order):
+        super().__init__()
+        self.in_order = in_order
+        self.weight = nn.Parameter(torch.tensor([[0.5, 2.0], [-1.0, 1.5], [0.25, 3.0]]))
+
+    def forward(self, x):
+        return x @ (self.weight.as_strided((3, 2), (2, 1)) if self.in_order else self.weight)
+
+
+class NormMovedInEvaluation(Norm):
+    def forward(self, x):
+        y = super().forward(x)
+        nn.functional.batch_norm(x, self.bn.running_mean, self.bn.running_var, training=True)
+        return y
+
+
+class NormMovedByHand(Norm):
+    def forward(self, x):
+        self.bn.running_var.mul_(0.9)
+        return super().forward(x)
+
+
+class Moves(Function):
+    """The value as it is; backward moves statistics by an operation of which the schema does not say so."""
+
+    @staticmethod
+    def forward(ctx, x, mean, variance):
+        ctx.save_for_backward(mean, variance)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        torch.ops.aten.batch_norm_update_stats(y_bar, *ctx.saved_tensors, 0.1)
+        return y_bar, None, None
+
+
+class NormMovedInBackward(Norm):
+    def forward(self, x):
+        return super().forward(Moves.apply(x, self.bn.running_mean, self.bn.running_var))
+
+
+def judged(module, law, case="(randn(5, 3),)"):
+    (verdict,) = audit(module, [case], laws=[NAMED[law]]).report.verdicts
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("law", "sick"), [("layout", NormReadInOrder), ("declared_writes", NormMovedInEvaluation)], ids=str
+)
+def test_a_normalisation_in_evaluation_holds_and_its_twin_does_not(law, sick):
+    assert [judged(module().eval(), law).status for module in (Norm, sick)] == [Status.HOLDS, Status.BROKEN]
+
+
+@pytest.mark.parametrize(
+    ("module", "where"),
+    [
+        (Norm().train(), "forward writes to `bn.num_batches_tracked`"),
+        (NormMovedInEvaluation().eval(), "forward writes to `bn.running_mean`"),
+        (NormMovedByHand().eval(), "forward writes to `bn.running_var`"),
+    ],
+)
+def test_what_is_moved_is_named_as_the_module_names_them(module, where):
+    verdict = judged(module, "declared_writes")
+
+    assert verdict.status is Status.BROKEN
+    assert verdict.finding.message.startswith(where)
+
+
+def test_statistics_that_backward_moves_are_found():
+    verdict = judged(NormMovedInBackward().eval(), "declared_writes")
+
+    assert verdict.status is Status.BROKEN
+    assert verdict.finding.message.startswith("backward writes to `bn.running_mean`")
+
+
+@pytest.mark.parametrize(("in_order", "status"), [(False, Status.HOLDS), (True, Status.BROKEN)])
+def test_a_parameter_in_another_order_of_memory_is_asked_for(in_order, status):
+    assert judged(Linear(in_order), "layout").status is status
+
+
+class Beside(nn.Module):
+    """A parameter whose name another one has with a dot, and one that the call has too."""
+
+    def __init__(self, child=1.0):
+        super().__init__()
+        self.a = nn.Module()
+        self.a.b = nn.Parameter(torch.tensor(2.0))
+        self.a_b = nn.Parameter(torch.tensor(3.0))
+        self.x = nn.Parameter(torch.tensor(4.0))
+
+    def forward(self, x):
+        return Product.apply(x, self.a.b * self.a_b * self.x, False)
+
+
+class Forgets(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar, y_bar.sum()
+
+
+class BesideWrong(Beside):
+    def __init__(self, wrong):
+        super().__init__()
+        self.wrong = wrong
+
+    def forward(self, x):
+        factors = {"a.b": self.a.b, "a_b": self.a_b, "self.x": self.x}
+        wrong = factors.pop(self.wrong)
+        for factor in factors.values():
+            x = x * factor
+        return Forgets.apply(x, wrong) - (1 - wrong.detach()) * (x - x.detach())
+
+
+@pytest.mark.parametrize("wrong", ["a.b", "a_b", "self.x"])
+def test_names_that_are_alike_stay_apart(wrong):
+    verdict = judged(BesideWrong(wrong), "surrogate", "(randn(3),)")
+
+    assert (verdict.status, f"`{wrong}`" in str(verdict.finding)) == (Status.BROKEN, True)
+
+
+def test_a_sound_module_of_names_that_are_alike_holds():
+    # The shape of the gradient of a number is that of the number.
+    class Sound(Beside):
+        def forward(self, x):
+            return x * self.a.b * self.a_b * self.x
+
+    assert judged(Sound(), "surrogate", "(randn(3),)").status is Status.HOLDS
+
+
+def test_the_children_of_a_sequence_have_numbers_for_names():
+    class Wrong(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor(2.0))
+
+        def forward(self, x):
+            return Forgets.apply(x, self.weight)
+
+    sound = judged(nn.Sequential(nn.Linear(3, 2), nn.Tanh()), "surrogate")
+    wrong = judged(nn.Sequential(nn.Tanh(), Wrong()), "surrogate")
+
+    assert (sound.status, wrong.status) == (Status.HOLDS, Status.BROKEN)
+    assert "`1.weight`" in str(wrong.finding) or "`x`" in str(wrong.finding)

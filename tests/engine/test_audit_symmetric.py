@@ -1,0 +1,107 @@
+"""An audit moves a symmetric matrix, of which a function reads one triangle, along symmetric directions."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+CASE = "(tensor([[2.0, 0.5], [0.5, 1.0]]),)"
+BATCH = "(tensor([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.25], [-0.25, 3.0]]]),)"
+
+
+class Eigenvalues(Function):
+    """`eigh` reads the lower triangle; the gradient is the symmetric one."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx, a):
+        w, q = torch.linalg.eigh(a)
+        ctx.save_for_backward(q)
+        return w
+
+    @classmethod
+    def backward(cls, ctx, w_bar):
+        (q,) = ctx.saved_tensors
+        return cls.factor * (q * w_bar[..., None, :]) @ q.mT
+
+
+class Twice(Eigenvalues):
+    factor = 2
+
+
+class Skew(Eigenvalues):
+    """What is added is not seen in any symmetric direction."""
+
+    @classmethod
+    def backward(cls, ctx, w_bar):
+        return Eigenvalues.backward(ctx, w_bar) + w_bar.sum() * torch.tensor([[0, 1], [-1, 0]])
+
+
+class Transposed(Function):
+    """A product reads every element: the transpose of its gradient is wrong, right as it is in symmetric directions."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a @ torch.arange(4.0, dtype=a.dtype).view(2, 2)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (y_bar @ torch.arange(4.0, dtype=y_bar.dtype).view(2, 2).mT).mT
+
+
+def found(function, case, *names):
+    laws = [law for law in LAWS if law.name in names]
+    return {v.law: v.status for v in audit(function, [case], laws=laws).report.verdicts}
+
+
+@pytest.mark.parametrize("case", [CASE, BATCH])
+@pytest.mark.parametrize("function", [torch.linalg.eigvalsh, torch.linalg.cholesky])
+def test_a_function_of_symmetric_matrices_is_not_accused(function, case):
+    assert found(function, case, "surrogate", "adjoint", "second_order") == {
+        "surrogate": Status.HOLDS,
+        "adjoint": Status.HOLDS,
+        "second_order": Status.HOLDS,
+    }
+
+
+def test_a_gradient_of_an_own_function_of_symmetric_matrices_is_not_accused():
+    assert found(Eigenvalues, CASE, "surrogate") == {"surrogate": Status.HOLDS}
+
+
+@pytest.mark.parametrize("function", [Twice, Skew, Transposed])
+def test_a_wrong_gradient_of_a_symmetric_matrix_is_broken(function):
+    assert found(function, CASE, "surrogate") == {"surrogate": Status.BROKEN}
+
+
+def test_a_second_derivative_of_eigenvalues_that_is_lost_is_broken():
+    # The eigenvectors are saved as forward has them, and autograd keeps nothing of how they depend on the matrix.
+    assert found(Eigenvalues, CASE, "second_order") == {"second_order": Status.BROKEN}
+
+
+def test_forward_mode_that_is_wrong_in_symmetric_directions_is_broken():
+    class Forward(Function):
+        @staticmethod
+        def forward(a):
+            return (*torch.linalg.eigh(a),)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_non_differentiable(output[1])
+            ctx.save_for_backward(output[1])
+            ctx.save_for_forward(output[1])
+
+        @staticmethod
+        def backward(ctx, w_bar, _):
+            (q,) = ctx.saved_tensors
+            return (q * w_bar) @ q.mT
+
+        @staticmethod
+        def jvp(ctx, a_dot):
+            (q,) = ctx.saved_tensors
+            return 2 * (q.mT @ a_dot @ q).diagonal(), None
+
+    assert found(lambda a: Forward.apply(a)[0], CASE, "adjoint") == {"adjoint": Status.BROKEN}
