@@ -20,7 +20,7 @@ _KINDS = (AssertionError, AttributeError, KeyError, NameError, NotImplementedErr
 
 
 def own_place(error: BaseException) -> str:
-    """Return the line of gradspec that raised an error, as "laws/tensor/_vjp.py:31"; empty where another one did."""
+    """Return the file and line of gradspec that raised an error; empty where another one did."""
     frames = traceback.extract_tb(error.__traceback__)
     path = Path(frames[-1].filename) if frames else Path()
     if not isinstance(error, _KINDS) or not any(path.is_relative_to(room) for room in _ROOMS):
