@@ -99,9 +99,7 @@ def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ..
             subject,
             call=functional,
             signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
-            state={
-                name: f"self.{full}" if full in subject.signature.parameters else full for name, full in names.items()
-            },
+            state=names,
             fixed=frozenset(name for name, full in names.items() if not kept[full].requires_grad),
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
