@@ -86,6 +86,60 @@ def test_what_follows_from_a_law_that_was_not_run_says_what_it_found_itself():
     assert "no argument for the kernel" in raising.verdict.finding.message
 
 
+class SwappedDot(Function):
+    """Each argument is given the other's gradient, and both are computed whoever asks."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a * b).sum(-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b = ctx.saved_tensors
+        return y_bar[:, None] * a, y_bar[:, None] * b
+
+
+class LazySwappedDot(SwappedDot):
+    """The same wrong gradients, each only where it is asked for."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b = ctx.saved_tensors
+        return tuple(
+            y_bar[:, None] * x if asked else None for x, asked in zip((a, b), ctx.needs_input_grad, strict=True)
+        )
+
+
+class ForgetfulDot(SwappedDot):
+    """Both gradients are wrong, and the first one is wrong in another way where the second is frozen."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b = ctx.saved_tensors
+        return y_bar[:, None] * a * (2 if ctx.needs_input_grad[1] else 5), y_bar[:, None] * b
+
+
+def dot(a, b):
+    return (a * b).sum(-1)
+
+
+def two(make):
+    yield Case(name="rows", args=(make(3, 4), make(3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(SwappedDot, Rank.WASTE), (LazySwappedDot, None), (ForgetfulDot, Rank.WRONG)],
+)
+def test_a_wrong_gradient_and_a_needless_one_are_two_findings_and_a_wrong_one_is_one(function, said):
+    words = {"name": "dot", "primal": dot, "surrogate": dot, "wrt": ("a", "b"), "cases": two}
+    report = verify([FunctionSpec(function=function.apply, **words)], QUICK)
+    found = {f.verdict.law: f.rank for f in findings(report)}
+    assert found["vjp"] is Rank.WRONG
+    assert found.get("needs_input_grad") is said
+
+
 def test_neither_of_two_laws_that_raise_the_same_follows_from_the_other_alone():
     def a_number(x):
         return float(x.sum())

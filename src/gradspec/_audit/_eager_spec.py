@@ -34,6 +34,7 @@ def eager_spec(
     itself.__module__ = subject.module
     stand_in(itself)
     itself.__dict__["gradspec_state"] = frozenset(subject.state)
+    itself.__dict__["gradspec_moving"] = subject.moving
     made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
     if subject.operator is not None and function is subject.call:  # and not what holds its noise still
         made = partial(OperatorSpec, operator=subject.operator)

@@ -21,6 +21,8 @@ class Measured:
     noisy_backward: bool = False
     #: Whether two calls differ though the generators are seeded alike: a buffer, a counter.
     stateful: bool = False
+    #: The buffers and frozen parameters that forward changes in training, as the module calls them.
+    moved: tuple[str, ...] = ()
     #: Whether the tensors of the output are in a dict, in nested lists or beside something else.
     nested: bool = False
     #: The arguments with which the output changes smoothly, and to which no gradient flows: backward returns None.

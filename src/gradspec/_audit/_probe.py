@@ -22,6 +22,7 @@ from gradspec.law import Trial, TrialOf, shown
 from gradspec.laws.tensor.support._call import Inputs, bound, differentiable, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import overlap
+from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.profile import Profile
 from gradspec.spec import Case
 
@@ -50,6 +51,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         noisy_backward=any(one.noisy_backward for one in seen),
         stateful=any(one.stateful for one in seen),
         other_dtype=next((one.other_dtype for one in seen if one.other_dtype), None),
+        moved=tuple(dict.fromkeys(subject.state[name] for one in seen for name in one.moved)),
         nested=nested,
     )
     if not measured.is_repeatable:
@@ -89,6 +91,8 @@ class _Seen:
     reached: tuple[str, ...]
     #: The arguments with which an output shares memory.
     shared: tuple[str, ...]
+    #: The buffers of a module that the call has changed.
+    moved: tuple[str, ...]
     noisy_forward: bool
     noisy_backward: bool
     stateful: bool
@@ -101,11 +105,9 @@ class _Seen:
         leaves = inputs.leaves()
         args = inputs.args(leaves)
         y = outputs(function(*args))
-        shared = [
-            name
-            for name, arg in zip(inputs.values, args, strict=True)
-            if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)
-        ]
+        given = dict(zip(inputs.values, args, strict=True))
+        moved = [name for name in moving_state(trial.spec) if not _agree((given[name],), (inputs.values[name],))]
+        shared = [name for name, arg in given.items() if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)]
         stateful, differs = False, not _agree(y, outputs(function(*inputs.args(inputs.leaves()))))
         if differs:
             still = held_still(function, seed, forward=True, backward=False)
@@ -119,6 +121,7 @@ class _Seen:
         return cls(
             reached=tuple(name for name, gradient in got.items() if gradient is not None),
             shared=tuple(shared),
+            moved=tuple(name for name in given if name in moved),
             noisy_forward=differs and not stateful,
             noisy_backward=_draws_in_backward(trial, inputs),
             stateful=differs and stateful,

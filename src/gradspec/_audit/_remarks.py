@@ -42,6 +42,9 @@ def of_calls(measured: Measured) -> Iterator[str]:
             "Two calls with the same arguments differ though the generators are seeded alike: the function keeps "
             "state. Only laws of effects and memory are asked: audit a core that takes the state as an argument."
         )
+    if measured.moved:
+        state = listed(measured.moved)
+        yield f"Forward moves {state}, state of the module: each call here begins with the values that it had."
     if measured.other_dtype:
         yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
     if measured.view_of:

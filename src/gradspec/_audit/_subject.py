@@ -38,6 +38,8 @@ class Subject:
     state: Mapping[str, str] = field(default_factory=dict)
     #: Those of them of which no gradient is asked: its buffers, and what is frozen.
     fixed: frozenset[str] = frozenset()
+    #: Those of these that belong to a module in training, which may move them: the statistics of BatchNorm.
+    moving: frozenset[str] = frozenset()
 
     @property
     def module(self) -> str:
@@ -94,13 +96,15 @@ def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ..
     extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
     dtype = _widest(cases)
     state = {name: _in_dtype(kept[full].detach(), dtype) for name, full in names.items()}
+    fixed = frozenset(name for name, full in names.items() if not kept[full].requires_grad)
     return (
         replace(
             subject,
             call=functional,
             signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
             state=names,
-            fixed=frozenset(name for name, full in names.items() if not kept[full].requires_grad),
+            fixed=fixed,
+            moving=frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training),
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
     )

@@ -33,11 +33,9 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     raises = "raised" in finding.details
     if promised is None and raises:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
-    if root := _root(check, trial, prior, finding):
-        said = f"follows from {root.name}"
-        if _promised(check, root) is None:
-            return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
-        return broken(said, follows=root.name, details={**finding.details, "found": finding.message})
+    finding = _beside_others(check, trial, prior, finding)
+    if finding.follows or finding.status is not Status.BROKEN:
+        return finding
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if law.capability is None or not isinstance(check.spec, FunctionSpec):
         return finding
@@ -76,14 +74,16 @@ def _refusal(finding: Finding, law: Law) -> Finding:
     return replace(finding, rank=finding.rank or Rank.WRONG) if finding.status is Status.BROKEN else finding
 
 
-def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Law | None:
-    """Return the law from whose violation this one follows, if there is one.
+def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
+    """Return what is left of a finding where another law's violation explains it; else the finding.
 
-    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode.
+    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode; where only
+    waste is found in that spec, the waste is left. Where the other law finds the function at odds with itself too, it
+    gives another result each time, and nothing else can be told of it.
     """
     spec = check.spec
     if not isinstance(spec, FunctionSpec) or is_stand_in(spec.primal):
-        return None  # an audit: nothing but the function itself says what is right
+        return finding  # an audit: nothing but the function itself says what is right
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")
     # What was called before decides what another law would find now: only what it has said counts then.
@@ -97,13 +97,31 @@ def _root(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: F
         if root.status is not Status.BROKEN:
             continue
         if law.name in check.law.implied_by or (raises and root.details.get("raised") == raises):
-            return law
+            return _follows(check, law, finding)
         if law.name not in stands_on:
             continue
-        found = quietly(lambda: check.law.check(_by_itself(trial())))
-        if found is not None and found.status in (Status.HOLDS, Status.NOT_APPLICABLE):
-            return law
-    return None
+        by_itself = _found(check.law, lambda: _by_itself(trial()))
+        if by_itself.status in (Status.HOLDS, Status.NOT_APPLICABLE):
+            return _follows(check, law, finding)
+        if by_itself.rank == Rank.WASTE:
+            return by_itself
+        is_same = (by_itself.message, by_itself.expected) == (finding.message, finding.expected)
+        if not is_same and _is_at_odds(law, trial):
+            return _follows(check, law, finding)
+    return finding
+
+
+def _follows(check: Check, root: Law, finding: Finding) -> Finding:
+    said = f"follows from {root.name}"
+    if _promised(check, root) is None:
+        return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
+    return broken(said, follows=root.name, details={**finding.details, "found": finding.message})
+
+
+def _is_at_odds(law: Law, trial: NewTrial) -> bool:
+    """Whether a law that compares two calls finds that the function differs from itself."""
+    found = _found(law, lambda: _by_itself(trial()))
+    return found.status is Status.BROKEN and "raised" not in found.details
 
 
 def _found(law: Law, trial: NewTrial) -> Finding:

@@ -54,11 +54,12 @@ def flattened(trial: Trial) -> Trial:
         call.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
         return call
 
+    primal = adapted(spec.primal)
     plain = FunctionSpec(
         name=spec.name,
         function=adapted(spec.function),
-        primal=adapted(spec.primal),
-        surrogate=adapted(spec.surrogate),
+        primal=primal,
+        surrogate=primal if spec.surrogate is spec.primal else adapted(spec.surrogate),
         cases=spec.cases,
         wrt=tuple(leaf for name in spec.wrt for leaf in leaves(name)),
         zero_gradient=tuple(leaf for name in spec.zero_gradient for leaf in leaves(name)),

@@ -1,5 +1,6 @@
 r"""Forward writes to no memory that was there before, and backward writes only to what is declared.
 
+In the audit of a module in training, forward may write to its buffers and frozen parameters.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
@@ -20,6 +21,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
+from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.laws.tensor.support._written import Write, Writes, storage_of
 
 
@@ -34,8 +36,11 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     known = {f"`{n}`": arg for n, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
-    if writes.found:
-        return _undeclared("forward", writes.found[0], known)
+    state = {storage_of(known[f"`{name}`"]) for name in moving_state(trial.spec) if f"`{name}`" in known}
+    for write in writes.found:
+        if write.storage not in state:
+            return _undeclared("forward", write, known)
+    writes.found.clear()
     if not leaves:
         return HOLDS
     known |= {f"output {k}": t for k, t in enumerate(y)}

@@ -1,5 +1,6 @@
 r"""No bit and no version counter of an argument changes in forward; in backward, only those that are declared.
 
+In the audit of a module in training, forward may write to its buffers and frozen parameters.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
@@ -17,6 +18,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import first_change, snapshots
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
+from gradspec.laws.tensor.support._reference import moving_state
 
 #: The likely cause: nothing else changes the values of a tensor.
 IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
@@ -35,8 +37,10 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     tensors |= {f"the tangent of `{name}`": tangent for name, tangent in along.items()}
     before = snapshots(tensors)
     y = outputs(trial.spec.function(*args))
-    if changed := first_change(before, tensors):
+    state = {f"`{name}`" for name in moving_state(trial.spec)}
+    if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
         return broken(f"forward writes to {changed[0]}: {changed[1]}", argument=changed[0], likely=IN_PLACE)
+    before |= snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in declared}, tensors):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
+from gradspec.laws.tensor.support._call import fresh
 from gradspec.laws.tensor.support._graph import classes_behind
 
 
@@ -60,7 +61,9 @@ def without_custom_gradient(
     owner = getattr(function, "__self__", None)
     if isinstance(owner, type) and issubclass(owner, Function):
         return forward_of(owner)(*args)
-    classes = [cls for cls in classes_behind(function(*args)) if issubclass(cls, Function)]
+    # On copies: a module may move its state.
+    copies = (arg if getattr(arg, "requires_grad", False) else fresh(arg) for arg in args)
+    classes = [cls for cls in classes_behind(function(*copies)) if issubclass(cls, Function)]
     with ExitStack() as stack:
         for cls in classes:
             stack.enter_context(_applied_as(cls, forward_of(cls)))

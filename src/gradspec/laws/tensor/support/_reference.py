@@ -25,8 +25,10 @@ def reference(spec: FunctionSpec) -> Callable[..., Any]:
     """Return the reference of a spec; it takes the arguments of the call."""
 
     def call(*args: Any) -> Any:
-        primal = on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
         surrogate = on_spec_side("surrogate", spec.surrogate, *args)
+        # Where they are one, it is called once: in an audit it may write to its state.
+        is_one = spec.primal is spec.surrogate
+        primal = surrogate if is_one else on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
         if not isinstance(primal, tuple | list):
             return _join(primal, surrogate)
         several = outputs(surrogate)
@@ -98,6 +100,11 @@ def is_stand_in(function: Callable[..., Any]) -> bool:
 def module_state(spec: FunctionSpec) -> frozenset[str]:
     """Return the arguments that are parameters and buffers of a module, in the audit of one: no caller gives them."""
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_state", ()))
+
+
+def moving_state(spec: FunctionSpec) -> frozenset[str]:
+    """Return those of them that forward may write to: what a module in training keeps without a gradient."""
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_moving", ()))
 
 
 @contextmanager
