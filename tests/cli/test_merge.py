@@ -28,6 +28,15 @@ def test_that_shards_are_joined_and_shown(gradspec, folder):
     assert (shown.exit_code, '"1 finding"' in shown.stdout) == (1, True)
 
 
+def test_that_a_run_of_which_a_shard_is_missing_is_joined_and_fails(gradspec, folder):
+    for number in (1, 3):
+        gradspec("check", "tiny", *LAWS, "--shard", f"{number}/3", "--record", f"{number}.json")
+    result = gradspec("merge", "1.json", "3.json", "--record", "merged.json")
+
+    assert (result.exit_code, result.stderr) == (1, "gradspec: the record is incomplete: without shard 2/3\n")
+    assert cells(read_record(folder / "merged.json"))
+
+
 def test_that_a_shard_is_measured_once(gradspec):
     words = ("check", "tiny", *LAWS, "--shard", "1/2", "--record", "1.json")
 

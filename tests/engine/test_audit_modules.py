@@ -242,3 +242,21 @@ def test_the_children_of_a_sequence_have_numbers_for_names():
 
     assert (sound.status, wrong.status) == (Status.HOLDS, Status.BROKEN)
     assert "`1.weight`" in str(wrong.finding) or "`x`" in str(wrong.finding)
+
+
+class Logs(nn.GRU):
+    """Keeps what it was given last."""
+
+    def forward(self, x):
+        self.last = x
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(("module", "status"), [(nn.GRU, Status.HOLDS), (Logs, Status.BROKEN)])
+def test_the_parameters_of_a_recurrent_module_are_freed_and_what_it_logs_is_not(module, status):
+    assert judged(module(3, 2), "freed", "(randn(4, 5, 3),)").status is status
+
+
+def test_a_module_whose_parameters_have_no_shape_yet_is_refused():
+    with pytest.raises(ValueError, match="LazyLinear has the parameter weight, which has no shape yet: call it once"):
+        audit(nn.LazyLinear(2), ["(randn(5, 3),)"])

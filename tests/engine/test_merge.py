@@ -88,11 +88,11 @@ def test_that_the_parts_together_say_what_the_whole_says_also_of_what_shows_noth
     (one,) = merged.reports
     assert said(one) == said(whole)
     assert (list(one.sheets), list(one.laws), one.sources) == (list(whole.sheets), list(whole.laws), whole.sources)
-    assert merged.notes == ()
+    assert merged.notes == merged.missing == ()
 
 
 def test_that_a_part_that_is_not_there_is_named():
-    assert merge([("a.json", part(1, 3)), ("b.json", part(3, 3))]).notes == ("missing: the shards 2/3",)
+    assert merge([("a.json", part(1, 3)), ("b.json", part(3, 3))]).missing == ("2/3",)
 
 
 def test_that_records_of_one_environment_must_say_the_same(whole):

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch._library.custom_ops import CustomOpDef
+from torch.nn.parameter import is_lazy
 
 from gradspec.spec import Case
 from gradspec.spec._schema import functional, overload_of, signature_of
@@ -86,11 +87,20 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
 def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...]) -> tuple[Subject, tuple[Case, ...]]:
     """Return a module as a function of its parameters and buffers too: a gradient flows to these, calls are alike."""
     kept = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    if lazy := next((full for full, value in kept.items() if is_lazy(value)), None):
+        raise ValueError(
+            f"{subject.name} has the parameter {lazy}, which has no shape yet: call it once, then audit it"
+        )
     names = _arguments_for(kept, subject.signature)
+    recurrent = [child for child in module.modules() if isinstance(child, torch.nn.RNNBase)]
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
-        return torch.func.functional_call(module, state, args, kwargs)
+        try:
+            return torch.func.functional_call(module, state, args, kwargs)
+        finally:
+            for child in recurrent:  # it has a list of its parameters too, and only looks into it at its next call
+                child._update_flat_weights()
 
     functional.__module__ = type(module).__module__
     extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]

@@ -30,6 +30,8 @@ class Merged:
     reports: tuple[Report, ...]
     #: What a reader should know of how they were joined, each in a line.
     notes: tuple[str, ...]
+    #: The shards of a run that are not among the records, "2/3".
+    missing: tuple[str, ...]
 
 
 def merge(named: Sequence[tuple[str, Report]]) -> Merged:
@@ -49,8 +51,8 @@ def merge(named: Sequence[tuple[str, Report]]) -> Merged:
             groups.append(mine := [])
         mine.append((name, report))
     joined = [_joined(group) for group in groups]
-    notes = [note for _, said in joined for note in said] + list(_missing_shards(named))
-    return Merged(reports=tuple(report for report, _ in joined), notes=tuple(notes))
+    notes = tuple(note for _, said in joined for note in said)
+    return Merged(reports=tuple(report for report, _ in joined), notes=notes, missing=tuple(_missing_shards(named)))
 
 
 def labels(reports: Sequence[Report]) -> list[str]:
@@ -137,8 +139,7 @@ def _missing_shards(named: Sequence[tuple[str, Report]]) -> Iterable[str]:
         if number.isdigit() and of.isdigit():
             there.setdefault(int(of), set()).add(int(number))
     for parts, numbers in there.items():
-        if missing := sorted(set(range(1, parts + 1)) - numbers):
-            yield f"missing: the shards {', '.join(f'{part}/{parts}' for part in missing)}"
+        yield from (f"{part}/{parts}" for part in range(1, parts + 1) if part not in numbers)
 
 
 def _says(verdict: Verdict) -> tuple[Status, str]:

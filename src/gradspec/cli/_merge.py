@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from gradspec.report import read_records, records_to_json
     epilog=block(
         "Exit code",
         "0  the records are joined; `gradspec show` judges what they say",
+        "1  they are joined, and shards of the run are missing",
         "2  a file is not a record, or the records do not go together; nothing was written",
     )
     + "\n\n"
@@ -53,3 +55,7 @@ def merge(records: tuple[Path, ...], record: Path) -> None:
     for label, report in zip(labels(merged.reports), merged.reports, strict=True):
         click.echo(f"{label}: {len(report.verdicts):,} cells")
     click.echo(f"wrote {record}")
+    if merged.missing:
+        many = "s" if len(merged.missing) > 1 else ""
+        click.echo(f"gradspec: the record is incomplete: without shard{many} {', '.join(merged.missing)}", err=True)
+        sys.exit(1)
