@@ -120,6 +120,15 @@ class ForgetfulDot(SwappedDot):
         return y_bar[:, None] * a * (2 if ctx.needs_input_grad[1] else 5), y_bar[:, None] * b
 
 
+class RestlessCube(Cube):
+    """Another gradient each time."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar * torch.rand_like(x)
+
+
 def dot(a, b):
     return (a * b).sum(-1)
 
@@ -138,6 +147,15 @@ def test_a_wrong_gradient_and_a_needless_one_are_two_findings_and_a_wrong_one_is
     found = {f.verdict.law: f.rank for f in findings(report)}
     assert found["vjp"] is Rank.WRONG
     assert found.get("needs_input_grad") is said
+
+
+def test_what_a_function_that_is_never_the_same_breaks_follows_from_the_first():
+    report = verify([spec(RestlessCube)], QUICK)
+    first, *rest = findings(report)
+
+    assert first.verdict.law == "vjp"
+    assert {"retained_graph", "layout", "checkpoint", "cotangent_layout"} <= set(first.follows)
+    assert "declared_draws" in {f.verdict.law for f in rest}, "and what is its own is said"
 
 
 def test_neither_of_two_laws_that_raise_the_same_follows_from_the_other_alone():
