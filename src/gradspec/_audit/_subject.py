@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch._library.custom_ops import CustomOpDef
-from torch.nn.parameter import is_lazy
 
+from gradspec._audit._module_call import with_state
 from gradspec.spec import Case
 from gradspec.spec._schema import functional, overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
@@ -81,56 +80,7 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
         except TypeError as error:
             raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
     subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
-    return _with_state(subject, call, cases) if isinstance(call, torch.nn.Module) else (subject, cases)
-
-
-def _with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...]) -> tuple[Subject, tuple[Case, ...]]:
-    """Return a module as a function of its parameters and buffers too: a gradient flows to these, calls are alike."""
-    kept = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    if lazy := next((full for full, value in kept.items() if is_lazy(value)), None):
-        raise ValueError(
-            f"{subject.name} has the parameter {lazy}, which has no shape yet: call it once, then audit it"
-        )
-    names = _arguments_for(kept, subject.signature)
-    recurrent = [child for child in module.modules() if isinstance(child, torch.nn.RNNBase)]
-
-    def functional(*args: Any, **kwargs: Any) -> Any:
-        state = {full: kwargs.pop(name) for name, full in names.items()}
-        try:
-            return torch.func.functional_call(module, state, args, kwargs)
-        finally:
-            for child in recurrent:  # it has a list of its parameters too, and only looks into it at its next call
-                child._update_flat_weights()
-
-    functional.__module__ = type(module).__module__
-    extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
-    dtype = _widest(cases)
-    state = {name: _in_dtype(kept[full].detach(), dtype) for name, full in names.items()}
-    fixed = frozenset(name for name, full in names.items() if not kept[full].requires_grad)
-    return (
-        replace(
-            subject,
-            call=functional,
-            signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
-            state=names,
-            fixed=fixed,
-            moving=frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training),
-        ),
-        tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
-    )
-
-
-def _arguments_for(state: Iterable[str], signature: inspect.Signature) -> dict[str, str]:
-    """Return an argument for each parameter and buffer: "fc_weight" for "fc.weight", "_0_weight" for "0.weight"."""
-    found: dict[str, str] = {}
-    for full in state:
-        name = full.replace(".", "_")
-        if not name.isidentifier() or keyword.iskeyword(name):
-            name = f"_{name}"
-        while name in found or name in signature.parameters:  # beside "a.b" there may be "a_b"
-            name += "_"
-        found[name] = full
-    return found
+    return with_state(subject, call, cases) if isinstance(call, torch.nn.Module) else (subject, cases)
 
 
 def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
@@ -191,17 +141,6 @@ def _signature(call: Callable[..., Any], implementation: type | None, cases: Seq
 def _hides_names(found: Sequence[inspect.Parameter]) -> bool:
     """Whether a signature says nothing: `(*args, **kwargs)`, as of a decorator."""
     return [parameter.kind for parameter in found] == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]
-
-
-def _widest(cases: Sequence[Case]) -> torch.dtype:
-    """Return the floating dtype that holds every given tensor: parameters of a module take part in its precision."""
-    given = [value for case in cases for value in (*case.args, *case.kwargs.values())]
-    dtypes = [value.dtype for value in given if isinstance(value, torch.Tensor) and value.is_floating_point()]
-    return max(dtypes, key=lambda dtype: torch.finfo(dtype).bits, default=torch.get_default_dtype())
-
-
-def _in_dtype(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return value.to(dtype) if value.is_floating_point() else value
 
 
 def _declared(call: Callable[..., Any], implementation: type | None) -> list[inspect.Parameter]:
