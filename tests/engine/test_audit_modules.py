@@ -260,3 +260,18 @@ def test_the_parameters_of_a_recurrent_module_are_freed_and_what_it_logs_is_not(
 def test_a_module_whose_parameters_have_no_shape_yet_is_refused():
     with pytest.raises(ValueError, match="LazyLinear has the parameter weight, which has no shape yet: call it once"):
         audit(nn.LazyLinear(2), ["(randn(5, 3),)"])
+
+
+def test_state_that_moves_is_told_from_an_argument_of_its_name():
+    class Moves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(3))
+            self.weight = nn.Parameter(torch.ones(3))
+
+        def forward(self, x, mean):
+            self.mean.add_(1)
+            return (x - mean) * self.weight
+
+    found = audit(Moves(), ["(randn(5, 3), randn(3))"], laws=[NAMED["freed"]])
+    assert any(remark.startswith("Forward moves `self.mean`,") for remark in found.remarks)

@@ -21,7 +21,7 @@ class Measured:
     noisy_backward: bool = False
     #: Whether two calls differ though the generators are seeded alike: a buffer, a counter.
     stateful: bool = False
-    #: The buffers and frozen parameters that forward changes in training, as the module calls them.
+    #: The buffers and frozen parameters of a module in training that forward changes.
     moved: tuple[str, ...] = ()
     #: Whether the tensors of the output are in a dict, in nested lists or beside something else.
     nested: bool = False

@@ -51,7 +51,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         noisy_backward=any(one.noisy_backward for one in seen),
         stateful=any(one.stateful for one in seen),
         other_dtype=next((one.other_dtype for one in seen if one.other_dtype), None),
-        moved=tuple(dict.fromkeys(subject.state[name] for one in seen for name in one.moved)),
+        moved=tuple(dict.fromkeys(name for one in seen for name in one.moved)),
         nested=nested,
     )
     if not measured.is_repeatable:
@@ -105,8 +105,8 @@ class _Seen:
         leaves = inputs.leaves()
         args = inputs.args(leaves)
         y = outputs(function(*args))
-        given = dict(zip(inputs.values, args, strict=True))
-        moved = [name for name in moving_state(trial.spec) if not _agree((given[name],), (inputs.values[name],))]
+        given, moving = dict(zip(inputs.values, args, strict=True)), moving_state(trial.spec)
+        moved = [name for name, arg in given.items() if name in moving and not _agree((arg,), (inputs.values[name],))]
         shared = [name for name, arg in given.items() if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)]
         stateful, differs = False, not _agree(y, outputs(function(*inputs.args(inputs.leaves()))))
         if differs:
@@ -121,7 +121,7 @@ class _Seen:
         return cls(
             reached=tuple(name for name, gradient in got.items() if gradient is not None),
             shared=tuple(shared),
-            moved=tuple(name for name in given if name in moved),
+            moved=tuple(moved),
             noisy_forward=differs and not stateful,
             noisy_backward=_draws_in_backward(trial, inputs),
             stateful=differs and stateful,
