@@ -41,12 +41,19 @@ def test_a_sweep_of_seeds_says_how_much_it_tried():
     assert re.search(r"^seeds: 1, 2 of 2 cases, \d+ verdicts, 0 failures$", found.stdout, re.MULTILINE)
 
 
-def test_a_record_of_seeds_is_of_all_sound_functions(tmp_path):
+def test_a_sweep_of_seeds_asks_the_broken_specimens_of_that_name_too():
+    found = CliRunner().invoke(main, ["selftest", "--seeds", "2", "off_by_a_millionth"])
+
+    assert found.exit_code == 0, found.output
+    assert "\nbroken specimens: 1 of 1, noticed by their own laws 2 of 2 times\n" in found.stdout
+
+
+def test_a_record_of_seeds_is_of_all_functions(tmp_path):
     record = tmp_path / "seeds.json"
     found = CliRunner().invoke(main, ["selftest", "--seeds", "1", "cube_once", "--record", str(record)])
 
     assert (found.exit_code, record.exists()) == (2, False)
-    assert found.stderr == "Error: a record of seeds is of all sound functions: leave out NAME, or --record\n"
+    assert found.stderr == "Error: a record of seeds is of all functions: leave out NAME, or --record\n"
 
 
 def test_seeds_of_an_unknown_name_run_nothing():

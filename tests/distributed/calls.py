@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from gradspec.functions import linear_cross_entropy
+from gradspec.functions._linear_cross_entropy import _logits as chunked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,8 @@ class Call:
     margin: bool = False
     weight: bool = True
     by_mesh: bool = False
+    #: Whether p - q may be kept for a gradient by the weight; else the logits are computed again.
+    kept: bool = True
     dtype: torch.dtype = torch.float64
     options: tuple[tuple[str, Any], ...] = ()
 
@@ -49,6 +53,11 @@ def rows_of(mesh: DeviceMesh, total: int) -> slice:
 
 def compare(mesh: DeviceMesh, call: Call) -> dict[str, float]:
     """Return the errors of the loss, and of each gradient, of this rank; and the largest logit."""
+    with mock.patch.object(chunked, "KEPT_NUMBERS", chunked.KEPT_NUMBERS if call.kept else -1):
+        return _compare(mesh, call)
+
+
+def _compare(mesh: DeviceMesh, call: Call) -> dict[str, float]:
     ranks, rank, options = mesh.size(), mesh.get_local_rank(), dict(call.options)
     sizes = (call.batches * ranks)[:ranks]
     own = slice(sum(sizes[:rank]), sum(sizes[: rank + 1]))

@@ -38,8 +38,9 @@ TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-12}
 
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_loss_and_gradients_are_those_of_one_process(pool: Pool, call: Call, dtype: torch.dtype) -> None:
-    for errors in pool.run(compare, replace(call, dtype=dtype)):
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
+def test_loss_and_gradients_are_those_of_one_process(pool: Pool, call: Call, dtype: torch.dtype, kept: bool) -> None:
+    for errors in pool.run(compare, replace(call, dtype=dtype, kept=kept)):
         largest_logit = errors.pop("largest logit")
         assert errors.pop("loss") <= TOLERANCES[dtype], errors
         # A probability is the exponential of a logit less the log-sum-exp of the ranks: it is off by what these round.

@@ -22,6 +22,8 @@ from gradspec._engine._child import Child, available
 from gradspec._engine._wire import send
 from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Finding, Law, Status
+from gradspec.laws import LAWS
+from gradspec.selftest.specimens import DISEASED
 
 ANOTHER = "an answer to another question, or of another process"
 HOLDING = Law(name="holding", family="values", statement="", check=lambda _: HOLDS, doc="")
@@ -370,3 +372,11 @@ def test_that_runs_in_several_threads_wait_for_one_another(isolate):
         thread.join()
 
     assert [len(list(group)) for _, group in groupby(begun)] == [len(begun) // 3] * 3
+
+
+def test_that_a_graph_that_torch_prints_of_a_refused_export_is_dropped(capfd):
+    disease = DISEASED["decides_by_a_value"]
+    found = verify([disease.spec], [law for law in LAWS if law.name == "module_export"])
+
+    assert {v.status for v in found.verdicts} == {Status.BROKEN}
+    assert capfd.readouterr() == ("", "")

@@ -1,5 +1,7 @@
 """What no law says of the linear cross-entropy: its options together, its chunks, its memory, moving weights."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy, normalize
@@ -52,6 +54,7 @@ def many_chunks(monkeypatch):
     """Read the weight a few rows at a time, and no weight as a small one."""
     monkeypatch.setattr(chunked, "CHUNK_NUMBERS", 60)
     monkeypatch.setattr(by_class, "CACHED_NUMBERS", 60)
+    monkeypatch.setattr(chunked, "KEPT_NUMBERS", -1)
     monkeypatch.setattr(_values, "SMALL_WEIGHT", 0)
 
 
@@ -144,6 +147,40 @@ def test_a_frozen_weight_costs_two_products():
 
     assert seen.names.count("_scaled_dot_product_flash_attention_for_cpu") == 1
     assert not {"mm", "addmm", "bmm"} & set(seen.names)
+
+
+@pytest.mark.parametrize(("size", "features"), [(5, 4), (700, 8)])
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1, "margin": 0.3, "temperature": 0.5}])
+def test_few_logits_are_kept_for_the_gradients_by_the_weight_and_the_bias(monkeypatch, size, features, options):
+    args = given(6, size, features)
+    monkeypatch.setattr(gradients, "by_class", None)  # computes the logits again
+
+    assert_same(all_of(ours, *args, **options), all_of(plain, *args, **options))
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_logits_are_kept_only_for_a_gradient_by_the_weight_or_the_bias(asked):
+    x, weight, target, _ = given(6, 700, 8)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.shape) or t, lambda t: t):
+        linear_cross_entropy(x, weight.requires_grad_(asked), target)
+
+    assert ((6, 700) in kept) == asked
+
+
+@pytest.mark.parametrize("function", [linear_cross_entropy, partial(instance_discrimination_loss, temperature=1.0)])
+def test_where_one_class_is_certain_the_second_derivative_is_as_small_as_its_doubt(function):
+    # Of p = (1, e^-60, e^-60) the Hessian is near 1e-26 times products of keys, which are near 1e4 themselves.
+    keys = torch.tensor([[60.0, 91.0], [0.0, 13.0], [0.0, -88.0]], dtype=torch.float64)
+    x = torch.tensor([[1.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    call = (x, keys, torch.tensor([1])) if function is linear_cross_entropy else (x, torch.tensor([1]), keys)
+    (gradient,) = torch.autograd.grad(function(*call), x, create_graph=True)
+    (second,) = torch.autograd.grad(gradient @ torch.tensor([0.7, 0.9], dtype=torch.float64), x)
+
+    p = (x.detach() @ keys.T).softmax(-1)
+    centred = keys - keys[0]  # by hand: of the other classes, whose p is what there is of a covariance
+    right = (p.T * centred).T @ centred @ torch.tensor([0.7, 0.9], dtype=torch.float64)
+    torch.testing.assert_close(second[0], right, rtol=1e-12, atol=0)
 
 
 def test_the_first_derivative_makes_no_second_one(monkeypatch):

@@ -35,6 +35,7 @@ SWEPT = {
     "verdicts": 1_600,
     "by_law": {"vjp": 900, "jvp": 700},
     "failures": ["seed 7: scale · vjp · matrix: the bar is too wide"],
+    "diseased": {"specimens": 4, "tried": 3, "asked": 1_300, "missed": ["seed 9: off_by_a_millionth · vjp"]},
 }
 
 
@@ -73,6 +74,8 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
         in text
     )
     assert "Under seed 7: scale · vjp · matrix: the bar is too wide." in text
+    assert "The own laws of 3 of 4 diseased specimens notice them 1,299 of 1,300 times." in text
+    assert "Under seed 9: off_by_a_millionth · vjp misses it." in text
     assert "sign_flipped vjp , primal rejects (GradcheckError) accepts" in text
     assert "1 survive without a proof." in text
     assert "A mutant is held to one case; then to all; no further once it is killed." in text

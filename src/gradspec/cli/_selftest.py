@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     "--seeds",
     default=0,
     metavar="N",
-    help="Run only the sound functions, with every law and N seeds; --record then names a separate record.",
+    help="Run the sound functions with every law, and the broken specimens with their own laws, under N seeds each; "
+    "--record then names a separate record.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed for drawing tensors and directions.")
 @jobs_option
@@ -78,20 +79,20 @@ def selftest(
 ) -> None:
     """Hold the laws to functions that are broken on purpose, and say which law notices which.
 
-    NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); with --seeds, of a sound function. All
-    of them run unless told.
+    NAME is a part of the name of a specimen, or of a mutant (FUNCTION.MUTATION); with --seeds, of a specimen or of a
+    sound function. All of them run unless told.
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         how = {"jobs": jobs, "minutes": minutes}
         if seeds:
             if names and record is not None:
-                raise Unusable("a record of seeds is of all sound functions: leave out NAME, or --record")
-            swept = _swept(seeds, names, **how)
+                raise Unusable("a record of seeds is of all functions: leave out NAME, or --record")
+            swept = _swept(seeds, names, jobs=jobs, minutes=minutes)
             _finish(swept.to_json(), record, as_json=as_json)
             if not as_json:
                 _print_seeds(swept.swept)
-            sys.exit(1 if swept.swept["failures"] else 0)
+            sys.exit(1 if swept.swept["failures"] or swept.swept["diseased"]["missed"] else 0)
         parts = {"specimens": only != "mutants", "mutated": only != "specimens", "stock": stock}
         matrix = _run(names, record, fresh=fresh, seed=seed, **parts, **how)
         _finish(matrix.to_json(), record, as_json=as_json)
@@ -130,19 +131,23 @@ def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any
     return matrix
 
 
-def _swept(seeds: int, names: tuple[str, ...], **how: Any) -> Seeds:
+def _swept(seeds: int, names: tuple[str, ...], *, jobs: int | None, minutes: float) -> Seeds:
     from gradspec._record import provenance
     from gradspec.cli import _screen
+    from gradspec.selftest._diseased_seeds import diseased_specimens, sweep_diseased
     from gradspec.selftest._record import Seeds
     from gradspec.selftest._seeds import sound_specs, sweep
     from gradspec.selftest._standing import sources
 
-    try:
-        specs = sound_specs(names)
-    except ValueError as error:
-        raise Unusable(str(error)) from None
+    for name in names:
+        if not sound_specs([name]) and not diseased_specimens([name]):
+            raise Unusable(f"no sound function and no specimen has {name!r} in its name")
+    end = time.monotonic() + 60 * minutes
     with _screen.progress() as report_progress:
-        swept = sweep(seeds, specs=specs, progress=report_progress, **how)
+        swept = sweep(seeds, specs=sound_specs(names), jobs=jobs, minutes=minutes, progress=report_progress)
+    with _screen.progress() as report_progress:
+        left, sick = (end - time.monotonic()) / 60, diseased_specimens(names)
+        swept["diseased"] = sweep_diseased(seeds, sick, jobs=jobs, minutes=left, progress=report_progress)
     return Seeds(provenance=provenance(profile={"name": "quick"}), sources=sources(), swept=swept)
 
 
@@ -151,7 +156,12 @@ def _print_seeds(swept: Mapping[str, Any]) -> None:
         f"seeds: {swept['run']}, {swept['tried']} of {swept['cases']} cases, {swept['verdicts']} verdicts, "
         f"{len(swept['failures'])} failures"
     )
-    for line in swept["failures"]:
+    sick = swept["diseased"]
+    click.echo(
+        f"broken specimens: {sick['tried']} of {sick['specimens']}, noticed by their own laws "
+        f"{sick['asked'] - len(sick['missed'])} of {sick['asked']} times"
+    )
+    for line in (*swept["failures"], *sick["missed"]):
         click.echo(line)
 
 

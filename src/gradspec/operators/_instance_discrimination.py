@@ -20,7 +20,7 @@ from gradspec.spec import Argument, Case, Make, Misuse, OperatorSpec, Saved
 
 
 def _kernel(x: Tensor, y: Tensor, memory: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    loss, gradient, _, _ = Values.forward(*bank_point(x, y, memory, temperature))
+    loss, gradient, *_ = Values.forward(*bank_point(x, y, memory, temperature), False)
     return loss.contiguous(), gradient.contiguous()
 
 

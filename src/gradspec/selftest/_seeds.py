@@ -43,22 +43,16 @@ def sound_specs(names: Sequence[str] = ()) -> tuple[Spec, ...]:
     """Return what is swept: the documented functions, operators and modules, and the sound specimens.
 
     Args:
-        names: parts of names; of all of them unless told.
-
-    Raises:
-        ValueError: none has such a name.
+        names: parts of names; all of them unless told.
     """
     every = {spec.name: spec for spec in (*FUNCTIONS, *OPERATORS, *HONEST, *MODULES)}
-    for name in names:
-        if not any(name in known for known in every):
-            raise ValueError(f"no sound function has {name!r} in its name: {', '.join(sorted(every))}")
     return tuple(spec for known, spec in every.items() if not names or any(name in known for name in names))
 
 
 def sweep(
     count: int,
     *,
-    specs: Sequence[Spec] = (),
+    specs: Sequence[Spec] | None = None,
     laws: Sequence[Law] = (),
     profile: Profile | None = None,
     jobs: int | None = None,
@@ -81,10 +75,54 @@ def sweep(
         and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were, and `by_law`;
         `failures`, a line for each that is broken, inconclusive or an error, and no limit of torch.
     """
-    specs = specs or sound_specs()
+    specs = sound_specs() if specs is None else specs
     laws, profile = laws or LAWS, profile or load_profile("quick")
-    # A stable sort: of each case the laws stay in their order.
-    checks = sorted(plan(specs, laws, profile), key=lambda check: (check.spec.name, check.case))
+    checks = by_case(plan(specs, laws, profile))
+    answers, cases, left = answers_of(checks, count, profile, jobs=jobs, minutes=minutes, progress=progress)
+    return {
+        "run": count,
+        "at_most": {what: most for what, most in AT_MOST.items() if most < count},
+        "cases": cases,
+        "tried": cases - left,
+        "specs": [spec.name for spec in specs],
+        "laws": [law.name for law in laws],
+        "verdicts": sum(len(statuses) for statuses, _ in answers.values()),
+        "by_law": _by_law({number: len(statuses) for number, (statuses, _) in answers.items()}, checks),
+        "failures": [
+            f"seed {seed}: {checks[number].spec.name} · {checks[number].law.name} · {checks[number].case}: {message}"
+            for number, (_, messages) in sorted(answers.items())
+            for seed, message in messages.items()
+        ],
+    }
+
+
+def by_case(checks: Sequence[Check]) -> list[Check]:
+    """Return checks with those of a case beside one another; of each the laws stay in their order."""
+    return sorted(checks, key=_case_of)
+
+
+def answers_of(
+    checks: Sequence[Check],
+    count: int,
+    profile: Profile,
+    *,
+    jobs: int | None = None,
+    minutes: float = math.inf,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> tuple[dict[int, Answer], int, int]:
+    """Run checks under the seeds 0, 1, 2 ...
+
+    Args:
+        checks: as `by_case` sorts them.
+        count: how many seeds.
+        profile: how hard.
+        jobs: as in `sweep`.
+        minutes: as in `sweep`.
+        progress: as in `sweep`.
+
+    Returns:
+        The answers by the number of the check, how many cases there are, and how many of them were not begun.
+    """
     groups = [list(group) for _, group in groupby(range(len(checks)), key=lambda k: _case_of(checks[k]))]
     end = time.monotonic() + 60 * minutes
     answers: dict[int, Answer] = {}
@@ -110,21 +148,7 @@ def sweep(
 
     children = [Child(ask, seconds=profile.seconds * max(1, count)) for _ in range(jobs or processors())]
     left = run_groups(groups, children, run, on=lambda: time.monotonic() < end)
-    return {
-        "run": count,
-        "at_most": {what: most for what, most in AT_MOST.items() if most < count},
-        "cases": len(groups),
-        "tried": len(groups) - left,
-        "specs": [spec.name for spec in specs],
-        "laws": [law.name for law in laws],
-        "verdicts": sum(len(statuses) for statuses, _ in answers.values()),
-        "by_law": _by_law({number: len(statuses) for number, (statuses, _) in answers.items()}, checks),
-        "failures": [
-            f"seed {seed}: {checks[number].spec.name} · {checks[number].law.name} · {checks[number].case}: {message}"
-            for number, (_, messages) in sorted(answers.items())
-            for seed, message in messages.items()
-        ],
-    }
+    return answers, len(groups), left
 
 
 def _by_law(counts: Mapping[int, int], checks: Sequence[Check]) -> dict[str, int]:

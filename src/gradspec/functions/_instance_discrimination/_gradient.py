@@ -96,9 +96,12 @@ Moments = tuple[Tensor, Tensor, Tensor, Tensor]
 def _moments(queries: Tensor, v: Tensor, keys: Tensor) -> Moments:
     logits, slopes = queries @ keys.mT, v @ keys.mT
     p = logits.softmax(-1)
+    # Centred before the product: the difference of two large products would lose its digits. And first by the slope of
+    # the most probable key, a constant that p (s - E[s]) does not depend on: where its p is nearly 1, so does E[s].
+    origin = slopes.gather(-1, logits.argmax(-1, keepdim=True)).detach()
+    slopes = slopes - origin
     slope = (p * slopes).sum(-1, keepdim=True)
-    # Centred before the product: the difference of two large products would lose its digits.
-    return (p * (slopes - slope)) @ keys, p @ keys, slope, logits.logsumexp(-1)
+    return (p * (slopes - slope)) @ keys, p @ keys, origin + slope, logits.logsumexp(-1)
 
 
 # L = log sum_j e^{q . k_j} - q . k_y with q = x / T, so its gradient by x is (E[k] - k_y) / T under p = softmax(q . k).

@@ -14,7 +14,10 @@ from gradspec.spec import Argument, Case, Make, Misuse
 
 
 def cases(make: Make) -> Iterator[Case]:
-    """Yield the representative calls. A weight of more than 512 rows is read by flash attention."""
+    """Yield the representative calls.
+
+    A weight of more than 512 rows is read by flash attention; of 8 features or more, what its gradient needs is kept.
+    """
     near = partial(make, low=-1, high=1)
 
     def case(name: str, batch: int, size: int, features: int, **options: Any) -> Case:
@@ -23,6 +26,7 @@ def cases(make: Make) -> Iterator[Case]:
 
     yield case("few classes", 3, 5, 4)
     yield case("many classes", 2, 600, 3)
+    yield case("many classes and features", 2, 520, 8)
     yield case("bias", 3, 5, 4, bias=near(5))
     yield case("bias, many classes", 2, 600, 2, bias=near(600))
     yield case("label smoothing", 3, 5, 4, label_smoothing=0.1)

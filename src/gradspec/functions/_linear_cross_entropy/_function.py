@@ -20,7 +20,7 @@ from gradspec.functions._torch import allow_in_graph, keep_signature
 @allow_in_graph
 @keep_signature
 class LinearCrossEntropy(Function):
-    r"""Classify each row by a linear layer: the cross-entropy of its logits, which are never there as a whole.
+    r"""Classify each row by a linear layer: the cross-entropy of its logits, without a buffer of all of them.
 
     .. math::
 
@@ -39,6 +39,8 @@ class LinearCrossEntropy(Function):
     The forward pass is attention with the rows of the weight as keys and as values: flash attention gives the loss and
     its derivative by `x` in two matrix products. The backward pass multiplies that by the cotangent; only if `weight`
     or `bias` needs a gradient, it computes the logits again, a few rows of the weight at a time, in two products more.
+    At most 2**22 logits are not computed again: the forward pass keeps the derivative of the loss by them, and one
+    product is left to do.
 
     Forward mode, and differentiating twice, take a slower path in plain torch, a few rows of the weight at a time.
     While `torch.export` traces, the logits are computed in plain torch, with a buffer of B x N.
@@ -109,7 +111,8 @@ class LinearCrossEntropy(Function):
             if torch.compiler.is_exporting():
                 return plain_loss(*point)  # type: ignore[arg-type]  # its ignore_index is the int that was given
             x, weight, target, bias, margin, temperature, ignore_index, label_smoothing = point  # type: ignore[assignment]
-            numbers = values(point.detached())
+            of_class = weight.requires_grad or (bias is not None and bias.requires_grad)
+            numbers = values(point.detached(), keep=of_class and torch.is_grad_enabled())
         arguments = (x, weight, target, bias, margin, temperature, ignore_index, label_smoothing)
         return cast(Tensor, super().apply(*arguments, *numbers))  # type: ignore[no-untyped-call]
 
@@ -127,6 +130,7 @@ class LinearCrossEntropy(Function):
         gradient: Tensor,
         log_sum_exp: Tensor,
         own_slope: Tensor,
+        by_logit: Tensor,
     ) -> Tensor:
         """Return the loss, which one pass over the weight gave; torch calls it, users call `apply`."""
         return loss.clone()
@@ -144,7 +148,7 @@ class LinearCrossEntropy(Function):
         """Return the gradients by `x`, `weight`, `bias` and `margin` that are asked for, and nothing for the others."""
         point, numbers = _given(ctx)
         needed = tuple(ctx.needs_input_grad[place] for place in PLACES)
-        kept = Kept(grad_output, numbers.gradient, numbers.log_sum_exp, numbers.own_slope)
+        kept = Kept(grad_output, *numbers[1:])
         found = iter(gradients(point, kept, needed))
         by_place = {place: next(found) for place, asked in zip(PLACES, needed, strict=True) if asked}
         return tuple(by_place.get(place) for place in range(len(ctx.plain)))

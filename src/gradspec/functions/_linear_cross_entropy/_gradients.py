@@ -7,8 +7,9 @@ r"""The gradients of the loss as a function of their own, with the derivatives t
     \bar{b}_j = \frac{1}{T} \sum_i \bar{L}_i (p_{ij} - q_{ij}), \qquad
     \bar{m}_i = -\frac{\bar{L}_i}{T} (p_{iy_i} - q_{iy_i})
 
-The first and the last were kept by the forward pass. For the weight, whose gradient needs the log-sum-exp of all rows
-and the cotangent of each, the logits are computed again, a chunk at a time: two matrix products.
+The first and the last were kept by the forward pass, and so was :math:`p - q` where it is no more than a few million
+numbers: the gradient by the weight is one matrix product. Where there are more, the logits are computed again from
+the log-sum-exp, a chunk at a time: two products.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._linear_cross_entropy._by_class import by_class
+from gradspec.functions._linear_cross_entropy._by_class import by_class, by_class_of
 from gradspec.functions._linear_cross_entropy._logits import Point, Tangent, working
 from gradspec.functions._linear_cross_entropy._second_order import SecondOrder, second_order
 from gradspec.functions._linear_cross_entropy._turns import in_turn
@@ -40,6 +41,7 @@ class Kept(NamedTuple):
     gradient: Tensor
     log_sum_exp: Tensor
     own_slope: Tensor
+    by_logit: Tensor
 
 
 #: Which gradients are asked for, in the order of `Tangent`.
@@ -61,7 +63,11 @@ class Gradients(Function):
         if needed[1] or needed[2]:
             with without_autocast(point.x):
                 by_row = working(kept.cotangent) / point.temperature
-                found["weight"], found["bias"] = by_class(point, by_row, kept.log_sum_exp, *needed[1:3])
+                if kept.by_logit.shape[1] == point.weight.shape[0]:
+                    of_class = by_class_of(kept.by_logit, point.x, by_row, *needed[1:3])
+                else:
+                    of_class = by_class(point, by_row, kept.log_sum_exp, *needed[1:3])
+                found["weight"], found["bias"] = of_class
         if needed[3]:
             assert point.margin is not None
             slope = -working(kept.cotangent) * kept.own_slope / point.temperature

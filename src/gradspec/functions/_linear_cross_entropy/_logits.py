@@ -22,6 +22,12 @@ Temperature = float | Tensor
 HALF_TYPES = (torch.float16, torch.bfloat16)
 #: How many numbers a chunk holds at once, logits or a copy of rows: 8 MB in float32.
 CHUNK_NUMBERS = 2**21
+#: A weight of so few rows has its logits in one small buffer, and no cancellation.
+SMALL_WEIGHT = 512
+#: How many derivatives by logits are kept for a gradient by the weight or the bias: 16 MB in float32.
+KEPT_NUMBERS = 2**22
+#: Of fewer features, to compute a logit again takes no longer than to read it: 2 D operations, and 4 bytes.
+KEPT_FEATURES = 8
 
 
 class Tangent(NamedTuple):
@@ -88,6 +94,18 @@ def working(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in HALF_TYPES else tensor
 
 
+def is_kept(x: Tensor, rows: int, classes: int | None = None) -> bool:
+    """Whether the derivatives by the logits are kept for a gradient by the weight; else the logits are computed again.
+
+    Args:
+        x: shape (B, D).
+        rows: how many rows the weight has.
+        classes: how many classes there are, if the weight is a shard.
+    """
+    is_worth_it = (classes or rows) <= SMALL_WEIGHT or x.shape[1] >= KEPT_FEATURES
+    return is_worth_it and x.shape[0] * rows <= KEPT_NUMBERS
+
+
 def spans(x: Tensor, weight: Tensor, numbers: int | None = None) -> Iterator[slice]:
     """Yield slices of the rows of a weight, each so small that its logits, and a copy of it, are few numbers."""
     most, width, rows = numbers or CHUNK_NUMBERS, max(1, *x.shape), weight.shape[0]
@@ -125,12 +143,21 @@ def _place(chunk: Tensor, span: slice, own: Tensor, value: Tensor | float) -> tu
 
 def logits(point: Point, span: slice) -> Tensor:
     """Return the logits of some classes, shape (B, rows)."""
+    return _products(point, span) / point.temperature
+
+
+def logits_in_one_buffer(point: Point, span: slice) -> Tensor:
+    """Do the same for what no transform sees: a fresh buffer of a few megabytes takes as long as a product."""
+    return _products(point, span).div_(point.temperature)
+
+
+def _products(point: Point, span: slice) -> Tensor:
     z = point.x @ point.weight[span].to(point.x.dtype).mT
     if point.bias is not None:
         z = z + point.bias[span]
     if point.margin is not None:
         z = at_own(z, span, point.own, -point.margin)
-    return z / point.temperature
+    return z
 
 
 def slopes(point: Point, tangent: Tangent, span: slice) -> Tensor:
@@ -152,3 +179,17 @@ def less_target(probabilities: Tensor, point: Point, span: slice) -> Tensor:
     smoothing = point.label_smoothing
     spread = probabilities - smoothing / point.weight.shape[0] if smoothing else probabilities
     return at_own(spread, span, point.own, smoothing - 1.0)
+
+
+def less_target_(probabilities: Tensor, point: Point, span: slice, classes: int | None = None) -> Tensor:
+    """Do the same in place.
+
+    Args:
+        probabilities: p, shape (B, rows).
+        point: the call.
+        span: the rows of the weight that are these classes.
+        classes: how many there are, if the weight is a shard.
+    """
+    if point.label_smoothing:
+        probabilities -= point.label_smoothing / (classes or point.weight.shape[0])
+    return at_own_(probabilities, span, point.own, point.label_smoothing - 1.0)

@@ -57,6 +57,10 @@ class SecondOrder(NamedTuple):
 #   dL'/dz_j            = sum_k s_k p_k ([j = k] - p_j) = p_j (s_j - a)  with a = sum_k p_k s_k; q is a constant
 # The last is the Hessian times s: p (s - a) = (diag(p) - p p^T) s, without a matrix of N x N (Pearlmutter, Fast exact
 # multiplication by the Hessian, 1994). It is centred before any product: a large mean of s costs no digits.
+#
+# Where one class has nearly all of the probability, s_j - a is p_j times as accurate if s is taken from that of this
+# class first: sum_j p_j (s_j - c) is then nearly 0, where sum_j p_j s_j is as large as s. As sum_j p_j = 1, no number
+# c changes p_j (s_j - a), so c is a constant for each derivative of it.
 
 
 def directional(point: Point, tangent: Tangent) -> Tensor:
@@ -77,12 +81,13 @@ def second_order(point: Point, cotangent: Tensor, tangent: Tangent) -> SecondOrd
         given, moving = point.widened(), _widened(tangent)
         by_row = torch.where(point.counted, working(cotangent), 0).unsqueeze(1)
         log_sum_exp = _log_sum_exp(given)
+        origin = _slope_of_largest(given, moving)
         mean = total = given.x.new_zeros(*point.target.shape, 1)
         for span in spans_of(given):
-            p, s = _probabilities(given, span, log_sum_exp), slopes(given, moving, span)
+            p, s = _probabilities(given, span, log_sum_exp), slopes(given, moving, span) - origin
             mean = mean + (p * s).sum(-1, keepdim=True)
             total = total + (less_target(p, given, span) * s).sum(-1, keepdim=True)
-        parts = [_part(given, moving, span, log_sum_exp, mean, by_row) for span in spans_of(given)]
+        parts = [_part(given, moving, span, log_sum_exp, (origin, mean), by_row) for span in spans_of(given)]
         by_x, by_weight, by_bias, by_margin = zip(*parts, strict=True)
         return SecondOrder(
             sum(by_x[1:], by_x[0]),
@@ -94,10 +99,16 @@ def second_order(point: Point, cotangent: Tensor, tangent: Tangent) -> SecondOrd
 
 
 def _part(
-    point: Point, tangent: Tangent, span: slice, log_sum_exp: Tensor | None, mean: Tensor, by_row: Tensor
+    point: Point,
+    tangent: Tangent,
+    span: slice,
+    log_sum_exp: Tensor | None,
+    centre: tuple[Tensor, Tensor],
+    by_row: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     p, temperature = _probabilities(point, span, log_sum_exp), point.temperature
-    by_z = by_row * p * (slopes(point, tangent, span) - mean) / temperature
+    origin, mean = centre
+    by_z = by_row * p * (slopes(point, tangent, span) - origin - mean) / temperature
     by_s = by_row * less_target(p, point, span) / temperature
     # z = (x w + b - m [own]) / T and s = (x' w + x w' + b' - m' [own]) / T: each by x, w, b and m. With Z = dL'/dz / T
     # and S = dL'/ds / T, each times the cotangent of its row, the chain rule gives
@@ -122,6 +133,25 @@ def _log_sum_exp(point: Point) -> Tensor | None:
     """Return None for a call of one chunk, which finds its own sum: z - l loses the digits of large logits."""
     parts = list(spans_of(point))
     return None if len(parts) == 1 else torch.stack([logits(point, s).logsumexp(-1) for s in parts]).logsumexp(0)
+
+
+def _slope_of_largest(point: Point, tangent: Tangent) -> Tensor:
+    """Return the tangent of the largest logit of each row, a constant: shape (B, 1)."""
+    point, moving = point.detached(), Tangent(*(None if value is None else value.detach() for value in tangent))
+    tops = [logits(point, span).max(-1) for span in spans_of(point)]
+    best = torch.stack([top.values for top in tops]).argmax(0, keepdim=True)
+    places = [top.indices + span.start for top, span in zip(tops, spans_of(point), strict=True)]
+    largest = torch.stack(places).gather(0, best).squeeze(0)
+    slope = point.x.new_zeros(point.target.shape)
+    if moving.x is not None:
+        slope = slope + (moving.x * point.weight[largest].to(slope.dtype)).sum(-1)
+    if moving.weight is not None:
+        slope = slope + (point.x * moving.weight[largest].to(slope.dtype)).sum(-1)
+    if moving.bias is not None:
+        slope = slope + moving.bias[largest].to(slope.dtype)
+    if moving.margin is not None:
+        slope = slope - torch.where(largest == point.own, moving.margin, 0)
+    return (slope / point.temperature).unsqueeze(1)
 
 
 def _widened(tangent: Tangent) -> Tangent:

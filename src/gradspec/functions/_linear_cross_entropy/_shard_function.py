@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.functions._linear_cross_entropy._by_class import by_class
+from gradspec.functions._linear_cross_entropy._by_class import by_class, by_class_of
 from gradspec.functions._linear_cross_entropy._logits import Point, working
 from gradspec.functions._linear_cross_entropy._shard_values import shard_values
 from gradspec.functions._sharded import Batch, gathered
@@ -67,10 +67,14 @@ class ShardedLoss(Function):
             ignore_index=None,
         )
         with without_autocast(x):
-            found = shard_values(every.widened(), counted, batch, layout.classes, layout.of_rows)
-        _, of_weight, of_bias, *_ = ctx.needs_input_grad
+            _, of_weight, of_bias, *_ = ctx.needs_input_grad
+            options = {"of_rows": layout.of_rows, "keep": of_weight or of_bias}
+            found = shard_values(every.widened(), counted, batch, layout.classes, **options)
         # The rows of all ranks are read again for the gradient by the weight, and only for it.
-        again = (every.x, every.margin, weight, bias, target, found.log_sum_exp) if of_weight or of_bias else ()
+        again: tuple[Tensor | None, ...] = ()
+        if of_weight or of_bias:
+            logits = (every.margin, weight, bias, target, found.log_sum_exp) if found.by_logit is None else (None,) * 5
+            again = (every.x, found.by_logit, *logits)
         temperature = point.temperature if isinstance(point.temperature, Tensor) else None
         gradient = None if found.gradient is None else found.gradient.to(x.dtype)
         # What is differentiated, so that a second derivative finds its way to a refusal.
@@ -95,10 +99,13 @@ class ShardedLoss(Function):
             if of_margin:
                 margin_bar = (-working(by_row) * own_slope / temperature).to(grad_output.dtype)
             if of_weight or of_bias:
-                x, margin, weight, bias, target, log_sum_exp, *_ = rest
-                every = Point(x, weight, target, bias, margin, temperature, None, ctx.label_smoothing)
+                x, by_logit, margin, weight, bias, target, log_sum_exp, *_ = rest
                 of_all = working(gathered(layout.batch, by_row)) / layout.batch.ranks.size / temperature
-                weight_bar, bias_bar = by_class(every, of_all, log_sum_exp, of_weight, of_bias, layout.classes)
+                if by_logit is not None:
+                    weight_bar, bias_bar = by_class_of(by_logit, x, of_all, of_weight, of_bias)
+                else:
+                    every = Point(x, weight, target, bias, margin, temperature, None, ctx.label_smoothing)
+                    weight_bar, bias_bar = by_class(every, of_all, log_sum_exp, of_weight, of_bias, layout.classes)
         found, none = (x_bar, weight_bar, bias_bar, margin_bar), (None,) * 4
         if torch.is_grad_enabled():
             inputs = rest[-sum(ctx.needs_input_grad) :]

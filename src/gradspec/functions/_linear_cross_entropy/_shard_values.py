@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair
-from gradspec.functions._linear_cross_entropy._logits import Point
+from gradspec.functions._linear_cross_entropy._logits import Point, is_kept, less_target_, logits_in_one_buffer
 from gradspec.functions._linear_cross_entropy._values import attended
 from gradspec.functions._sharded import Batch
 
@@ -34,9 +34,24 @@ class ShardNumbers(NamedTuple):
     own_slope: Tensor
     #: Of the rows of all ranks, padded.
     log_sum_exp: Tensor
+    #: Of these rows, p - q for the classes of the shard: shape (ranks * height, rows); None where it is not kept.
+    by_logit: Tensor | None
 
 
-def shard_values(point: Point, counted: Tensor, batch: Batch, classes: int, of_rows: bool) -> ShardNumbers:
+class _Part(NamedTuple):
+    """What the rows of a shard say of each row of x, before the ranks agree: the sum is `mass * exp(largest)`."""
+
+    largest: Tensor
+    mass: Tensor
+    #: The softmax-weighted mean of the rows of the shard; None where the powers are kept.
+    mean: Tensor | None
+    #: `exp(z - largest)`: shape (ranks * height, rows); None where it is not kept.
+    powers: Tensor | None
+
+
+def shard_values(
+    point: Point, counted: Tensor, batch: Batch, classes: int, *, of_rows: bool, keep: bool
+) -> ShardNumbers:
     """Return the numbers of the rows of this rank.
 
     Args:
@@ -46,12 +61,14 @@ def shard_values(point: Point, counted: Tensor, batch: Batch, classes: int, of_r
         batch: where the rows of each rank are.
         classes: how many there are on all ranks.
         of_rows: whether a rank asks for the gradient by x.
+        keep: whether this rank will be asked for the gradient by its shard, for which a few logits are kept.
     """
     temperature, smoothing = point.temperature, point.label_smoothing
-    mean, of_shard = _attended(point)
-    # With m = max_s l_s: l = m + log sum_s e^{l_s - m}, and the weight of a rank is e^{l_s - l} = share / total.
-    largest = batch.ranks.all_reduce(of_shard, "max")
-    share = (of_shard - largest).exp()
+    part = _part(point, keep and is_kept(point.x, point.weight.shape[0], classes))
+    # With m = max_s m_s: l = m + log sum_s a_s e^{m_s - m}, and the weight of a rank is share / total.
+    largest = batch.ranks.all_reduce(part.largest, "max")
+    scale = (part.largest - largest).exp()
+    share = part.mass * scale
     own_row, own_logit = _own(point)
     sums = [share, own_logit]
     if smoothing:
@@ -63,23 +80,42 @@ def shard_values(point: Point, counted: Tensor, batch: Batch, classes: int, of_r
     expected = (1 - smoothing) * own_logit
     if smoothing:
         expected = expected + smoothing / classes * sum_logits[0]
-    loss = log_sum_exp - expected / temperature
-    slope = (own_logit / temperature - log_sum_exp).exp() - (1 - smoothing) - smoothing / classes
+    loss = largest - expected / temperature + total.log()
+    slope = (own_logit / temperature - largest).exp() / total - (1 - smoothing) - smoothing / classes
     loss, slope = (torch.where(counted, value, 0)[batch.own] for value in (loss, slope))
+    by_logit = None
+    if part.powers is not None:
+        by_logit = less_target_(part.powers.mul_((scale / total).unsqueeze(1)), point, _every(point), classes)
     if not of_rows:
-        return ShardNumbers(loss, None, slope, log_sum_exp)
-    # Over the sum that was taken of them: exact where exp(l_s - l) has lost the digits of large logits.
-    row = (share / total).unsqueeze(1) * mean - (1 - smoothing) * own_row
-    if smoothing:
-        row = row - smoothing / classes * sum_row
+        return ShardNumbers(loss, None, slope, log_sum_exp, by_logit)
+    if by_logit is not None:
+        row = by_logit @ point.weight.to(by_logit.dtype)
+    else:
+        assert part.mean is not None
+        # Over the sum that was taken of them: exact where exp(l_s - l) has lost the digits of large logits.
+        row = (share / total).unsqueeze(1) * part.mean - (1 - smoothing) * own_row
+        if smoothing:
+            row = row - smoothing / classes * sum_row
     row = torch.where(counted.unsqueeze(1), row / temperature, 0)
-    return ShardNumbers(loss, batch.ranks.reduce_scatter(row)[: len(loss)], slope, log_sum_exp)
+    return ShardNumbers(loss, batch.ranks.reduce_scatter(row)[: len(loss)], slope, log_sum_exp, by_logit)
 
 
-def _attended(point: Point) -> Pair:
-    if point.weight.shape[0]:
-        return attended(point)
-    return torch.zeros_like(point.x), torch.full_like(point.x[:, 0], -torch.inf)
+def _every(point: Point) -> slice:
+    return slice(0, point.weight.shape[0])
+
+
+def _part(point: Point, keep: bool) -> _Part:
+    none = torch.full_like(point.x[:, 0], -torch.inf)
+    if not point.weight.shape[0]:
+        return _Part(none, torch.zeros_like(none), torch.zeros_like(point.x), None)
+    if not keep:
+        mean, log_sum_exp = attended(point)
+        return _Part(log_sum_exp, torch.ones_like(none), mean, None)
+    z = logits_in_one_buffer(point, _every(point))
+    largest = z.amax(1)
+    # Logits that are all -inf have a power of 0 each.
+    powers = z.sub_(largest.clamp_min(torch.finfo(z.dtype).min).unsqueeze(1)).exp_()
+    return _Part(largest, powers.sum(1), None, powers)
 
 
 def _own(point: Point) -> Pair:

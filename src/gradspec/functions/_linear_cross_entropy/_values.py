@@ -20,17 +20,17 @@ from torch.autograd import Function
 from gradspec.functions._linear_cross_entropy._attention import attend
 from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair, merged
 from gradspec.functions._linear_cross_entropy._logits import (
+    SMALL_WEIGHT,
     Point,
-    less_target,
+    is_kept,
+    less_target_,
     logits,
+    logits_in_one_buffer,
     spans_of,
     working,
 )
 from gradspec.functions._linear_cross_entropy._turns import in_turn
 from gradspec.functions._torch import without_autocast
-
-#: A weight of so few rows has its logits in one small buffer, and no cancellation.
-SMALL_WEIGHT = 512
 
 
 class Numbers(NamedTuple):
@@ -44,6 +44,8 @@ class Numbers(NamedTuple):
     log_sum_exp: Tensor
     #: The derivative of each loss by the logit of its own class: shape (B,), in the same.
     own_slope: Tensor
+    #: The derivative of each loss by each logit, p - q, in the same: shape (B, N), or (B, 0) where it is not kept.
+    by_logit: Tensor
 
 
 class Values(Function):
@@ -51,20 +53,24 @@ class Values(Function):
 
     @staticmethod
     def forward(*arguments: Any) -> tuple[Tensor, ...]:
-        """Return the `Numbers` of a call, whose arguments are those of a `Point`."""
-        given = Point(*arguments)
+        """Return the `Numbers` of a call: those of a `Point`, and whether to keep its few logits."""
+        given, keep = Point(*arguments[:-1]), arguments[-1]
         check_targets(given)
+        batch, size = given.x.shape[0], given.weight.shape[0]
         if 0 in given.x.shape[:-1]:
             none = working(given.x.new_zeros(given.x.shape[:-1]))
-            return none.to(given.x.dtype), torch.zeros_like(given.x), none.clone(), none.clone()
+            row = torch.zeros_like(given.x)
+            return none.to(given.x.dtype), row, none.clone(), none.clone(), none.new_zeros(0, size)
         with without_autocast(given.x):
-            small = given.weight.shape[0] <= SMALL_WEIGHT or 0 in given.x.shape
+            keep = keep and is_kept(given.x, size)
+            small = keep or size <= SMALL_WEIGHT or 0 in given.x.shape
             found = (_of_a_small_weight if small else _of_a_large_weight)(given.widened())
-        loss, gradient, log_sum_exp, slope = found
+        loss, gradient, log_sum_exp, slope, by_logit = found
         if given.ignore_index is not None:
             loss, slope = (torch.where(given.counted, value, 0) for value in (loss, slope))
             gradient = torch.where(given.counted.unsqueeze(1), gradient, 0)
-        return loss.to(given.x.dtype), gradient.to(given.x.dtype), log_sum_exp, slope
+        by_logit = by_logit if keep else by_logit.new_empty(batch, 0)
+        return loss.to(given.x.dtype), gradient.to(given.x.dtype), log_sum_exp, slope, by_logit
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -74,12 +80,12 @@ class Values(Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple[None, ...]:
         """Return nothing."""
-        return None, None, None, None, None, None, None, None
+        return (None,) * (len(Point._fields) + 1)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """Make one batch of all rows where they share one weight, bias and temperature; else take turns."""
-        given, dims = Point(*arguments), dict(zip(Point._fields, in_dims, strict=True))
+        given, dims = Point(*arguments[:-1]), dict(zip(Point._fields, in_dims[:-1], strict=True))
         if any(dims[name] is not None for name in ("weight", "bias", "temperature")):
             return in_turn(Values, info, in_dims, arguments)
 
@@ -89,13 +95,19 @@ class Values(Function):
 
         x, target = rows(given.x, dims["x"]), rows(given.target, dims["target"])
         margin = None if given.margin is None else rows(given.margin, dims["margin"])
-        found = values(given._replace(x=x, target=target, margin=margin))
-        return tuple(value.view(info.batch_size, -1, *value.shape[1:]) for value in found), (0,) * len(found)
+        found = values(given._replace(x=x, target=target, margin=margin), keep=arguments[-1])
+        batch = len(x) // max(1, info.batch_size)
+        return tuple(value.view(info.batch_size, batch, *value.shape[1:]) for value in found), (0,) * len(found)
 
 
-def values(point: Point) -> Numbers:
-    """Return the numbers of a call, whatever transforms are at work on its arguments."""
-    return Numbers(*Values.apply(*point))  # type: ignore[no-untyped-call]
+def values(point: Point, *, keep: bool = False) -> Numbers:
+    """Return the numbers of a call, whatever transforms are at work on its arguments.
+
+    Args:
+        point: the call.
+        keep: whether a gradient by the weight or the bias will be asked for, for which a few logits are kept.
+    """
+    return Numbers(*Values.apply(*point, keep))  # type: ignore[no-untyped-call]
 
 
 # Of one row, with L = l - sum_j q_j z_j, l = log sum_j e^{z_j} and z_j = (x . w_j + b_j - m [j = y]) / T:
@@ -127,7 +139,8 @@ def _of_a_large_weight(point: Point) -> Numbers:
         expected = (1 - smoothing) * own_logit + smoothing * mean_logit
         row = (1 - smoothing) * own + smoothing * mean_row
     own_slope = (own_logit / temperature - log_sum_exp).exp() - (1 - smoothing) - smoothing / size
-    return Numbers(log_sum_exp - expected / temperature, (mean - row) / temperature, log_sum_exp, own_slope)
+    gradient, loss = (mean - row) / temperature, log_sum_exp - expected / temperature
+    return Numbers(loss, gradient, log_sum_exp, own_slope, loss.new_empty(0))
 
 
 def attended(point: Point) -> Pair:
@@ -146,16 +159,21 @@ def _attended(point: Point, span: slice) -> Pair:
 
 def _of_a_small_weight(point: Point) -> Numbers:
     every = slice(0, point.weight.shape[0])
-    z, index = logits(point, every), point.own.unsqueeze(1)
-    log_p = z.log_softmax(-1)
+    z, index = logits_in_one_buffer(point, every), point.own.unsqueeze(1)
+    # From here to p - q in the same buffer, with z less its largest: log p_y keeps the digits of a small loss.
+    top = z.amax(-1, keepdim=True)
+    own, smoothing = z.sub_(top).gather(1, index), point.label_smoothing
+    mean = z.mean(-1) if smoothing else None
+    total = z.exp_().sum(-1, keepdim=True)
+    log_total = total.log().squeeze(1)
     # sum_j q_j = 1, so l - sum_j q_j z_j = -sum_j q_j (z_j - l) = -(1 - eps) log p_y - eps mean_j log p_j.
-    loss, smoothing = -log_p.gather(1, index).squeeze(1), point.label_smoothing
-    if smoothing:
-        loss = (1 - smoothing) * loss - smoothing * log_p.mean(-1)
+    loss = log_total - own.squeeze(1)
+    if mean is not None:
+        loss = (1 - smoothing) * loss + smoothing * (log_total - mean)
     # p - 1 at y: a small gradient is not the difference of two large means.
-    r = less_target(z.softmax(-1), point, every)
-    gradient = r / point.temperature @ point.weight.to(z.dtype)
-    return Numbers(loss, gradient, z.logsumexp(-1), r.gather(1, index).squeeze(1))
+    by_logit = less_target_(z.div_(total), point, every)
+    gradient = by_logit @ point.weight.to(z.dtype) / point.temperature
+    return Numbers(loss, gradient, top.squeeze(1) + log_total, by_logit.gather(1, index).squeeze(1), by_logit)
 
 
 def check_targets(point: Point) -> None:

@@ -78,8 +78,8 @@ def _of_low_precision(trial: Trial, inputs: Inputs, name: str, expected: Tensor)
     """Return how far off rounding may take a derivative, by all derivatives of its order."""
     right, order = reference(trial.spec), name.split()[0]
 
-    def of_the_order(values: Inputs) -> dict[str, Tensor | None]:
-        return {n: t for n, t in penalty(right, values, trial.seed).found.items() if n.split()[0] == order}
+    def of_the_order(values: Inputs, k: int) -> dict[str, Tensor | None]:
+        return {n: t for n, t in penalty(right, values, trial.seed + k).found.items() if n.split()[0] == order}
 
     return of_low_precision(of_the_order, inputs, expected)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -123,12 +123,24 @@ def _of_seeds(record: Seeds, is_about_this: bool) -> Iterator[nodes.Element]:
         f"{seeds['verdicts']:,} verdicts of {len(seeds['laws'])} laws on {len(seeds['specs'])} sound functions are "
         "broken, inconclusive or an error.",
         *(f"Under {line}." for line in seeds["failures"]),
+        *_of_diseased_seeds(seeds.get("diseased")),
     ]
-    yield nodes.rubric("", "Sound functions under many seeds")
+    yield nodes.rubric("", "Under many seeds")
     yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in lines))
     date = str(facts.get("date", "an unknown date"))[:10]
     older = "" if is_about_this else f", of an older source (commit {facts.get('commit') or 'unknown'})"
     yield paragraph(f"Measured on {date}{older}.", classes=["gradspec-detail"])
+
+
+def _of_diseased_seeds(sick: Mapping[str, Any] | None) -> Iterator[str]:
+    if sick is None:
+        return
+    untried = f" of {sick['specimens']}" if sick["tried"] < sick["specimens"] else ""
+    yield (
+        f"The own laws of {sick['tried']}{untried} diseased specimens notice them "
+        f"{sick['asked'] - len(sick['missed']):,} of {sick['asked']:,} times."
+    )
+    yield from (f"Under {line} misses it." for line in sick["missed"])
 
 
 def _tried(matrix: Matrix, sort: str) -> str:

@@ -17,16 +17,19 @@ PROBES = 8
 
 
 def of_low_precision(
-    compute: Callable[[Inputs], Mapping[str, Tensor | None]], inputs: Inputs, expected: Tensor
+    compute: Callable[[Inputs, int], Mapping[str, Tensor | None]], inputs: Inputs, expected: Tensor
 ) -> float:
     """Return how far off a result may be: 16 times as far as the reference is by its own rounding.
 
     Where terms cancel, the reference has fewer digits than the comparison asks for. How many is seen in float32, where
     its error, in units of rounding of the largest element, is that of float64; of several calls and all results, since
-    a single one may be right by luck. The function loses its own digits too.
+    a single one may be right by luck. Each call has cotangents of its own: where a softmax is saturated, a derivative
+    does not depend on the arguments at all, and all calls near them would be right by the same luck. The function loses
+    its own digits too.
 
     Args:
-        compute: returns the results of the reference by name, for other arguments too; None where it has none.
+        compute: returns the results of the reference by name, None where it has none, for other arguments too, and for
+            what is added to the seed of its cotangents.
         inputs: the arguments of the case.
         expected: the result that is asked about.
     """
@@ -38,7 +41,7 @@ def of_low_precision(
         near = inputs.scaled([1 + 2 * j * 2.0**-23 for j in (k, -k)])
         low = Inputs({n: _low(v) for n, v in near.values.items()}, inputs.wrt)
         same = Inputs({n: double(v) if differentiable(v) else v for n, v in low.values.items()}, inputs.wrt)
-        rough, exact = compute(low), compute(same)
+        rough, exact = compute(low, k), compute(same, k)
         for name, right in exact.items():
             if right is None or (other := rough[name]) is None or other.dtype == right.dtype or not largest(right):
                 continue

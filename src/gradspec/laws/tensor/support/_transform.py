@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import torch
@@ -58,9 +59,10 @@ def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
 
 
 def exported(module: Module, args: tuple[Any, ...], *, strict: bool = False) -> Module:
-    """Return the module of an exported program. What torch logs of a refusal is left out: the verdict says it."""
+    """Return the module of an exported program. What torch says of a refusal is dropped: the verdict says it."""
     torch._dynamo.reset()
-    with silenced("torch.export"):
+    # It prints the graph that it has so far to stderr (`_log_export_wrapper` in torch/export/_trace.py).
+    with silenced("torch.export"), redirect_stderr(StringIO()):
         return torch.export.export(module, args, strict=strict).module()
 
 
