@@ -556,3 +556,19 @@ def test_an_output_that_claims_a_gradient_is_not_why_a_second_derivative_is_wron
 
     assert "mark_non_differentiable" not in found.likely
     assert "a term is missing" in found.likely
+
+
+@pytest.mark.parametrize(
+    ("backward", "likely"),
+    [
+        (lambda x, y, v: v * x.cos() * (1 + 0.1 * torch.rand_like(x)), "backward gives another gradient each time"),
+        (lambda x, y, v: v.clamp(-1, 1) * x.cos(), "backward clips, rounds or normalises the cotangent"),
+        (lambda x, y, v: x.cos(), "backward ignores the cotangent"),
+    ],
+)
+def test_a_backward_that_is_not_linear_is_told_from_one_that_draws_noise(backward, likely):
+    spec = of(torch.sin, backward, (X,))
+    laws = [law for law in LAWS if law.name in ("primal", "cotangent_linearity")]
+    (found,) = verify([spec], laws).of(law="cotangent_linearity")
+
+    assert (found.status, found.finding.likely.startswith(likely)) == (Status.BROKEN, True), found.finding

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
+from gradspec.law import Rank
 from gradspec.laws import LAWS
 from gradspec.operators import INSTANCE_DISCRIMINATION_LOSS_OPERATOR
 
@@ -123,3 +124,68 @@ def test_a_mistake_in_one_output_alone_is_no_rounding(mistake):
     report = verify([spec], [LAW["undefined_cotangent"]], isolate=False)
 
     assert [v.status for v in report.of(law="undefined_cotangent")] == [Status.BROKEN]
+
+
+class ScaledSine(torch.autograd.Function):
+    """The sine of 3 x, with a backward that is off by a share."""
+
+    share = 0.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (3 * x).sin()
+
+    @classmethod
+    def backward(cls, ctx: Any, v: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return v * cls.differentiated(x) * (1 + cls.share)
+
+    @staticmethod
+    def differentiated(x: Tensor) -> Tensor:
+        return 3 * (3 * x).cos()
+
+
+class Cancelling(ScaledSine):
+    """The same, with a backward whose terms are a hundred thousand times as large as their sum."""
+
+    @staticmethod
+    def differentiated(x: Tensor) -> Tensor:
+        far = 1e5 * x.square().exp()
+        return (far + 3 * (3 * x).cos()) - far
+
+
+class OffByLittle(ScaledSine):
+    """Off by as little in each precision, if it has the digits."""
+
+    share = 2e-11
+
+
+def judged_by_vjp(function: Any) -> Status:
+    x = torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64)
+    return said(function, lambda x: (3 * x).sin(), x)["0"]
+
+
+def test_a_difference_that_shrinks_with_the_unit_of_rounding_is_rounding() -> None:
+    assert judged_by_vjp(Cancelling.apply) is Status.HOLDS
+
+
+def test_digits_that_a_function_loses_and_its_reference_does_not_are_for_the_law_of_precision_to_say() -> None:
+    x = torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64)
+    spec = FunctionSpec(
+        name="s",
+        function=Cancelling.apply,
+        primal=lambda x: (3 * x).sin(),
+        surrogate=lambda x: (3 * x).sin(),
+        wrt=("x",),
+        cases=lambda make: iter([Case(name="one", args=(x,))]),
+        supports=Supports.eager(),
+    )
+    (found,) = verify([spec], [LAW["primal"], LAW["vjp"], LAW["precision"]]).of(law="precision")
+
+    assert (found.status, found.finding.rank) == (Status.BROKEN, Rank.WASTE)
+    assert "less accurate than the reference in float32" in found.finding.message
+
+
+def test_a_difference_that_is_as_large_in_single_precision_is_a_mistake() -> None:
+    assert judged_by_vjp(OffByLittle.apply) is Status.BROKEN

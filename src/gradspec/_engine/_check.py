@@ -13,9 +13,10 @@ from gradspec._engine._causes import judged
 from gradspec._engine._flat import flattened
 from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceback
 from gradspec._engine._plan import Check, misuses
+from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import SpecFaultError, StandInError, is_stand_in, preserved_process_state, witnessing
+from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 
@@ -68,8 +69,11 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
     try:
-        with witnessing() as seen:
-            finding = with_witness(law.check(trial), seen)
+        with witnessing() as seen, comparing() as compared:
+            finding = law.check(trial)
+            if finding.status is Status.BROKEN and compared.is_narrow(finding.argument):
+                finding = beyond_rounding(law, finding, lambda k: _reseeded(_trial(check, profile, seed), k))
+            finding = with_witness(finding, seen)
     except StandInError as error:
         return Finding(status=Status.NOT_MEASURED, message=str(error))
     except SpecFaultError as error:
@@ -82,6 +86,11 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
     return judged(finding, check, lambda: _trial(check, profile, seed), prior)
+
+
+def _reseeded(trial: AnyTrial, k: int) -> AnyTrial:
+    """Return a trial whose law draws other cotangents."""
+    return replace(trial, seed=trial.seed + k)
 
 
 def _tells_own(check: Check) -> bool:

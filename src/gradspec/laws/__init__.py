@@ -9,6 +9,7 @@ from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_fo
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
+from gradspec.laws.tensor.support._unit import comparing
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
 
@@ -21,6 +22,7 @@ __all__ = [
     "StandInError",
     "Surroundings",
     "cause_of",
+    "comparing",
     "is_silent_for_form",
     "is_stand_in",
     "preserved_process_state",

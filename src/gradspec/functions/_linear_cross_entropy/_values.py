@@ -80,7 +80,7 @@ class Values(Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple[None, ...]:
         """Return nothing."""
-        return (None,) * (len(Point._fields) + 1)
+        return None, None, None, None, None, None, None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:

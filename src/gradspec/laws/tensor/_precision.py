@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -30,6 +31,8 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 #: How many calls that resemble a case say how accurate the reference is, where the case says that it is exact.
 RESEMBLING = 8
+#: On how many of them a result that is less accurate than the reference by little must be so again, once.
+AGAIN = 3
 
 #: How far below the largest number a result must lie for an infinity to be the mistake of the function: nearer to it
 #: the order of the operations decides whether one of them overflows.
@@ -53,15 +56,12 @@ def _check(trial: Trial) -> Finding:
         except SpecFaultError:
             continue  # torch has not all of these operations in this dtype
         try:
-            mine = vjp(trial.spec.function, rounded, v)
+            ours = _given(trial, rounded, v)
         except (TypeError, RuntimeError) as refusal:
             if dtype is torch.float32 or not _is_about_dtype(refusal):
                 raise
             continue  # not every kernel is there for half precision, and this one says so
         judged += 1
-        ours = {f"gradient of `{n}`": mine[n] for n in inputs.wrt}
-        given = outputs(trial.spec.function(*rounded.args()))
-        ours |= {f"output {k}": y for k, y in enumerate(given) if differentiable(y)}
         for what, got in ours.items():
             plain, right = theirs[what]
             if got is None or plain is None or right is None:
@@ -69,9 +69,30 @@ def _check(trial: Trial) -> Finding:
             if _judge(what, got, plain, right, 0.0) is not HOLDS:
                 columns = (_reference(trial, other, v)[what] for other in _resembling(trial, rounded))
                 error = max(largest(double(low) - high) for low, high in columns)
-                if (finding := _judge(what, got, plain, right, error)) is not HOLDS:
+                finding = _judge(what, got, plain, right, error)
+                if finding is not HOLDS and (finding.rank != Rank.WASTE or _lasts(trial, rounded, v, what, error)):
                     return finding
     return HOLDS if judged else not_applicable("the primal has no low precision in torch")
+
+
+def _given(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor | None]:
+    """Return what the function gives: its gradients and outputs, by what is compared."""
+    mine, given = vjp(trial.spec.function, rounded, v), outputs(trial.spec.function(*rounded.args()))
+    ours: dict[str, Tensor | None] = {f"gradient of `{n}`": mine[n] for n in rounded.wrt}
+    return ours | {f"output {k}": y for k, y in enumerate(given) if differentiable(y)}
+
+
+def _lasts(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...], what: str, error: float) -> bool:
+    """Whether a result that is less accurate than the reference by little is so on calls that resemble the case too.
+
+    Of a few elements the reference is more accurate by luck, of one call in some thousand more than twice. What is
+    rounded inside is so on each.
+    """
+    for other in islice(_resembling(trial, rounded), AGAIN):
+        got, (plain, right) = _given(trial, other, v)[what], _reference(trial, other, v)[what]
+        if _judge(what, got, plain, right, error) is not HOLDS:  # type: ignore[arg-type]  # as on the case, each is there
+            return True
+    return False
 
 
 def _rounded(value: Any, dtype: torch.dtype) -> Any:

@@ -23,7 +23,6 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, distance, largest
-from gradspec.laws.tensor.support._digits import of_low_precision
 from gradspec.laws.tensor.support._penalty import TIMES, is_no_slope, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import judge_by_differences
@@ -69,19 +68,7 @@ def _is_rounding(trial: Trial, inputs: Inputs, name: str, got: Tensor | None, ex
     error = distance(got, expected)
     if name.startswith("fourth") and error <= TERMS * largest(expected):
         return True
-    return error <= _of_low_precision(trial, inputs, name, expected) or error <= _of_terms(
-        trial, inputs, name, expected
-    )
-
-
-def _of_low_precision(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> float:
-    """Return how far off rounding may take a derivative, by all derivatives of its order."""
-    right, order = reference(trial.spec), name.split()[0]
-
-    def of_the_order(values: Inputs, k: int) -> dict[str, Tensor | None]:
-        return {n: t for n, t in penalty(right, values, trial.seed + k).found.items() if n.split()[0] == order}
-
-    return of_low_precision(of_the_order, inputs, expected)
+    return error <= _of_terms(trial, inputs, name, expected)
 
 
 def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> float:
