@@ -42,11 +42,11 @@ WORD_EDITS = (
     ),
     Edit(
         kind="a number in code that a page repeats",
-        file="src/gradspec/functions/_linear_cross_entropy/_values.py",
+        file="src/gradspec/functions/_linear_cross_entropy/_logits.py",
         old="SMALL_WEIGHT = 512",
         new="SMALL_WEIGHT = 1024",
         check=NUMBERS,
-        says=r"instance_discrimination_loss\.md: 512: .*_values\.py does not say 'SMALL_WEIGHT = 512'",
+        says=r"instance_discrimination_loss\.md: 512: .*_logits\.py does not say 'SMALL_WEIGHT = 512'",
     ),
     Edit(
         kind="a number in a docstring",

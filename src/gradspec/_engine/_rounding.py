@@ -39,11 +39,6 @@ def beyond_rounding(law: Law, finding: Finding, trial: NewTrial) -> Finding:
     so many. How many they have, the same law says of the same function in another precision: an error of rounding is as
     many units there, one of a formula is as large.
 
-        |g - g'|_64  <=  16 (u_64 / u_32)  max_k |g - g'|_32
-
-    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6: the forward error of a backward stable
-    algorithm is at most the condition of the problem times the unit of rounding; the condition is that of the problem.)
-
     Args:
         law: what failed, by a difference that is small.
         finding: what it found.
@@ -53,6 +48,10 @@ def beyond_rounding(law: Law, finding: Finding, trial: NewTrial) -> Finding:
         return finding
     if (furthest := _furthest(law, dtype, trial)) is None:
         return finding
+    #   |g - g'|_64  <=  TIMES (u_64 / u_32)  max_k |g - g'|_32
+    # The forward error of a backward stable algorithm is at most the condition of the problem times the unit of
+    # rounding, and the condition is the same in each precision (Higham, Accuracy and Stability of Numerical Algorithms,
+    # 2002, section 1.6).
     units = torch.finfo(dtype).eps / torch.finfo(OTHER[dtype]).eps
     with comparing(allowed={what: TIMES * units * off for what, off in furthest.items()}):
         again = quietly(lambda: law.check(trial(0)))
