@@ -54,7 +54,8 @@ def test_the_other_sizes_are_varied_on_both_sides(of: str) -> None:
         at = [row for row in record()["measurements"] if row["by"] == line["label"] and row["classes"] == 100_000]
         ratios = {row[of]: row["to_torch"]["median"] for row in at if row[of] != middle}
         drawn_here = dict(zip(drawn["x"]["values"], line["runs"][0], strict=True))
-        assert {size: drawn_here[size] for size in ratios} == pytest.approx(ratios, abs=0.0005)
+        # Drawn to three decimals; 0.4665 is half a unit away from 0.467, and as a binary number a little more.
+        assert {size: drawn_here[size] for size in ratios} == pytest.approx(ratios, abs=0.0005 + 1e-12)
 
 
 @needs_record
