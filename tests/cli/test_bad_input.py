@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradspec._record._file import checksum
+from gradspec._record._file import checksum, to_text
 from gradspec._registry import _laws
 from gradspec._registry import _registry as registry
 from gradspec.report import read_record
@@ -295,6 +295,29 @@ def test_a_file_that_is_no_record_is_not_replaced(gradspec, folder, text):
         "Error: --record notes.json is not a record of gradspec, and would be replaced: give another path\n"
     )
     assert (folder / "notes.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("check", "tiny", "--law", "vjp"), "kill matrix"),
+        (("audit", "tiny:Twice", "--case", "(ones(2),)"), "seeds"),
+        (("selftest", "scale"), "seeds"),
+        (("selftest", "--seeds", "1"), "kill matrix"),
+        (("selftest", "--seeds", "1", "--fresh"), "report"),
+    ],
+    ids=" ".join,
+)
+def test_a_record_of_something_else_is_not_replaced(gradspec, folder, words, kind):
+    text = to_text(kind, {})
+    (folder / "other.json").write_text(text)
+    result = gradspec(*words, "--record", "other.json")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: --record other.json is a record of kind {kind!r}, and would be replaced: give another path\n"
+    )
+    assert (folder / "other.json").read_text() == text
 
 
 @pytest.mark.parametrize(

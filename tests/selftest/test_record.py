@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 
 import pytest
 
 from gradspec._record import RecordError, Source, to_text
-from gradspec.selftest._record import Matrix, Seeds, Subject, read_seeds
+from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._seeds_record import Seeds, read_seeds
 
 KILLED = Subject(sort="diseased", name="sign_flipped", group="function", killed_by=("vjp",), own=("vjp",))
 MISSED = Subject(sort="diseased", name="sly", group="function", killed_by=("primal",), own=("vjp", "primal"))
@@ -69,10 +70,35 @@ def test_a_record_that_cannot_be_read_says_why(text, message):
 
 
 def test_seeds_come_back_as_they_were_written_if_their_total_is_the_sum_of_their_rows(tmp_path):
+    sick = {"specimens": 1, "tried": 1, "asked": 2, "missed": ["seed 1: slip · vjp"]}
+    swept = {"verdicts": 5, "by_law": {"vjp": 3, "jvp": 2}, "tried": 2, "failures": ["one"], "diseased": sick}
+    rows = (
+        {"spec": "a", "case": "b", "verdicts": 2},
+        {"spec": "a", "case": "c", "verdicts": 3, "failures": [[0, "vjp", "off"]]},
+        {"specimen": "slip", "asked": 2, "missed": [[1, "vjp"]]},
+    )
+    seeds = Seeds(provenance={}, sources={}, swept=swept, rows=rows)
+    (tmp_path / "seeds.json").write_text(seeds.to_json())
+
+    assert read_seeds(tmp_path / "seeds.json") == seeds
+    for wrong in (
+        replace(seeds, swept={**swept, "verdicts": 6}),
+        replace(seeds, swept={**swept, "failures": []}),
+        replace(seeds, swept={**swept, "diseased": {**sick, "missed": []}}),
+        replace(seeds, swept={**swept, "diseased": {**sick, "tried": 2}}),
+        replace(seeds, rows=rows[1:]),
+        replace(seeds, rows=rows[:-1]),
+    ):
+        (tmp_path / "seeds.json").write_text(wrong.to_json())
+        with pytest.raises(RecordError, match="its total is not the sum of its rows"):
+            read_seeds(tmp_path / "seeds.json")
+
+
+def test_seeds_of_a_run_that_had_no_rows_yet_come_back(tmp_path):
     seeds = Seeds(provenance={}, sources={}, swept={"verdicts": 5, "by_law": {"vjp": 3, "jvp": 2}, "failures": []})
     (tmp_path / "seeds.json").write_text(seeds.to_json())
 
     assert read_seeds(tmp_path / "seeds.json") == seeds
-    (tmp_path / "seeds.json").write_text(to_text("seeds", {**asdict(seeds), "swept": {**seeds.swept, "verdicts": 6}}))
+    (tmp_path / "seeds.json").write_text(replace(seeds, swept={**seeds.swept, "verdicts": 6}).to_json())
     with pytest.raises(RecordError, match="its total is not the sum of its rows"):
         read_seeds(tmp_path / "seeds.json")

@@ -17,7 +17,7 @@ from gradspec.laws import LAWS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
 from gradspec.profile import load_profile
-from gradspec.selftest import _seeds
+from gradspec.selftest import _seeds, _under_seeds
 from gradspec.selftest._diseased_seeds import diseased_specimens, sweep_diseased
 from gradspec.selftest.specimens import DISEASED, HONEST, NET, SCALE
 from gradspec.selftest.specimens.diseased import Disease
@@ -74,7 +74,7 @@ def test_that_one_compilation_serves_all_seeds_and_the_compiler_is_itself_again(
 
     profile = replace(load_profile("quick"), backend=backend)
     check = next(c for c in plan([SCALE], [BY_NAME["compile"]]) if c.case == "matrix")
-    statuses, messages = _seeds._under_seeds(check, 4, [{} for _ in range(4)], profile)
+    statuses, messages = _under_seeds._under_seeds(check, 4, [{} for _ in range(4)], profile)
 
     assert (len(statuses), messages, len(calls)) == (4, {}, 1)
     assert torch._dynamo.reset is reset
@@ -114,7 +114,21 @@ def test_that_a_disease_is_asked_of_its_own_law_under_every_seed():
     found = sweep_diseased(3, diseased_specimens(["off_by_a_millionth", "dropped_under_compile_grad"]), jobs=2)
 
     laws = sum(len(DISEASED[name].caught_by) for name in ("off_by_a_millionth", "dropped_under_compile_grad"))
-    assert found == {"specimens": 2, "tried": 2, "asked": 3 * laws, "missed": []}
+    assert (found["specimens"], found["tried"], found["asked"], found["missed"]) == (2, 2, 3 * laws, [])
+
+
+@pytest.mark.parametrize("name", ["jvp_not_allowed_in_graph", "decides_by_a_sum", "decides_by_a_value"])
+def test_that_what_dynamo_refused_under_one_seed_it_refuses_under_the_next(name):
+    found = sweep_diseased(3, diseased_specimens([name]), jobs=1)
+
+    assert (found["tried"], found["missed"]) == (1, [])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it can be noticed here")
+def test_that_a_specimen_that_cannot_be_noticed_here_is_not_tried():
+    found = sweep_diseased(1, diseased_specimens(["wrong_on_cuda"]), jobs=1)
+
+    assert (found["specimens"], found["tried"], found["rows"]) == (1, 0, [])
 
 
 def test_that_a_disease_which_its_law_misses_under_a_seed_is_named_with_the_seed():

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from gradspec.selftest._record import Matrix, Seeds, Subject
+from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._seeds_record import Seeds
 from sphinx_ext.handmade import Built, Project, copied, edited, older, resealed, source_of
 
 SUBJECTS = (

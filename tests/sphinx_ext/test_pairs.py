@@ -13,7 +13,8 @@ from bs4 import BeautifulSoup
 from gradspec._record import to_text
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
-from gradspec.selftest._record import Matrix, Seeds, Subject
+from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._seeds_record import Seeds
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
 from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from gradspec.sphinx_ext.domain._objects import OBJECTS

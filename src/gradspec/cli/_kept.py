@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gradspec._record import RecordError, is_unchanged, only_writer, same_environment
 from gradspec._record._provenance import environment
-from gradspec.cli._shared import Interrupted, Unusable, save
-from gradspec.report import Report, read_record
+from gradspec.cli._shared import Interrupted, refuse_another_record, save
+from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_record
 
 if TYPE_CHECKING:
     from gradspec.profile import Profile
 
-#: How a record begins: what begins otherwise is somebody's file, and is not replaced.
-_BEGINNING = ("{", '"schema"')
+
+Recorded = TypeVar("Recorded")
 
 
 class Kept:
@@ -31,7 +31,7 @@ class Kept:
         partly: a part of the specs is run: what the record holds beside it stays.
 
     Raises:
-        Unusable: the file at the path is not a record.
+        Unusable: the file at the path is not a record, or one of another kind.
     """
 
     def __init__(self, path: Path | None, *, fresh: bool, partly: bool = False) -> None:
@@ -39,8 +39,8 @@ class Kept:
         self._began = time.monotonic()
         #: Why the record cannot be used, in one line.
         self._trouble = ""
-        if path is not None and path.exists():
-            refuse_a_stranger(path)
+        if path is not None:
+            refuse_another_record(path, KIND, KIND_OF_SEVERAL)
         self.report = None if fresh else self._read()
 
     @property
@@ -97,18 +97,24 @@ class Kept:
         return None
 
 
-def refuse_a_stranger(path: Path) -> None:
-    """Refuse to replace a file that is not a record.
-
-    Raises:
-        Unusable: it is there, and is none.
-    """
+def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str, *, fresh: bool) -> Recorded | None:
+    """Return what a record holds, if there is one and it is asked; say why, if it cannot be used."""
+    if record is None:
+        return None
+    refuse_another_record(record, kind)
+    if fresh or not record.exists():
+        return None
     try:
-        beginning = path.read_bytes()[:200].decode(errors="replace").strip()
-    except OSError:
-        return  # what cannot be read is refused where it is written
-    if beginning and not (beginning.startswith(_BEGINNING[0]) and _BEGINNING[1] in beginning):
-        raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
+        return reading(record)
+    except RecordError as error:
+        click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+        return None
+
+
+def say_what_is_current(what: str, every: int, measured: int, began: float) -> None:
+    """Say on stderr how much of a record still stood."""
+    took = f"{measured} measured in {time.monotonic() - began:.0f} s"
+    click.echo(f"{every - measured} of {every} {what} are current; {took}", err=True)
 
 
 def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:

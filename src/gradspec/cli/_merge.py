@@ -7,9 +7,15 @@ from pathlib import Path
 
 import click
 
-from gradspec.cli._kept import refuse_a_stranger
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
-from gradspec.report import read_records, records_to_json
+from gradspec.cli._shared import (
+    Unusable,
+    block,
+    one_line_errors,
+    refuse_another_record,
+    refuse_unwritable,
+    save,
+)
+from gradspec.report import KIND, KIND_OF_SEVERAL, read_records, records_to_json
 
 
 @click.command(
@@ -43,7 +49,7 @@ def merge(records: tuple[Path, ...], record: Path) -> None:
 
     with one_line_errors():
         refuse_unwritable(record, option="--record")
-        refuse_a_stranger(record)
+        refuse_another_record(record, KIND, KIND_OF_SEVERAL)
         named = [(str(path), report) for path in records for report in read_records(path)]
         try:
             merged = merged_of(named)

@@ -6,17 +6,17 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradspec._record import RecordError
+from gradspec.cli._kept import known_in, say_what_is_current
+from gradspec.cli._seeds import print_seeds, seeds_of
 from gradspec.cli._shared import Unusable, block, jobs_option, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
-    from gradspec.selftest._record import Matrix, Seeds, Subject
+    from gradspec.selftest._record import Matrix, Subject
 
 
 @click.command(
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     "--record",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Save the matrix to a record; measure only what the record does not hold yet.",
+    help="Save the matrix to a record, or with --seeds what was found; measure only what it does not hold yet.",
 )
 @click.option("--fresh", is_flag=True, help="Measure everything again, even if the record holds it.")
 def selftest(
@@ -88,10 +88,10 @@ def selftest(
         if seeds:
             if names and record is not None:
                 raise Unusable("a record of seeds is of all functions: leave out NAME, or --record")
-            swept = _swept(seeds, names, jobs=jobs, minutes=minutes)
+            swept = seeds_of(seeds, names, record, fresh=fresh, **how)
             _finish(swept.to_json(), record, as_json=as_json)
             if not as_json:
-                _print_seeds(swept.swept)
+                print_seeds(swept.swept)
             sys.exit(1 if swept.swept["failures"] or swept.swept["diseased"]["missed"] else 0)
         parts = {"specimens": only != "mutants", "mutated": only != "specimens", "stock": stock}
         matrix = _run(names, record, fresh=fresh, seed=seed, **parts, **how)
@@ -110,59 +110,18 @@ def _finish(text: str, record: Path | None, *, as_json: bool) -> None:
 
 def _run(names: tuple[str, ...], record: Path | None, *, fresh: bool, **how: Any) -> Matrix:
     from gradspec.cli import _screen
-    from gradspec.selftest._record import read_matrix
+    from gradspec.selftest._record import KIND, read_matrix
     from gradspec.selftest._run import selftest as run
 
-    known, began = None, time.monotonic()
-    if record is not None and record.exists() and not fresh:
-        try:
-            known = read_matrix(record)
-        except RecordError as error:
-            click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+    known, began = known_in(record, read_matrix, KIND, fresh=fresh), time.monotonic()
     with _screen.progress() as report_progress:
         try:
             matrix = run(names, known=known, progress=report_progress, **how)
         except ValueError as error:
             raise Unusable(str(error)) from None
     if record is not None:
-        every, measured = len(matrix.subjects), matrix.measured
-        took = f"{measured} measured in {time.monotonic() - began:.0f} s"
-        click.echo(f"{every - measured} of {every} subjects are current; {took}", err=True)
+        say_what_is_current("subjects", len(matrix.subjects), matrix.measured, began)
     return matrix
-
-
-def _swept(seeds: int, names: tuple[str, ...], *, jobs: int | None, minutes: float) -> Seeds:
-    from gradspec._record import provenance
-    from gradspec.cli import _screen
-    from gradspec.selftest._diseased_seeds import diseased_specimens, sweep_diseased
-    from gradspec.selftest._record import Seeds
-    from gradspec.selftest._seeds import sound_specs, sweep
-    from gradspec.selftest._standing import sources
-
-    for name in names:
-        if not sound_specs([name]) and not diseased_specimens([name]):
-            raise Unusable(f"no sound function and no specimen has {name!r} in its name")
-    end = time.monotonic() + 60 * minutes
-    with _screen.progress() as report_progress:
-        swept = sweep(seeds, specs=sound_specs(names), jobs=jobs, minutes=minutes, progress=report_progress)
-    with _screen.progress() as report_progress:
-        left, sick = (end - time.monotonic()) / 60, diseased_specimens(names)
-        swept["diseased"] = sweep_diseased(seeds, sick, jobs=jobs, minutes=left, progress=report_progress)
-    return Seeds(provenance=provenance(profile={"name": "quick"}), sources=sources(), swept=swept)
-
-
-def _print_seeds(swept: Mapping[str, Any]) -> None:
-    click.echo(
-        f"seeds: {swept['run']}, {swept['tried']} of {swept['cases']} cases, {swept['verdicts']} verdicts, "
-        f"{len(swept['failures'])} failures"
-    )
-    sick = swept["diseased"]
-    click.echo(
-        f"broken specimens: {sick['tried']} of {sick['specimens']}, noticed by their own laws "
-        f"{sick['asked'] - len(sick['missed'])} of {sick['asked']} times"
-    )
-    for line in (*swept["failures"], *sick["missed"]):
-        click.echo(line)
 
 
 def _print(matrix: Matrix) -> None:

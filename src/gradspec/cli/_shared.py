@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import tempfile
 from collections.abc import Callable
@@ -97,6 +98,23 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
             pass
     except OSError as error:
         raise _unwritable(path, option, error) from None
+
+
+def refuse_another_record(path: Path, *kinds: str) -> None:
+    """Refuse to replace a file that is no record, or a record of something else, which may have taken hours.
+
+    Raises:
+        Unusable: it is there, and is no record of one of these kinds.
+    """
+    try:
+        beginning = path.read_bytes()[:200].decode(errors="replace").strip()
+    except OSError:
+        return  # there is none, or it cannot be read: then it is refused where it is written
+    kind = re.match(r'{\s*"schema": *\d+,\s*"kind": *"([^"]*)"', beginning)
+    if kind and kind[1] not in kinds:
+        raise Unusable(f"--record {path} is a record of kind {kind[1]!r}, and would be replaced: give another path")
+    if beginning and not (beginning.startswith("{") and '"schema"' in beginning):
+        raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
 
 
 def save(text: str, path: Path, *, option: str) -> None:

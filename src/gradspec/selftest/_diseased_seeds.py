@@ -14,7 +14,7 @@ from gradspec._engine._plan import Check, checks_of, with_required
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.selftest._judging import NEEDS_CUDA
-from gradspec.selftest._seeds import answers_of, by_case
+from gradspec.selftest._under_seeds import Answer, answers_of, by_case
 from gradspec.selftest.specimens import DISEASED
 from gradspec.selftest.specimens.diseased import Disease
 from gradspec.spec._kinds import maker_of
@@ -37,6 +37,8 @@ def sweep_diseased(
     jobs: int | None = None,
     minutes: float = math.inf,
     progress: Callable[[int, int, str], None] | None = None,
+    kept: Mapping[str, Mapping[str, Any]] | None = None,
+    save: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Hold what is diseased to the laws that must notice it, under the seeds 0, 1, 2 ...
 
@@ -47,37 +49,55 @@ def sweep_diseased(
         jobs: as in `sweep`.
         minutes: as in `sweep`.
         progress: as in `sweep`.
+        kept: rows of an earlier run by specimen, which are not measured again.
+        save: as in `sweep`.
 
     Returns:
-        `specimens`, how many there are, and `tried`, of how many each case was run; `asked`, how often a law had to
-        notice one of those under a seed, on one case at least; `missed`, a line for each time that it did not.
+        `specimens`, how many there are, and `tried`, how many of those were run on each case of which a law can be
+        asked here; `asked`, how often a law had to notice one of them under a seed, on one case at least; `missed`, a
+        line for each time that it did not; `rows`, the same by specimen; `measured`, how many of them this run has
+        measured.
     """
-    profile = profile or load_profile("quick")
-    own = {name: [law for law in sick.caught_by if law not in _unmeasured()] for name, sick in specimens.items()}
-    checks = by_case([check for name, sick in specimens.items() for check in _checks(name, sick, own[name], profile)])
-    answers, *_ = answers_of(checks, count, profile, jobs=jobs, minutes=minutes, progress=progress)
-    tried = {check.spec.name for check in checks} - {c.spec.name for k, c in enumerate(checks) if k not in answers}
-    noticed: dict[tuple[str, str], dict[int, bool]] = defaultdict(dict)
-    for number, (statuses, _) in answers.items():
-        name, law = checks[number].spec.name, checks[number].law.name
-        if name in tried and law in own[name]:
-            for seed, status in enumerate(statuses):
-                noticed[name, law][seed] = noticed[name, law].get(seed, False) or status.is_failure
+    profile, kept = profile or load_profile("quick"), kept or {}
+    own = {name: laws for name, sick in specimens.items() if name not in kept and (laws := own_laws(sick))}
+    checks = by_case([check for name in own for check in _checks(name, specimens[name], own[name], profile)])
+
+    def so_far(answers: Mapping[int, Answer]) -> dict[str, Any]:
+        left = {check.spec.name for number, check in enumerate(checks) if number not in answers}
+        noticed: dict[str, dict[tuple[int, str], bool]] = defaultdict(dict)
+        for number, (statuses, _) in answers.items():
+            name, law = checks[number].spec.name, checks[number].law.name
+            if law in own[name]:
+                for seed, status in enumerate(statuses):
+                    noticed[name][seed, law] = noticed[name].get((seed, law), False) or status.is_failure
+        found = {name: _row(name, noticed[name]) for name in own if name not in left}
+        rows = [kept.get(name) or found[name] for name in specimens if name in kept or name in found]
+        return {"specimens": len(specimens), **summed(rows), "rows": rows, "measured": len(found)}
+
+    saving = None if save is None else lambda found: save(so_far(found))
+    answers = answers_of(checks, count, profile, jobs=jobs, minutes=minutes, progress=progress, save=saving)
+    return so_far(answers)
+
+
+def summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how many specimens were tried, how often a law had to notice one, and a line for each time it did not."""
     return {
-        "specimens": len(specimens),
-        "tried": len(tried),
-        "asked": sum(map(len, noticed.values())),
-        "missed": [
-            f"seed {seed}: {name} · {law}"
-            for (name, law), by_seed in sorted(noticed.items())
-            for seed, is_noticed in by_seed.items()
-            if not is_noticed
-        ],
+        "tried": len(rows),
+        "asked": sum(row["asked"] for row in rows),
+        "missed": [f"seed {seed}: {row['specimen']} · {law}" for row in rows for seed, law in row.get("missed", ())],
     }
 
 
-def _unmeasured() -> tuple[str, ...]:
-    return () if torch.cuda.is_available() else NEEDS_CUDA
+def own_laws(sick: Disease) -> list[str]:
+    """Return the laws that must notice a specimen on this device."""
+    unmeasured = () if torch.cuda.is_available() else NEEDS_CUDA
+    return [law for law in sick.caught_by if law not in unmeasured]
+
+
+def _row(name: str, noticed: Mapping[tuple[int, str], bool]) -> dict[str, Any]:
+    missed = [list(when) for when, is_noticed in sorted(noticed.items()) if not is_noticed]
+    row = {"specimen": name, "asked": len(noticed)}
+    return {**row, "missed": missed} if missed else row
 
 
 def _checks(name: str, sick: Disease, own: Sequence[str], profile: Profile) -> list[Check]:

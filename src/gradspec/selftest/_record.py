@@ -11,7 +11,6 @@ from gradspec._record import RecordError, Source, from_text, read, to_text
 from gradspec.selftest._equivalent import EQUIVALENT
 
 KIND = "kill matrix"
-SEEDS = "seeds"
 AGAIN = "make it again with `gradspec selftest --record`"
 
 
@@ -107,41 +106,6 @@ class Matrix:
             RecordError: not JSON, another schema version, edited since, or a field that is missing.
         """
         return _matrix(from_text(text, KIND, where=where, again=AGAIN), where)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seeds:
-    """What sound functions got under many seeds."""
-
-    #: Date, commit, versions, device and profile.
-    provenance: Mapping[str, Any]
-    #: What the functions, the laws and their running depend on.
-    sources: Mapping[str, Source]
-    #: What `gradspec.selftest._seeds.sweep` returned.
-    swept: Mapping[str, Any]
-
-    def to_json(self) -> str:
-        """Return it as JSON."""
-        sources = {name: source.to_dict() for name, source in self.sources.items()}
-        return to_text(SEEDS, {"provenance": dict(self.provenance), "sources": sources, "swept": dict(self.swept)})
-
-
-def read_seeds(path: Path) -> Seeds:
-    """Return what a file holds of many seeds.
-
-    Raises:
-        RecordError: the file cannot be read, or does not hold a record of this version.
-    """
-    data = read(path, SEEDS, again="make it again with `gradspec selftest --seeds N --record`")
-    try:
-        sources = {name: Source.from_dict(source) for name, source in data["sources"].items()}
-        found = Seeds(provenance=data["provenance"], sources=sources, swept=data["swept"])
-        # One that was measured before laws were counted one by one has no rows to add up.
-        if "by_law" in found.swept and found.swept["verdicts"] != sum(found.swept["by_law"].values()):
-            raise ValueError("its total is not the sum of its rows")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"{path} holds no seeds ({type(error).__name__}: {error})") from None
-    return found
 
 
 def _matrix(data: Mapping[str, Any], where: str) -> Matrix:

@@ -12,17 +12,20 @@ from typing import Any
 from gradspec._engine._plan import with_required
 from gradspec._engine._sources import harness
 from gradspec._engine._sources import sources as of_specs
-from gradspec._record import Source, reach_from, reusable, root_of
+from gradspec._record import Reach, Source, reach_from, reusable, root_of
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.selftest import specimens
 from gradspec.selftest._record import Matrix, Subject
+from gradspec.selftest._seeds import sound_specs
 from gradspec.spec import FunctionSpec, Spec
 from gradspec.spec._kinds import kinds
 
 #: The kinds of which torch's own checkers are asked.
 _FUNCTIONS = ("function", "operator")
+#: What decides which sound specs are run under many seeds, and how everything is.
+_SWEEP = ("gradspec.selftest._seeds:sound_specs", "gradspec.selftest._under_seeds:answers_of")
 #: What decides which subjects there are, and how each is judged.
 _HOW = {
     "mutations": ("gradspec.selftest._mutations:MUTATIONS", "gradspec.selftest._mutants:judge_mutant"),
@@ -90,19 +93,33 @@ class Standing:
         return any(map(self.moved, [*how, "mutations"] if sort == "mutant" else how))
 
 
+def sources_of_seeds() -> dict[str, Source]:
+    """Return what a run under many seeds depends on."""
+    reach = reach_from()
+    of_sound, _ = of_specs(sound_specs(), ())
+    return _of_laws(reach) | _of_specimens(reach) | of_sound | {"sweep": Source.of(reach, *_SWEEP)}
+
+
 def sources() -> dict[str, Source]:
     """Return what a self-test depends on."""
     reach = reach_from()
-    found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
-    found |= harness([kind.name for kind in kinds()], reach)
+    found = _of_laws(reach)
     found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
-    for kind in kinds():
-        homes = _modules_of(kind.name)
-        found[specimens_of(kind.name)] = Source.of(reach, *homes, documents=homes)
+    found |= _of_specimens(reach)
     for spec in FUNCTIONS:
         source, _ = of_specs([spec], ())
         found[function_of(spec.name)] = source[f"spec {spec.name}"]
     return found
+
+
+def _of_laws(reach: Reach) -> dict[str, Source]:
+    found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
+    return found | harness([kind.name for kind in kinds()], reach)
+
+
+def _of_specimens(reach: Reach) -> dict[str, Source]:
+    homes = {kind.name: _modules_of(kind.name) for kind in kinds()}
+    return {specimens_of(kind): Source.of(reach, *found, documents=found) for kind, found in homes.items()}
 
 
 def specimens_of(kind: str) -> str:

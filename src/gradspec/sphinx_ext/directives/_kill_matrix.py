@@ -12,7 +12,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.selftest._record import Matrix, Seeds, Subject, read_matrix, read_seeds
+from gradspec.selftest._record import Matrix, Subject, read_matrix
+from gradspec.selftest._seeds_record import Seeds, read_seeds
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._fold import folded
