@@ -27,6 +27,8 @@ def test_literals_and_keywords_are_what_they_say():
         ("tensor([[1.0, 2.0]])", [1, 2], torch.float64),
         ("tensor([True])", [1], torch.bool),
         ("ones(())", [], torch.float64),
+        ("torch.randn(2, 3, dtype=torch.float32)", [2, 3], torch.float32),
+        ("torch.tensor(0.5)", [], torch.float64),
     ],
 )
 def test_a_tensor_by_recipe(text, shape, dtype):
@@ -54,6 +56,8 @@ def test_random_recipes_differ_in_a_case_and_agree_between_runs():
         ("(1)(2)", "is more than one call"),
         ("(__import__('os').system('true'),)", "\"__import__('os').system('true')\" cannot stand in the case"),
         ("(ones(2).numpy(),)", "'ones(2).numpy()' cannot stand in the case"),
+        ("(torch.load('a'),)", "an argument is a literal or one of randn"),
+        ("(torch.torch.randn(2),)", "'torch.torch.randn(2)' cannot stand in the case"),
         ("(10**12,)", "'10 ** 12' cannot stand in the case"),
         ("(x,)", "'x' cannot stand in the case '(x,)': an argument is a literal or one of randn"),
         ("([i for i in arange(3)],)", "cannot stand in the case"),

@@ -36,7 +36,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             number, a string, True, False, None, a list, tuple or dict of arguments, or a tensor by recipe:
             `randn(2, 3)`, `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`,
             `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for
-            `arange` and `randint`), `seed=1`.
+            `arange` and `randint`), `seed=1`. `torch.` may stand before a recipe and a dtype.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -49,9 +49,8 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         (tensor([1., 1.], dtype=torch.float64), 0.5)
     """
     written = text.strip()
-    call = written if written.startswith("(") else f"({written})"
     try:
-        node = ast.parse(f"_{call}", mode="eval").body
+        node = _parsed(written).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise RecipeError(f"{text!r} is no call: write the arguments as in (randn(2, 3), 0.5)") from None
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_"):
@@ -69,8 +68,7 @@ def in_dtype(text: str, dtype: str) -> str:
         >>> in_dtype("(ones(2), tensor([1]))", "float32")
         '(ones(2, dtype=float32), tensor([1]))'
     """
-    call = text.strip()
-    tree = ast.parse(f"_{call}" if call.startswith("(") else f"_({call})", mode="eval")
+    tree = _parsed(text.strip())
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RECIPES):
             continue
@@ -78,6 +76,21 @@ def in_dtype(text: str, dtype: str) -> str:
             node.keywords = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
             node.keywords.append(ast.keyword(arg="dtype", value=ast.Name(id=dtype)))
     return ast.unparse(tree)[1:]
+
+
+def _parsed(call: str) -> ast.Expression:
+    """Return the call of `_`, with `torch.randn` and `torch.float32` as `randn` and `float32`."""
+    tree = ast.parse(f"_{call}" if call.startswith("(") else f"_({call})", mode="eval")
+    bare: ast.Expression = _WithoutTorch().visit(tree)
+    return bare
+
+
+class _WithoutTorch(ast.NodeTransformer):
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node:
+            case ast.Attribute(value=ast.Name(id="torch"), attr=name):
+                return ast.Name(id=name, ctx=ast.Load())
+        return node
 
 
 class _Reader:
@@ -134,7 +147,7 @@ class _Reader:
     def _dtype(self, node: ast.expr | None) -> torch.dtype | None:
         if node is None:
             return None
-        name = ast.unparse(node).removeprefix("torch.")
+        name = ast.unparse(node)
         if name not in _DTYPES:
             raise self._refused(f"dtype={name}", f"the dtypes are {', '.join(_DTYPES)}")
         return _DTYPES[name]

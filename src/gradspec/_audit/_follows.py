@@ -8,7 +8,8 @@ from dataclasses import replace
 from gradspec._audit._how_wrong import CLIPPED
 from gradspec._audit._measured import Measured
 from gradspec.law import Finding, Status, Verdict, broken
-from gradspec.laws.tensor.support._slope_of_backward import COTANGENT, CUT
+from gradspec.laws.tensor.support._kept import CUT
+from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
 from gradspec.report import Report
 
 #: What compares two backward passes, or one with a derivative: noise in backward breaks it.

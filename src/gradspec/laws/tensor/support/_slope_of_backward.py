@@ -17,13 +17,12 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._kept import CUT, KEPT, why_cut
 from gradspec.laws.tensor.support._kink import beside, is_kink
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
-#: What is said of a backward pass of which autograd keeps nothing, or not all.
-CUT = "backward is cut from the graph: look for .data, detach(), numpy, or an intermediate kept on ctx"
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Findin
                 return _judge(kept, seed, is_beside=is_beside)
             if not is_beside and is_kink(along, size, dtype):
                 return _judge_beside(backward, seed, name)
-            return _wrong(name, derivative, numeric, nothing=all(d is None for d in exact.values()))
+            return _wrong(backward, name, exact, numeric)
     if unclear:
         said = f"the backward pass is not smooth in {unclear} here: central differences of it do not converge"
         return Finding(status=Status.NOT_MEASURED, message=said)
@@ -143,16 +142,20 @@ def _judge_beside(backward: _Backward, seed: int, name: str) -> Finding:
     return Finding(status=Status.NOT_MEASURED, message=f"{said}; beside it: {finding.message or finding.status}")
 
 
-def _wrong(name: str, derivative: float | None, numeric: Slope, *, nothing: bool) -> Finding:
-    if nothing:
-        said, likely = "the gradient has no history: a second derivative through it is lost silently", CUT
+def _wrong(backward: _Backward, name: str, exact: Mapping[str, float | None], numeric: Slope) -> Finding:
+    derivative = exact[name]
+    is_linear = name != COTANGENT and exact[COTANGENT] is not None
+    cut = why_cut(backward.trial, backward.inputs) if is_linear else CUT
+    if all(found is None for found in exact.values()):
+        said, likely = "the gradient has no history: a second derivative through it is lost silently", cut
     elif derivative is None:
-        said, likely = f"the second derivative with respect to {name} is lost silently", CUT
+        said, likely = f"the second derivative with respect to {name} is lost silently", cut
     elif math.isnan(derivative):
         said, likely = f"the second derivative with respect to {name} is NaN", "0 times infinity in backward's graph"
     else:
         said = f"the second derivative with respect to {name} is not that of the backward pass"
-        likely = CUT if derivative == 0 else "part of backward is cut from the graph, or a Function in it is wrong"
+        partly = "part of backward is cut from the graph, or a Function in it is wrong"
+        likely = cut if derivative == 0 or cut == KEPT else partly
     return broken(
         said,
         argument=f"derivative of the gradient with respect to {name}",
