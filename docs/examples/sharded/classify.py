@@ -1,5 +1,7 @@
 """Train an encoder and a classifier whose classes are dealt out over the processes that torchrun starts."""
 
+import time
+
 import torch
 from torch import nn
 from torch.distributed.fsdp import fully_shard
@@ -33,6 +35,7 @@ def main() -> None:
     if mesh.get_local_rank() == 0:
         print(f"loss {loss.item() / mesh.size():.3f}, {weight.to_local().shape[0]} classes of {CLASSES}")
     torch.distributed.destroy_process_group()
+    time.sleep(1)  # gloo: see the page
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Train an encoder against a memory bank whose rows are dealt out over the processes that torchrun starts."""
 
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -43,6 +44,7 @@ def main(folder: Path) -> None:
     if mesh.get_local_rank() == 0:
         print(f"loss {loss.item() / mesh.size():.3f}, {bank.memory.to_local().shape[0]} rows of {bank.memory.shape[0]}")
     torch.distributed.destroy_process_group()
+    time.sleep(1)  # gloo: see the page
 
 
 if __name__ == "__main__":
