@@ -83,9 +83,8 @@ class Kept:
         if self._trouble:
             click.echo(f"{self._trouble}: all was measured again", err=True)
         if self._path is not None:
-            every, reused = len(report.verdicts), report.reused
-            took = f"{every - reused:,} measured in {time.monotonic() - self._began:.0f} s"
-            click.echo(f"{reused:,} of {every:,} cells are current; {took}", err=True)
+            every = len(report.verdicts)
+            say_what_is_current("cells", every, every - report.reused, self._began)
 
     def _read(self) -> Report | None:
         if self._path is None or not self._path.exists():
@@ -113,8 +112,8 @@ def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str
 
 def say_what_is_current(what: str, every: int, measured: int, began: float) -> None:
     """Say on stderr how much of a record still stood."""
-    took = f"{measured} measured in {time.monotonic() - began:.0f} s"
-    click.echo(f"{every - measured} of {every} {what} are current; {took}", err=True)
+    took = f"{measured:,} measured in {time.monotonic() - began:.0f} s"
+    click.echo(f"{every - measured:,} of {every:,} {what} are current; {took}", err=True)
 
 
 def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:

@@ -7,14 +7,7 @@ from pathlib import Path
 
 import click
 
-from gradspec.cli._shared import (
-    Unusable,
-    block,
-    one_line_errors,
-    refuse_another_record,
-    refuse_unwritable,
-    save,
-)
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_another_record, refuse_unwritable, save
 from gradspec.report import KIND, KIND_OF_SEVERAL, read_records, records_to_json
 
 

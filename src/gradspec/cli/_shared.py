@@ -107,7 +107,8 @@ def refuse_another_record(path: Path, *kinds: str) -> None:
         Unusable: it is there, and is no record of one of these kinds.
     """
     try:
-        beginning = path.read_bytes()[:200].decode(errors="replace").strip()
+        with path.open("rb") as file:
+            beginning = file.read(200).decode(errors="replace").strip()
     except OSError:
         return  # there is none, or it cannot be read: then it is refused where it is written
     kind = re.match(r'{\s*"schema": *\d+,\s*"kind": *"([^"]*)"', beginning)

@@ -97,7 +97,7 @@ def sweep(
             "laws": [law.name for law in laws],
             "verdicts": by_law.total(),
             "by_law": dict(sorted(by_law.items())),
-            "failures": [line for case, failures in found.items() for line in lines(*case, failures)],
+            "failures": [line for case, failures in found.items() for line in _lines(*case, failures)],
             "rows": [_row(case, list(group), count, found[case]) for case, group in groupby(tried, key=case_of)],
             "measured": len({case_of(wanted[number]) for number in answers}),
         }
@@ -107,7 +107,7 @@ def sweep(
     return so_far(answers)
 
 
-def lines(spec: str, case: str, failures: Sequence[Failure]) -> list[str]:
+def _lines(spec: str, case: str, failures: Sequence[Failure]) -> list[str]:
     """Return what failed on a case, a line each."""
     return [f"seed {seed}: {spec} · {law} · {case}: {message}" for seed, law, message in failures]
 
