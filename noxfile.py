@@ -198,7 +198,8 @@ def drift(session: nox.Session) -> None:
     """Make single wrong edits, in copies of the tree, and fail unless each is caught; `-- --drawn 10` a sample."""
     install(session, "docs", "test")
     session.run(*CHECK)
-    session.run("pytest", "-n", "2", "tests/drift", *session.posargs, env={"GRADSPEC_DRIFT": SITE_RECORD, **ONE_THREAD})
+    workers = ("-n", "2", "--dist", "loadgroup")
+    session.run("pytest", *workers, "tests/drift", *session.posargs, env={"GRADSPEC_DRIFT": SITE_RECORD, **ONE_THREAD})
 
 
 @nox.session(default=False)
@@ -297,15 +298,13 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def coverage(session: nox.Session) -> None:
-    """Measure which branches the tests and the laws of our own specs take, in one process; write the record.
+    """Measure which branches the tests and the laws of our own specs take, laws in the process of their tests.
 
-    `-- TESTS` runs these only, and writes none.
+    It writes the record; `-- TESTS` runs these only, and writes none.
     """
     install(session, *CHECKS, "coverage")
     session.run("coverage", "erase")
-    tests = session.posargs or COVERING
-    plugin = ("-p", "in_one_process", "-n", "0")
-    session.run("coverage", "run", "-m", "pytest", "-q", *plugin, *tests, env=ONE_THREAD, success_codes=(0, 1))
+    session.run("python", "tools/coverage_run.py", *(session.posargs or COVERING), env=ONE_THREAD)
     if not session.posargs:  # as `docs` runs them
         check = ("tests/in_one_process.py", "check", *TARGETS, "--exit-zero", "--jobs", "1")
         session.run("coverage", "run", *check, env=ONE_THREAD)

@@ -7,7 +7,6 @@ source, measures a fixed set of cells afresh in each, and goes on until so many 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
@@ -16,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from random_edits import edits_in
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What can decide a verdict, or seems to: edits are drawn from all of it, reached or not.
@@ -84,78 +85,15 @@ def cell_of(line: dict[str, Any]) -> tuple[tuple[str, str, str], dict[str, Any]]
     return (spec, law, case), {key: value for key, value in line.items() if key not in (*names, "rerun")}
 
 
-class Editing(ast.NodeTransformer):
-    """Makes one edit in a definition: the n-th that is possible."""
-
-    def __init__(self, wanted: int) -> None:
-        self.wanted, self.count, self.done = wanted, 0, ""
-
-    def _one(self, node: Any, what: str, edit: Callable[[], Any]) -> Any:
-        self.count += 1
-        if self.count - 1 == self.wanted:
-            self.done = f"{what} in line {getattr(node, 'lineno', '?')}"
-            return edit()
-        return self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> Any:
-        """Change a number, a text, a truth value."""
-        if isinstance(node.value, bool):
-            return self._one(node, "a truth value", lambda: ast.Constant(not node.value))
-        if isinstance(node.value, int | float):
-            return self._one(node, "a number", lambda: ast.Constant(node.value + 1))
-        if isinstance(node.value, str) and node.value:
-            changed = node.value.replace("2", "3") if ">>>" in node.value else f"{node.value}~"
-            return self._one(node, "a text", lambda: ast.Constant(changed))
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        """Turn a comparison round."""
-        return self._one(node, "a comparison", lambda: ast.UnaryOp(ast.Not(), node))
-
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """Take another operator."""
-        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-        return self._one(node, "an operator", lambda: ast.BinOp(node.left, other, node.right))
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        """Return nothing."""
-        return self._one(node, "a return", lambda: ast.Return(ast.Constant(None))) if node.value else node
-
-    def visit_If(self, node: ast.If) -> Any:
-        """Take the other branch."""
-        return self._one(node, "a condition", lambda: ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse))
-
-    def visit_Expr(self, node: ast.Expr) -> Any:
-        """Leave a call out."""
-        if isinstance(node.value, ast.Constant):
-            return self.generic_visit(node)
-        return self._one(node, "a statement", ast.Pass)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """Take another annotation."""
-        self.generic_visit(node)
-        return self._one(
-            node,
-            "an annotation",
-            lambda: ast.AnnAssign(node.target, ast.Name("object", ast.Load()), node.value, node.simple),
-        )
-
-
 def edited(file: Path, rng: random.Random) -> tuple[str, str]:
-    """Return a file with one edit, and what it is; nothing where there is none to make."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    places = [i for i, node in enumerate(tree.body) if not isinstance(node, ast.Import | ast.ImportFrom)]
-    if not places:
+    """Return a file with one edit of one of its definitions, and what it is; nothing where there is none to make."""
+    text = file.read_text(encoding="utf-8")
+    edits = edits_in(text)
+    if not edits:
         return "", ""
-    place = rng.choice(places)
-    name = getattr(tree.body[place], "name", "") or ast.unparse(tree.body[place])[:40]
-    counting = Editing(-1)
-    counting.visit(ast.parse(ast.unparse(tree.body[place])))
-    if not counting.count:
-        return "", ""
-    editing = Editing(rng.randrange(counting.count))
-    tree.body[place] = editing.visit(tree.body[place])
-    return ast.unparse(ast.fix_missing_locations(tree)), f"{editing.done} of {name}"
+    place = rng.choice(sorted({edit.place for edit in edits}))
+    edit = rng.choice([edit for edit in edits if edit.place == place])
+    return edit.applied(text), f"{edit.what} in line {edit.line} of {place}"
 
 
 def measured(folder: Path) -> dict[str, Any] | str:

@@ -43,14 +43,16 @@ def test_each_law_of_a_question_is_a_law():
     assert {law for question in QUESTIONS.values() for law in question.laws} <= {law.name for law in LAWS}
 
 
-# The first run is as it was said, in no form of records.
+# The first run is as it was said, in no form of records, and of the functions that the table had then.
 @pytest.mark.parametrize(
-    ("name", "read"), [("results", read_results), ("first-run", lambda p: json.loads(p.read_text()))]
+    ("name", "read", "least"),
+    [("results", read_results, len(PUBLISHED)), ("first-run", lambda p: json.loads(p.read_text()), 55)],
 )
-def test_a_comparison_is_of_the_table_and_its_figures_are_those_of_its_rows(name, read):
+def test_a_comparison_is_of_the_table_and_its_figures_are_those_of_its_rows(name, read, least):
     results = read(HERE / "published" / f"{name}.json")
 
-    assert [row["name"] for row in results["functions"]] == [a.name for a in PUBLISHED]
+    assert len(results["functions"]) >= least
+    assert [row["name"] for row in results["functions"]] == [a.name for a in PUBLISHED][: len(results["functions"])]
     assert results["figures"] == shares(results["functions"])
 
 

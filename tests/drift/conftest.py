@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from drift.drawing import drawn
+from drift.edits import Edit, Site
 from drift.working_copy import ROOT, WorkingCopy
 
 
@@ -17,17 +18,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--since", metavar="COMMIT", help="which files have changed: since the commit before, by default")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     count = config.getoption("--drawn", default=None)
     if count is None:
         return
     made = [item for item in items if isinstance(item, pytest.Function) and "copy" in item.fixturenames]
-    edits = [item.callspec.params["edit"] for item in made]
+    edits: list[Edit] = [item.callspec.params["edit"] for item in made]
     try:
         kinds = drawn(edits, count, config.getoption("--since"), ROOT)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
-    left = [item for item, edit in zip(made, edits, strict=True) if edit.kind not in kinds]
+    left = []
+    for item, edit in zip(made, edits, strict=True):
+        if edit.kind not in kinds:
+            left.append(item)
+        elif isinstance(edit.check, Site):
+            # A process builds the whole site before its first edit: for a few edits, one process is enough.
+            item.add_marker(pytest.mark.xdist_group("site"))
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 

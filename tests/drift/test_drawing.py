@@ -9,6 +9,8 @@ import pytest
 
 from drift.drawing import drawn
 from drift.edits import Edit, Site
+from drift.working_copy import ROOT
+from forked import python
 
 EDITS = [
     Edit(kind=f"{file} {number}", file=file, old="a", new="b", check=Site(), says="b")
@@ -66,3 +68,30 @@ def test_a_clone_without_the_commit_before_draws_its_sample(repository: Path, tm
     subprocess.run(["git", "clone", "-q", "--depth", "1", repository.as_uri(), str(shallow)], check=True)
     assert len(drawn(EDITS, 5, None, shallow)) == 5
     assert drawn(EDITS, 0, None, repository) == OF_PAGE
+
+
+SHOWN = """
+import sys, pytest
+
+class Look:
+    def pytest_collection_finish(self, session):
+        for item in session.items:
+            if "copy" in getattr(item, "fixturenames", ()):
+                groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
+                print("\\nEDIT", type(item.callspec.params["edit"].check).__name__, *groups)
+
+sys.exit(pytest.main(["--collect-only", "-q", "tests/drift", *sys.argv[1:]], plugins=[Look()]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--drawn", "60"], {"EDIT Site site", "EDIT Tests", "EDIT Records"}),
+        ([], {"EDIT Site", "EDIT Tests", "EDIT Records"}),
+    ],
+)
+def test_a_sample_builds_the_site_in_one_process_and_the_whole_in_all(options: list[str], shown: set[str]) -> None:
+    done = python("-c", SHOWN, *options, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {line for line in done.stdout.splitlines() if line.startswith("EDIT")} == shown

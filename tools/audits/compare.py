@@ -181,14 +181,14 @@ def main() -> None:
     parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
     parser.add_argument("--out", type=Path, required=True, help="where to write the results")
     parser.add_argument("--said", type=Path, default=SAID, help="where to keep what the audits said")
-    parser.add_argument("--only", action="append", help="audit this function; of the others, what is kept is compared")
+    parser.add_argument("--only", action="append", help="audit this function; of the others, what is kept stays")
     parser.add_argument("--keep", action="store_true", help="audit only what is not kept yet")
     parser.add_argument("--check", action="store_true", help="check the proposals too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many audits at a time")
     options = parser.parse_args()
     truths = {row["name"]: row for row in read_experiment(TRUTH)["functions"]}
-    partly = (options.only or options.keep) and options.said.exists()
-    known = json.loads(options.said.read_text(encoding="utf-8")) if partly else {}
+    partly = bool(options.only or options.keep)
+    known = json.loads(options.said.read_text(encoding="utf-8")) if partly and options.said.exists() else {}
     options.said.parent.mkdir(parents=True, exist_ok=True)
     began, site, lock = time.monotonic(), options.site.resolve(), threading.Lock()
     sys.path.append(str(site))  # for a file that imports its own package; a spec of it is found from its folder
@@ -213,7 +213,10 @@ def main() -> None:
     if silent := {name: found["said"].strip() for name, found in known.items() if not found["verdicts"]}:
         lines = [f"{name}: {said}" for name, said in silent.items()]
         sys.exit("\n".join([f"{len(silent)} audits gave no report, and nothing is compared:", *lines]))
-    rows = [judged(truths[a.name], known[a.name]) for a in PUBLISHED if a.name in known]
+    # Of one whose audit is not kept here either, the record stays as it is.
+    before = {row["name"]: row for row in read_results(options.out)["functions"]} if options.only else {}
+    now = {name: judged(truths[name], found) for name, found in known.items() if name in truths}
+    rows = [(now if a.name in now else before)[a.name] for a in PUBLISHED if a.name in now or a.name in before]
     results: dict[str, Any] = {**HEAD, "figures": shares(rows), "functions": rows}
     if partly:  # what was kept may be of an older source: the record says of which roots, and nothing of their state
         results["sources"] = {"experiment": Source(roots=STANDS_ON).to_dict()}

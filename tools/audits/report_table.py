@@ -20,6 +20,7 @@ REPOSITORIES: Mapping[str, str] = {
     "megatron_core": "https://github.com/NVIDIA/Megatron-LM",
     "monai": "https://github.com/Project-MONAI/MONAI",
     "nncf": "https://github.com/openvinotoolkit/nncf",
+    "peft": "https://github.com/huggingface/peft",
     "pypose": "https://github.com/pypose/pypose",
     "pytorch_revgrad": "https://github.com/janfreyberg/pytorch-revgrad",
     "pytorch_tabnet": "https://github.com/dreamquark-ai/tabnet",

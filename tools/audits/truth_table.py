@@ -282,6 +282,12 @@ PUBLISHED = (
         target="hypll.manifolds.poincare_ball.math.stats:FrechetMean",
         case="(tensor([[0.1, 0.2], [-0.3, 0.1], [0.2, -0.4]]), tensor(1.0), -1, [0], False)",
     ),
+    Audited(
+        package="peft",
+        version="0.21.2",
+        target="peft/tuners/c3a/utils.py:BlockCircularConvolution",
+        case="(randn(2, 6), randn(2, 2, 3))",
+    ),
 )
 
 _STEP = {"first": "forward is a step, and its docstring gives the function whose derivative backward applies"}

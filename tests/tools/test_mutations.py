@@ -1,0 +1,85 @@
+"""Changes at random: which tests are asked, and what counts as noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import mutations
+from mutations import Suite, drawn, noticed, statement
+
+TEXT = """def f(x):
+    if (
+        x
+    ):
+        return [
+            1,
+            2,
+        ]
+    return x
+"""
+
+
+TABLES = (
+    "create table context (id, context); create table file (id, path); create table arc (file_id, context_id, tono);"
+)
+
+
+@pytest.fixture
+def suite(tmp_path):
+    with closing(sqlite3.connect(tmp_path / ".coverage")) as base:
+        base.executescript(
+            TABLES
+            + """
+            insert into context values (1, 'tests/record/test_key.py'), (2, 'tests/cli/test_check.py'), (3, '');
+            insert into file values (1, '/a/src/gradspec/_record/_key.py'), (2, '/a/elsewhere.py');
+            insert into arc values (1, 1, 5), (1, 2, 5), (1, 2, 6), (1, 3, 7), (2, 1, 5), (1, 1, -1);
+            """
+        )
+    return Suite.read(tmp_path / ".coverage")
+
+
+def test_the_tests_that_run_a_line_are_asked_first_those_of_the_room_before_all(suite):
+    first, others = suite.asked("_record/_key.py", range(5, 6))
+
+    assert first == ["tests/record/test_key.py", "tests/cli/test_check.py"]
+    assert "tests/pages/test_numbers.py" in others
+    assert not {*others} & {*first}
+    assert [name for name in others if "/drift/" in name] == []
+    assert suite.asked("_record/_key.py", range(6, 8))[0] == ["tests/cli/test_check.py"]
+    assert suite.asked("law.py", range(1, 9))[0] == []
+
+
+def test_data_that_say_nothing_of_tests_are_refused(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "none")) as base:
+        base.executescript(TABLES)
+    with pytest.raises(ValueError, match="does not say which tests run a line"):
+        Suite.read(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("line", "lines"), [(1, range(1, 2)), (3, range(2, 5)), (7, range(5, 9)), (9, range(9, 10))])
+def test_the_statement_of_a_line_without_its_body(line, lines):
+    assert statement(TEXT, line) == lines
+
+
+def test_a_seed_draws_one_edit_of_a_line_that_is_run():
+    assert drawn(3) == drawn(3)
+    kinds = {drawn(seed)[1].what for seed in range(4)}
+    assert not kinds & set(mutations.NOT_RUN)
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("pass", ""),
+        ("assert 0", "test_one.py::test_one"),
+        ("raise AssertionError('stale: run nox -s records')", ""),
+        ("raise AssertionError('stale: run nox -s records')\n\ndef test_two():\n    assert 0", "test_one.py::test_two"),
+    ],
+)
+def test_the_first_test_that_fails_is_named_unless_it_only_calls_a_record_stale(tmp_path, body, name):
+    (tmp_path / "test_one.py").write_text(f"def test_one():\n    {body}\n")
+
+    assert noticed(tmp_path, ["test_one.py"]) == name

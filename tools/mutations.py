@@ -1,0 +1,242 @@
+"""Change single lines of the package at random, and see whether a test notices.
+
+`python tools/mutations.py --count 200` asks, for each change, the tests that run the line, as `nox -s coverage` has
+found them in `.coverage`, then those that coverage does not follow. A second call goes on with what the first found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from random_edits import RandomEdit, edits_in
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "src/gradspec/"
+#: Wrong on purpose: that no test notices another mistake in one is no news.
+LEFT_OUT = ("selftest/specimens/",)
+#: Edits that change no line that is run.
+NOT_RUN = ("a docstring", "an annotation")
+#: What a test says of a committed record after any edit of what it stands on; that is no notice of a mistake.
+STALE = re.compile(r"stale|nox -s records|another source")
+#: A test that failed, in pytest's summary.
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - |$)", re.MULTILINE)
+#: How many files of tests one process of pytest runs.
+AT_ONCE = 12
+SECONDS = 900
+
+
+@dataclass
+class Mutation:
+    """One change of a line, and the test that noticed it: "" where none did.
+
+    Attributes:
+        file: relative to the package.
+        line: where.
+        what: which kind of edit.
+        old: the line as it was.
+        new: the line as it is then.
+        tests: how many files of tests run the line.
+        noticed: the first test that failed.
+        seconds: how long that took.
+    """
+
+    file: str
+    line: int
+    what: str
+    old: str
+    new: str
+    tests: int
+    noticed: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Suite:
+    """The files of tests, and which lines of the package each of them runs."""
+
+    files: list[str]
+    #: By file of the package: by line, the tests that run it.
+    running: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, data: Path) -> Suite:
+        """Return the suite, and what the data of coverage say of it.
+
+        Raises:
+            ValueError: the data do not say which tests run a line.
+        """
+        suite = cls(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")))
+        with closing(sqlite3.connect(f"file:{data}?mode=ro", uri=True)) as base:
+            contexts = dict(base.execute("select id, context from context"))
+            paths = dict(base.execute("select id, path from file"))
+            for file, context, line in base.execute("select file_id, context_id, tono from arc where tono > 0"):
+                suite._runs(paths[file], contexts[context], line)
+        if not suite.running:
+            raise ValueError(f"{data} does not say which tests run a line: run `nox -s coverage` first")
+        return suite
+
+    def _runs(self, path: str, context: str, line: int) -> None:
+        if PACKAGE in path and context.startswith("tests/"):
+            lines = self.running.setdefault(path.rpartition(PACKAGE)[2], {})
+            lines.setdefault(line, set()).add(context)
+
+    def asked(self, file: str, lines: range) -> tuple[list[str], list[str]]:
+        """Return the tests that run some lines, those most about the file first, and all others that may."""
+        by_line = self.running.get(file, {})
+        found = Counter(test for line in lines for test in by_line.get(line, ()))
+        about = Counter(test for tests in by_line.values() for test in tests)
+        room = file.partition("/")[0].removeprefix("_").removesuffix(".py")
+        size = {test: (ROOT / test).stat().st_size for test in self.files}
+        first = sorted(found, key=lambda test: (f"/{room}/" not in test, -about[test] / (1 + size.get(test, 0))))
+        measured = {test for lines in self.running.values() for tests in lines.values() for test in tests}
+        return first, [test for test in self.files if test not in measured and "/drift/" not in test]
+
+
+@cache
+def edits() -> list[tuple[Path, RandomEdit]]:
+    """Return each edit of a line that is run of each file of the package."""
+    files = sorted((ROOT / PACKAGE).rglob("*.py"))
+    files = [file for file in files if not str(file.relative_to(ROOT / PACKAGE)).startswith(LEFT_OUT)]
+    return [(file, edit) for file in files for edit in edits_in(file.read_text("utf-8")) if edit.what not in NOT_RUN]
+
+
+def drawn(seed: int) -> tuple[Path, RandomEdit]:
+    """Return a file of the package and one edit of it: each edit of each file is as likely."""
+    return random.Random(seed).choice(edits())
+
+
+def statement(text: str, line: int) -> range:
+    """Return the lines of the smallest statement that holds a line: coverage notes one of them."""
+    found = range(line, line + 1)
+    smallest = None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            end = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno or node.lineno
+            size = end - node.lineno
+            if node.lineno <= line <= end and (smallest is None or size < smallest):
+                smallest, found = size, range(node.lineno, end + 1)
+    return found
+
+
+def noticed(folder: Path, tests: list[str]) -> str:
+    """Return the first test that fails below a folder, or "": one that only calls a record stale does not count."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(folder / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    without: list[str] = []
+    while tests:
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+        words = [sys.executable, "-m", "pytest", *options, *(f"--deselect={name}" for name in without), *tests]
+        try:
+            done = subprocess.run(
+                words, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return f"no end within {SECONDS} s"
+        if done.returncode in (0, 5):
+            return ""
+        failed = FAILED.search(done.stdout)
+        if failed is None:
+            return f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
+        if not STALE.search(done.stdout):
+            return failed[1]
+        without.append(failed[1])
+    return ""
+
+
+def trial(folder: Path, seed: int, suite: Suite) -> Mutation:
+    """Make one edit below a folder, ask the tests, and take it back."""
+    path, edit = drawn(seed)
+    file, text = str(path.relative_to(ROOT / PACKAGE)), path.read_text("utf-8")
+    first, others = suite.asked(file, statement(text, edit.line))
+    old, new = (t.splitlines()[edit.line - 1].strip() for t in (text, edit.applied(text)))
+    made = Mutation(file, edit.line, edit.what, old, new, len(first))
+    target, began = folder / PACKAGE / file, time.monotonic()
+    target.write_text(edit.applied(text), "utf-8")
+    try:
+        asked = [*first, *others]
+        for at in range(0, len(asked), AT_ONCE):
+            if name := noticed(folder, asked[at : at + AT_ONCE]):
+                made.noticed = name
+                break
+    finally:
+        target.write_text(text, "utf-8")
+    made.seconds = round(time.monotonic() - began, 1)
+    return made
+
+
+def trials(seeds: list[int], suite: Suite, folders: list[Path]) -> Iterator[tuple[int, Mutation]]:
+    """Yield what came of each seed, in the order in which they end."""
+    free, local = list(folders), threading.local()
+
+    def one(seed: int) -> tuple[int, Mutation]:
+        if not hasattr(local, "folder"):
+            local.folder = free.pop()
+        return seed, trial(local.folder, seed, suite)
+
+    with ThreadPoolExecutor(len(folders)) as pool:
+        futures = [pool.submit(one, seed) for seed in seeds]
+        for future in futures:
+            yield future.result()
+
+
+def copied(folder: Path) -> Path:
+    """Copy all files of the repository that git holds below a folder."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def main() -> None:
+    """Change, ask, take back, and write what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200, help="how many changes")
+    parser.add_argument("--seed", type=int, default=0, help="of the first change")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time; one per CPU")
+    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data of `nox -s coverage`")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutations", help="where copies are made")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutations.json", help="where to write the rows")
+    options = parser.parse_args()
+    suite = Suite.read(options.coverage)
+    rows: dict[str, Any] = json.loads(options.out.read_text("utf-8")) if options.out.is_file() else {}
+    shutil.rmtree(options.work, ignore_errors=True)
+    folders = [copied(options.work / str(k)) for k in range(options.jobs)]
+    seeds = [seed for seed in range(options.seed, options.seed + options.count) if str(seed) not in rows]
+    for seed, made in trials(seeds, suite, folders):
+        rows[str(seed)] = asdict(made)
+        options.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
+        print(
+            f"{seed}: {made.file}:{made.line}: {made.what}: {made.noticed or 'NOT NOTICED'} ({made.seconds} s)",
+            flush=True,
+        )
+    missed = [row for row in rows.values() if not row["noticed"]]
+    print(f"{len(rows) - len(missed)} of {len(rows)} changes are noticed")
+
+
+if __name__ == "__main__":
+    main()
