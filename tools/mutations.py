@@ -2,6 +2,7 @@
 
 `python tools/mutations.py --count 200` asks, for each change, the tests that run the line, as `nox -s coverage` has
 found them in `.coverage`, then those that coverage does not follow. A second call goes on with what the first found.
+`--record docs/records/mutations.json` writes what a page says of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -27,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gradspec._record import write_experiment
 from random_edits import RandomEdit, edits_in
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -212,6 +214,20 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+def counted(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return how many changes are noticed, by kind of edit, and those that are not."""
+    made, seen = Counter[str](), Counter[str]()
+    missed = []
+    for row in rows:
+        made[row["what"]] += 1
+        if row["noticed"]:
+            seen[row["what"]] += 1
+        else:
+            missed.append({key: row[key] for key in ("file", "line", "what", "old", "new", "tests")})
+    by_edit = {what: {"changes": made[what], "noticed": seen[what]} for what in sorted(made)}
+    return {"changes": made.total(), "noticed": seen.total(), "by_edit": by_edit, "missed": missed}
+
+
 def main() -> None:
     """Change, ask, take back, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -221,6 +237,7 @@ def main() -> None:
     parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data of `nox -s coverage`")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutations", help="where copies are made")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutations.json", help="where to write the rows")
+    parser.add_argument("--record", type=Path, help="where to write the record")
     options = parser.parse_args()
     suite = Suite.read(options.coverage)
     rows: dict[str, Any] = json.loads(options.out.read_text("utf-8")) if options.out.is_file() else {}
@@ -234,8 +251,14 @@ def main() -> None:
             f"{seed}: {made.file}:{made.line}: {made.what}: {made.noticed or 'NOT NOTICED'} ({made.seconds} s)",
             flush=True,
         )
-    missed = [row for row in rows.values() if not row["noticed"]]
-    print(f"{len(rows) - len(missed)} of {len(rows)} changes are noticed")
+    found = counted(rows.values())
+    print(f"{found['noticed']} of {found['changes']} changes are noticed")
+    if options.record:
+        what = "how many random changes of single lines of the package a test notices"
+        rooms = sorted({edit[0].relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py") for edit in edits()})
+        roots = ["gradspec" if room == "__init__" else f"gradspec.{room}" for room in rooms]
+        command = f"python tools/mutations.py --count {len(rows)} --record {options.record}"
+        write_experiment({"name": "mutations", "what": what, **found}, options.record, *roots, command=command)
 
 
 if __name__ == "__main__":

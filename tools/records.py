@@ -115,6 +115,7 @@ RECORDED = (
     Recorded(name="benchmarks", files="benchmarks/*.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="versions", files="versions/*.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="coverage", files="coverage.json", kind="experiment", command=(), must_be_current=False),
+    Recorded(name="mutations", files="mutations.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="projects", files="projects.json", kind="experiment", command=(), must_be_current=False),
     Recorded(name="examples", files="examples/*.json", kind="experiment", command=(), must_be_current=False),
     Recorded(

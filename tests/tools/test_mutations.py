@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 import mutations
-from mutations import Suite, drawn, noticed, statement
+from mutations import Suite, counted, drawn, noticed, statement
 
 TEXT = """def f(x):
     if (
@@ -83,3 +83,22 @@ def test_the_first_test_that_fails_is_named_unless_it_only_calls_a_record_stale(
     (tmp_path / "test_one.py").write_text(f"def test_one():\n    {body}\n")
 
     assert noticed(tmp_path, ["test_one.py"]) == name
+
+
+def test_what_is_noticed_is_counted_by_kind_and_what_is_not_is_listed():
+    row = {
+        "file": "law.py",
+        "line": 3,
+        "what": "a number",
+        "old": "1",
+        "new": "2",
+        "tests": 4,
+        "noticed": "",
+        "seconds": 1.0,
+    }
+
+    found = counted([row, {**row, "noticed": "tests/a.py::test_a"}, {**row, "what": "a text", "noticed": "b"}])
+
+    assert (found["changes"], found["noticed"]) == (3, 2)
+    assert found["by_edit"] == {"a number": {"changes": 2, "noticed": 1}, "a text": {"changes": 1, "noticed": 1}}
+    assert found["missed"] == [{key: row[key] for key in ("file", "line", "what", "old", "new", "tests")}]
