@@ -308,6 +308,9 @@ def coverage(session: nox.Session) -> None:
     if not session.posargs:  # as `docs` runs them
         check = ("tests/in_one_process.py", "check", *TARGETS, "--exit-zero", "--jobs", "1")
         session.run("coverage", "run", *check, env=ONE_THREAD)
+        # As `records` runs it: what a law says of a broken function, of each kind.
+        specimens = ("tests/in_one_process.py", "selftest", "--specimens")
+        session.run("coverage", "run", *specimens, env=ONE_THREAD)
     session.run("coverage", "combine")
     session.run("coverage", "report")
     if not session.posargs:

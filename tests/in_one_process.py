@@ -3,7 +3,7 @@
 The tests of the engine and of the command line keep their child processes: some of what they run ends its process. Such
 a child is killed once nobody asks it any more; here it may end by itself first, and saves what it has measured.
 
-`python tests/in_one_process.py check gradspec.functions` runs a command of ours so.
+`python tests/in_one_process.py check gradspec.functions` runs a command of ours so; `selftest` keeps its children.
 """
 
 from __future__ import annotations
@@ -57,5 +57,5 @@ if __name__ == "__main__":
     from gradspec.cli import main
 
     pytest_configure(None)
-    together(True)
+    together(sys.argv[1] != "selftest")  # of the specimens, some end the process that runs them
     main(sys.argv[1:])

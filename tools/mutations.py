@@ -1,7 +1,8 @@
 """Change single lines of the package at random, and see whether a test notices.
 
-`python tools/mutations.py --count 200` asks, for each change, the tests that run the line, as `nox -s coverage` has
-found them in `.coverage`, then those that coverage does not follow. A second call goes on with what the first found.
+`python tools/mutations.py --count 200` asks, for each change, the tests that run the line and are most about its file,
+as `nox -s coverage` has found them in `.coverage`; then, where none of them notices it, all others that run it, and
+those that coverage does not follow. A second call goes on with what the first found.
 `--record docs/records/mutations.json` writes what a page says of it.
 """
 
@@ -17,15 +18,15 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from gradspec._record import write_experiment
@@ -42,7 +43,9 @@ STALE = re.compile(r"stale|nox -s records|another source")
 #: A test that failed, in pytest's summary.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - |$)", re.MULTILINE)
 #: How many files of tests one process of pytest runs.
-AT_ONCE = 12
+AT_ONCE = 8
+#: How many are asked at first; the others only of a change that none of these notices.
+MOST = 24
 SECONDS = 900
 
 
@@ -58,6 +61,7 @@ class Mutation:
         new: the line as it is then.
         tests: how many files of tests run the line.
         noticed: the first test that failed.
+        asked_all: whether all tests were asked, and not only those that run the line.
         seconds: how long that took.
     """
 
@@ -68,6 +72,7 @@ class Mutation:
     new: str
     tests: int
     noticed: str = ""
+    asked_all: bool = False
     seconds: float = 0.0
 
 
@@ -102,15 +107,17 @@ class Suite:
             lines.setdefault(line, set()).add(context)
 
     def asked(self, file: str, lines: range) -> tuple[list[str], list[str]]:
-        """Return the tests that run some lines, those most about the file first, and all others that may."""
+        """Return the tests that run some lines and are most about their file, and all others that may notice."""
         by_line = self.running.get(file, {})
-        found = Counter(test for line in lines for test in by_line.get(line, ()))
-        about = Counter(test for tests in by_line.values() for test in tests)
+        found = {test for line in lines for test in by_line.get(line, ())}
+        about = Counter[str]()
+        for tests in by_line.values():  # a line that every test runs, as it is imported, says nothing
+            about.update(dict.fromkeys(tests, 1 / len(tests)))
         room = file.partition("/")[0].removeprefix("_").removesuffix(".py")
-        size = {test: (ROOT / test).stat().st_size for test in self.files}
-        first = sorted(found, key=lambda test: (f"/{room}/" not in test, -about[test] / (1 + size.get(test, 0))))
+        ordered = sorted(found, key=lambda test: (f"/{room}/" not in test, -about[test], test))
         measured = {test for lines in self.running.values() for tests in lines.values() for test in tests}
-        return first, [test for test in self.files if test not in measured and "/drift/" not in test]
+        rest = [test for test in self.files if test not in measured and "/drift/" not in test]
+        return ordered[:MOST], [*ordered[MOST:], *rest]
 
 
 @cache
@@ -169,17 +176,17 @@ def noticed(folder: Path, tests: list[str]) -> str:
     return ""
 
 
-def trial(folder: Path, seed: int, suite: Suite) -> Mutation:
-    """Make one edit below a folder, ask the tests, and take it back."""
+def trial(folder: Path, seed: int, suite: Suite, *, others: bool) -> Mutation:
+    """Make one edit below a folder, ask the tests that run it, or the others, and take it back."""
     path, edit = drawn(seed)
     file, text = str(path.relative_to(ROOT / PACKAGE)), path.read_text("utf-8")
-    first, others = suite.asked(file, statement(text, edit.line))
+    running, rest = suite.asked(file, statement(text, edit.line))
     old, new = (t.splitlines()[edit.line - 1].strip() for t in (text, edit.applied(text)))
-    made = Mutation(file, edit.line, edit.what, old, new, len(first))
+    made = Mutation(file, edit.line, edit.what, old, new, len(running), asked_all=others)
     target, began = folder / PACKAGE / file, time.monotonic()
     target.write_text(edit.applied(text), "utf-8")
     try:
-        asked = [*first, *others]
+        asked = rest if others else running
         for at in range(0, len(asked), AT_ONCE):
             if name := noticed(folder, asked[at : at + AT_ONCE]):
                 made.noticed = name
@@ -190,18 +197,21 @@ def trial(folder: Path, seed: int, suite: Suite) -> Mutation:
     return made
 
 
-def trials(seeds: list[int], suite: Suite, folders: list[Path]) -> Iterator[tuple[int, Mutation]]:
+def trials(seeds: list[int], suite: Suite, folders: list[Path], *, others: bool) -> Iterator[tuple[int, Mutation]]:
     """Yield what came of each seed, in the order in which they end."""
-    free, local = list(folders), threading.local()
+    free = SimpleQueue[Path]()
+    for folder in folders:
+        free.put(folder)
 
     def one(seed: int) -> tuple[int, Mutation]:
-        if not hasattr(local, "folder"):
-            local.folder = free.pop()
-        return seed, trial(local.folder, seed, suite)
+        folder = free.get()
+        try:
+            return seed, trial(folder, seed, suite, others=others)
+        finally:
+            free.put(folder)
 
     with ThreadPoolExecutor(len(folders)) as pool:
-        futures = [pool.submit(one, seed) for seed in seeds]
-        for future in futures:
+        for future in as_completed([pool.submit(one, seed) for seed in seeds]):
             yield future.result()
 
 
@@ -212,6 +222,11 @@ def copied(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     return folder
+
+
+def is_open(row: Mapping[str, Any]) -> bool:
+    """Whether tests are still to be asked of a change."""
+    return not row["noticed"] and not row["asked_all"]
 
 
 def counted(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -243,14 +258,14 @@ def main() -> None:
     rows: dict[str, Any] = json.loads(options.out.read_text("utf-8")) if options.out.is_file() else {}
     shutil.rmtree(options.work, ignore_errors=True)
     folders = [copied(options.work / str(k)) for k in range(options.jobs)]
-    seeds = [seed for seed in range(options.seed, options.seed + options.count) if str(seed) not in rows]
-    for seed, made in trials(seeds, suite, folders):
-        rows[str(seed)] = asdict(made)
-        options.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
-        print(
-            f"{seed}: {made.file}:{made.line}: {made.what}: {made.noticed or 'NOT NOTICED'} ({made.seconds} s)",
-            flush=True,
-        )
+    seeds = range(options.seed, options.seed + options.count)
+    for others in (False, True):
+        left = [n for n in seeds if str(n) not in rows or (others and is_open(rows[str(n)]))]
+        for seed, made in trials(left, suite, folders, others=others):
+            rows[str(seed)] = asdict(made)
+            options.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
+            said = made.noticed or "NOT NOTICED"
+            print(f"{seed}: {made.file}:{made.line}: {made.what}: {said} ({made.seconds} s)", flush=True)
     found = counted(rows.values())
     print(f"{found['noticed']} of {found['changes']} changes are noticed")
     if options.record:

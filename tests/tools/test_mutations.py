@@ -52,6 +52,15 @@ def test_the_tests_that_run_a_line_are_asked_first_those_of_the_room_before_all(
     assert suite.asked("law.py", range(1, 9))[0] == []
 
 
+def test_no_test_is_asked_twice_and_none_that_runs_a_line_is_left_out(suite, monkeypatch):
+    monkeypatch.setattr(mutations, "MOST", 1)
+
+    first, others = suite.asked("_record/_key.py", range(5, 6))
+
+    assert (first, others[0]) == (["tests/record/test_key.py"], "tests/cli/test_check.py")
+    assert len(others) == len(set(others))
+
+
 def test_data_that_say_nothing_of_tests_are_refused(tmp_path):
     with closing(sqlite3.connect(tmp_path / "none")) as base:
         base.executescript(TABLES)
