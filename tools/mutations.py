@@ -43,9 +43,9 @@ STALE = re.compile(r"stale|nox -s records|another source")
 #: A test that failed, in pytest's summary.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - |$)", re.MULTILINE)
 #: How many files of tests one process of pytest runs.
-AT_ONCE = 8
+AT_ONCE = 6
 #: How many are asked at first; the others only of a change that none of these notices.
-MOST = 24
+MOST = 12
 SECONDS = 900
 
 
@@ -83,6 +83,8 @@ class Suite:
     files: list[str]
     #: By file of the package: by line, the tests that run it.
     running: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    #: How many lines each of them runs.
+    lines: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def read(cls, data: Path) -> Suite:
@@ -103,8 +105,9 @@ class Suite:
 
     def _runs(self, path: str, context: str, line: int) -> None:
         if PACKAGE in path and context.startswith("tests/"):
-            lines = self.running.setdefault(path.rpartition(PACKAGE)[2], {})
-            lines.setdefault(line, set()).add(context)
+            tests = self.running.setdefault(path.rpartition(PACKAGE)[2], {}).setdefault(line, set())
+            self.lines[context] += context not in tests
+            tests.add(context)
 
     def asked(self, file: str, lines: range) -> tuple[list[str], list[str]]:
         """Return the tests that run some lines and are most about their file, and all others that may notice."""
@@ -113,10 +116,9 @@ class Suite:
         about = Counter[str]()
         for tests in by_line.values():  # a line that every test runs, as it is imported, says nothing
             about.update(dict.fromkeys(tests, 1 / len(tests)))
-        room = file.partition("/")[0].removeprefix("_").removesuffix(".py")
-        ordered = sorted(found, key=lambda test: (f"/{room}/" not in test, -about[test], test))
-        measured = {test for lines in self.running.values() for tests in lines.values() for test in tests}
-        rest = [test for test in self.files if test not in measured and "/drift/" not in test]
+        # What runs little else is quick, and is there for this file.
+        ordered = sorted(found, key=lambda test: (-about[test] / self.lines[test], test))
+        rest = [test for test in self.files if test not in self.lines and "/drift/" not in test]
         return ordered[:MOST], [*ordered[MOST:], *rest]
 
 

@@ -97,5 +97,9 @@ class _File:
                 yield node.annotation, "an annotation", "object"
             case ast.JoinedStr():
                 return  # Python 3.11 does not say where the parts of an f-string stand
-        for child in ast.iter_child_nodes(node):
-            yield from self.edits(child)
+        said = ("annotation", "returns")
+        for name, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    found = self.edits(child)
+                    yield from ((at, "an annotation", new) for at, _, new in found) if name in said else found

@@ -34,14 +34,16 @@ def suite(tmp_path):
             TABLES
             + """
             insert into context values (1, 'tests/record/test_key.py'), (2, 'tests/cli/test_check.py'), (3, '');
-            insert into file values (1, '/a/src/gradspec/_record/_key.py'), (2, '/a/elsewhere.py');
-            insert into arc values (1, 1, 5), (1, 2, 5), (1, 2, 6), (1, 3, 7), (2, 1, 5), (1, 1, -1);
+            insert into file values (1, '/a/src/gradspec/_record/_key.py'), (2, '/a/elsewhere.py'),
+                (3, '/a/src/gradspec/law.py');
+            insert into arc values (1, 1, 5), (1, 2, 5), (1, 2, 6), (1, 3, 7), (2, 1, 5), (1, 1, -1),
+                (3, 2, 1), (3, 2, 2);
             """
         )
     return Suite.read(tmp_path / ".coverage")
 
 
-def test_the_tests_that_run_a_line_are_asked_first_those_of_the_room_before_all(suite):
+def test_the_tests_that_run_a_line_are_asked_first_those_that_run_little_else_before_all(suite):
     first, others = suite.asked("_record/_key.py", range(5, 6))
 
     assert first == ["tests/record/test_key.py", "tests/cli/test_check.py"]
@@ -49,7 +51,7 @@ def test_the_tests_that_run_a_line_are_asked_first_those_of_the_room_before_all(
     assert not {*others} & {*first}
     assert [name for name in others if "/drift/" in name] == []
     assert suite.asked("_record/_key.py", range(6, 8))[0] == ["tests/cli/test_check.py"]
-    assert suite.asked("law.py", range(1, 9))[0] == []
+    assert suite.asked("promise.py", range(1, 9))[0] == []
 
 
 def test_no_test_is_asked_twice_and_none_that_runs_a_line_is_left_out(suite, monkeypatch):

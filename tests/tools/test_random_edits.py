@@ -15,7 +15,7 @@ TEXT = '''"""A module: é."""
 import os
 
 
-def f(x: int, y=True):
+def f(x: int | None, y=True) -> "str":
     """Return a number.
 
     >>> f(2)
@@ -29,8 +29,9 @@ def f(x: int, y=True):
 @pytest.mark.parametrize(
     ("what", "line", "becomes"),
     [
-        ("an annotation", 6, None),
-        ("a truth value", 6, "def f(x: int, y=False):"),
+        ("an operator", 6, None),
+        ("a text", 6, None),
+        ("a truth value", 6, 'def f(x: int | None, y=False) -> "str":'),
         ("a condition", 11, "    if (not (x < 2 and y)):"),
         ("a connective", 11, "    if ((x < 2) or (y)):"),
         ("a comparison", 11, "    if (not (x < 2)) and y:"),
@@ -47,6 +48,13 @@ def test_an_edit_is_made_where_it_says(what, line, becomes):
 
     assert [edit.applied(TEXT).splitlines()[line - 1] for edit in made] == ([becomes] if becomes else [])
     assert {edit.place for edit in made} <= {"f"}
+
+
+def test_what_is_said_of_types_is_an_annotation():
+    made = {edit.applied(TEXT).splitlines()[5] for edit in edits_in(TEXT) if edit.what == "an annotation"}
+
+    assert 'def f(x: ((int) + (None)), y=True) -> "str":' in made
+    assert "def f(x: int | None, y=True) -> 'str~':" in made
 
 
 def test_a_docstring_with_an_example_gets_another_number():
