@@ -17,7 +17,7 @@ from gradspec._engine import _child, _session, _verify
 #: Folders of tests whose functions may end the process that runs them.
 AS_IT_IS = ("engine", "cli")
 #: How many seconds a child has to save what it has measured. One that hangs is killed after them.
-GRACE = 2.0
+GRACE = 15.0
 
 
 def pytest_configure(config: Any) -> None:

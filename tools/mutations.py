@@ -41,7 +41,7 @@ NOT_RUN = ("a docstring", "an annotation")
 #: What a test says of a committed record after any edit of what it stands on; that is no notice of a mistake.
 STALE = re.compile(r"stale|nox -s records|another source")
 #: A test that failed, in pytest's summary.
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - |$)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 #: How many files of tests one process of pytest runs.
 AT_ONCE = 6
 #: How many are asked at first; the others only of a change that none of these notices.

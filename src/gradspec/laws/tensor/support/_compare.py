@@ -67,6 +67,8 @@ def compare(
     finding = _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
+    elif not (got.is_floating_point() or got.is_complex()):
+        return finding  # integers are exact: no rounding excuses them
     elif is_allowed(what, off := distance(got, expected), far=FAR.get(got.dtype, 0.0) * max(1.0, largest(expected))):
         note(what, expected.detach() if largest(expected) > off else None, zero)
         return HOLDS
@@ -121,6 +123,8 @@ def largest(tensor: Tensor) -> float:
 
 def distance(got: Tensor, expected: Tensor) -> float:
     """Return how far apart two tensors of one shape are at most: infinite where only one is a number."""
+    if not (got.is_floating_point() or got.is_complex()):
+        got, expected = got.double(), expected.double()  # unsigned integers have no difference below 0, booleans none
     same = (got == expected) | (got.isnan() & expected.isnan())
     apart = (got - expected).detach().abs().nan_to_num(nan=torch.inf).where(~same, 0)
     return float(apart.max()) if apart.numel() else 0.0

@@ -8,6 +8,8 @@ from torch import Tensor
 
 def guess(what: str, got: Tensor, expected: Tensor) -> str:
     """Name the likely cause from the shape of the error."""
+    if not (got.is_floating_point() or got.is_complex()):
+        return _counted(got, expected)
     if not got.any():
         return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
     if torch.allclose(got, -expected, rtol=1e-9, atol=0):
@@ -24,6 +26,14 @@ def guess(what: str, got: Tensor, expected: Tensor) -> str:
     if _has_digits_of_float32(got, expected):
         return "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
     return ""
+
+
+def _counted(got: Tensor, expected: Tensor) -> str:
+    """Say by how much integers are off, where all are off by as much."""
+    off = (got.double() - expected.double()).unique().tolist()
+    if got.dtype is torch.bool or got.numel() < 2 or len(off) > 1:
+        return ""
+    return f"every element is {abs(off[0]):g} too {'large' if off[0] > 0 else 'small'}"
 
 
 def _off(factor: Tensor) -> float:
