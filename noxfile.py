@@ -305,12 +305,13 @@ def coverage(session: nox.Session) -> None:
     install(session, *CHECKS, "coverage")
     session.run("coverage", "erase")
     session.run("python", "tools/coverage_run.py", *(session.posargs or COVERING), env=ONE_THREAD)
-    if not session.posargs:  # as `docs` runs them
-        check = ("tests/in_one_process.py", "check", *TARGETS, "--exit-zero", "--jobs", "1")
-        session.run("coverage", "run", *check, env=ONE_THREAD)
-        # As `records` runs it: what a law says of a broken function, of each kind.
+    if not session.posargs:
+        check = ("tests/in_one_process.py", "check", *TARGETS, "--record", SITE_RECORD, "--fresh", "--exit-zero")
+        # What `docs` runs, and what a law says of a broken function of each kind, as `records` asks it.
         specimens = ("tests/in_one_process.py", "selftest", "--specimens")
-        session.run("coverage", "run", *specimens, env=ONE_THREAD)
+        build = ("-m", "sphinx", "-q", "-c", "conf", "docs", "build/html-covered")
+        for command in ((*check, "--jobs", "1"), specimens, build):
+            session.run("coverage", "run", *command, env=ONE_THREAD)
     session.run("coverage", "combine")
     session.run("coverage", "report")
     if not session.posargs:

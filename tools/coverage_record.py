@@ -104,7 +104,8 @@ def main() -> None:
     found = rooms(report)
     content = {
         "name": "coverage",
-        "what": "how many branches of the package the tests below `tests` take, and the laws of our own specs",
+        "what": "how many branches of the package the tests below `tests` take, the laws on our own specs and on "
+        "the specimens, and the build of the site",
         "tests": options.tests,
         "total": total(found),
         "rooms": found,
