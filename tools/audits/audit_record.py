@@ -133,7 +133,7 @@ def sources() -> dict[str, Source]:
 
 
 def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str, ...] | None:
-    """Return the laws that must be asked again; None: all of them."""
+    """Return the laws that an audit must ask again, those that need a spec left out; None: all of them."""
     from gradspec.laws import LAWS
 
     changed = {name for name, source in today.items() if not source.agrees(known.get(name))}
@@ -142,7 +142,9 @@ def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str
     return tuple(
         law.name
         for law in LAWS
-        if f"law {law.name}" in today and changed & {f"law {name}" for name in (law.name, *law.requires)}
+        if f"law {law.name}" in today
+        and not law.needs_spec
+        and changed & {f"law {name}" for name in (law.name, *law.requires)}
     )
 
 
