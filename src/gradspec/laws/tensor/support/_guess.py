@@ -30,7 +30,7 @@ def guess(what: str, got: Tensor, expected: Tensor) -> str:
 
 def _counted(got: Tensor, expected: Tensor) -> str:
     """Say by how much integers are off, where all are off by as much."""
-    off = (got.double() - expected.double()).unique().tolist()
+    off = (got.double() - expected.double()).unique().tolist()  # type: ignore[no-untyped-call]
     if got.dtype is torch.bool or got.numel() < 2 or len(off) > 1:
         return ""
     return f"every element is {abs(off[0]):g} too {'large' if off[0] > 0 else 'small'}"
