@@ -11,7 +11,6 @@ import argparse
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -26,12 +25,11 @@ PASSED, FAILED, NONE = 0, 1, 5
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a file of tests: its path, pytest's exit code, what it printed, and how many seconds it took."""
+    """What came of a file of tests: its path, pytest's exit code, and what it printed."""
 
     path: str
     code: int
     said: str
-    seconds: float
 
 
 def files_in(tests: Sequence[str]) -> list[str]:
@@ -54,9 +52,8 @@ def run(path: str) -> Run:
     """Run a file of tests under coverage, with its path as the context of each line that it runs."""
     pytest = ("-m", "pytest", "-q", "-p", "in_one_process", "-n", "0", path)
     command = [sys.executable, "-m", "coverage", "run", f"--context={path}", *pytest]
-    began = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return Run(path, done.returncode, done.stdout + done.stderr, time.monotonic() - began)
+    return Run(path, done.returncode, done.stdout + done.stderr)
 
 
 def main() -> int:

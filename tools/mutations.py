@@ -39,7 +39,11 @@ LEFT_OUT = ("selftest/specimens/",)
 #: Edits that change no line that is run.
 NOT_RUN = ("a docstring", "an annotation")
 #: What a test says of a committed record after any edit of what it stands on; that is no notice of a mistake.
-STALE = re.compile(r"stale|nox -s records|another source")
+OUTDATED = re.compile(r"stale|nox -s records|another source")
+#: What then stands before its name.
+STALE = "stale: "
+#: How a run ended that names no test.
+NO_TEST = ("exit code ", "no end ")
 #: A test that failed, in pytest's summary.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 #: How many files of tests one process of pytest runs.
@@ -61,7 +65,7 @@ class Mutation:
         new: the line as it is then.
         tests: how many files of tests run the line.
         noticed: the first test that failed.
-        asked_all: whether all tests were asked, and not only those that run the line.
+        asked_all: whether all tests were asked, and not only those that are most about the file.
         seconds: how long that took.
     """
 
@@ -109,15 +113,20 @@ class Suite:
             self.lines[context] += context not in tests
             tests.add(context)
 
+    def running_any(self, file: str, lines: range) -> set[str]:
+        """Return the tests that run one of some lines."""
+        by_line = self.running.get(file, {})
+        return {test for line in lines for test in by_line.get(line, ())}
+
     def asked(self, file: str, lines: range) -> tuple[list[str], list[str]]:
         """Return the tests that run some lines and are most about their file, and all others that may notice."""
-        by_line = self.running.get(file, {})
-        found = {test for line in lines for test in by_line.get(line, ())}
         about = Counter[str]()
-        for tests in by_line.values():  # a line that every test runs, as it is imported, says nothing
+        for tests in self.running.get(
+            file, {}
+        ).values():  # a line that every test runs, as it is imported, says nothing
             about.update(dict.fromkeys(tests, 1 / len(tests)))
         # What runs little else is quick, and is there for this file.
-        ordered = sorted(found, key=lambda test: (-about[test] / self.lines[test], test))
+        ordered = sorted(self.running_any(file, lines), key=lambda test: (-about[test] / self.lines[test], test))
         rest = [test for test in self.files if test not in self.lines and "/drift/" not in test]
         return ordered[:MOST], [*ordered[MOST:], *rest]
 
@@ -149,52 +158,55 @@ def statement(text: str, line: int) -> range:
     return found
 
 
-def noticed(folder: Path, tests: list[str]) -> str:
-    """Return the first test that fails below a folder, or "": one that only calls a record stale does not count."""
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(folder / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    without: list[str] = []
-    while tests:
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
-        words = [sys.executable, "-m", "pytest", *options, *(f"--deselect={name}" for name in without), *tests]
+def failing(folder: Path, tests: list[str], without: Iterable[str] = ()) -> str:
+    """Return the first test that fails below a folder, some left out; "" where none does."""
+    env = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+    words = [sys.executable, "-m", "pytest", *options, *(f"--deselect={name}" for name in without), *tests]
+    how: dict[str, Any] = {"cwd": folder, "env": env, "capture_output": True, "text": True, "timeout": SECONDS}
+    try:
+        done = subprocess.run(words, check=False, **how)
+    except subprocess.TimeoutExpired:
+        return f"no end within {SECONDS} s"
+    if done.returncode in (0, 5):
+        return ""
+    failed = FAILED.search(done.stdout)
+    said = failed[1] if failed else f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
+    return f"{STALE}{said}" if OUTDATED.search(done.stdout) else said
+
+
+def noticed(folder: Path, target: Path, edited: str, tests: list[str]) -> str:
+    """Return the first test that fails because a file below a folder is edited; "" where none does.
+
+    One that fails without the edit too, or that only calls a record stale, does not count.
+    """
+    original, without = target.read_text("utf-8"), list[str]()
+    while True:
+        target.write_text(edited, "utf-8")
         try:
-            done = subprocess.run(
-                words, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return f"no end within {SECONDS} s"
-        if done.returncode in (0, 5):
-            return ""
-        failed = FAILED.search(done.stdout)
-        if failed is None:
-            return f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
-        if not STALE.search(done.stdout):
-            return failed[1]
-        without.append(failed[1])
-    return ""
+            name = failing(folder, tests, without)
+        finally:
+            target.write_text(original, "utf-8")
+        test = name.removeprefix(STALE)
+        if not test or test.startswith(NO_TEST):
+            return test
+        if not name.startswith(STALE) and not failing(folder, [test]):
+            return test
+        without.append(test)
 
 
 def trial(folder: Path, seed: int, suite: Suite, *, others: bool) -> Mutation:
-    """Make one edit below a folder, ask the tests that run it, or the others, and take it back."""
+    """Make one edit below a folder, and ask the tests that are most about it, or the others."""
     path, edit = drawn(seed)
     file, text = str(path.relative_to(ROOT / PACKAGE)), path.read_text("utf-8")
-    running, rest = suite.asked(file, statement(text, edit.line))
-    old, new = (t.splitlines()[edit.line - 1].strip() for t in (text, edit.applied(text)))
-    made = Mutation(file, edit.line, edit.what, old, new, len(running), asked_all=others)
-    target, began = folder / PACKAGE / file, time.monotonic()
-    target.write_text(edit.applied(text), "utf-8")
-    try:
-        asked = rest if others else running
-        for at in range(0, len(asked), AT_ONCE):
-            if name := noticed(folder, asked[at : at + AT_ONCE]):
-                made.noticed = name
-                break
-    finally:
-        target.write_text(text, "utf-8")
+    lines, edited = statement(text, edit.line), edit.applied(text)
+    old, new = (t.splitlines()[edit.line - 1].strip() for t in (text, edited))
+    made = Mutation(file, edit.line, edit.what, old, new, len(suite.running_any(file, lines)), asked_all=others)
+    began, asked = time.monotonic(), suite.asked(file, lines)[others]
+    for at in range(0, len(asked), AT_ONCE):
+        if name := noticed(folder, folder / PACKAGE / file, edited, asked[at : at + AT_ONCE]):
+            made.noticed = name
+            break
     made.seconds = round(time.monotonic() - began, 1)
     return made
 

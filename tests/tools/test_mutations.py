@@ -82,18 +82,23 @@ def test_a_seed_draws_one_edit_of_a_line_that_is_run():
 
 
 @pytest.mark.parametrize(
-    ("body", "name"),
+    ("test", "name"),
     [
-        ("pass", ""),
-        ("assert 0", "test_one.py::test_one"),
-        ("raise AssertionError('stale: run nox -s records')", ""),
-        ("raise AssertionError('stale: run nox -s records')\n\ndef test_two():\n    assert 0", "test_one.py::test_two"),
+        ("assert F > 0", ""),
+        ("assert F == 1", "test_one.py::test_one"),
+        ("assert F == 1, 'stale: run nox -s records'", ""),
+        ("assert F == 1, 'stale: run nox -s records'\n\ndef test_two():\n    assert F == 1", "test_one.py::test_two"),
+        ("assert 0, 'without the edit too'", ""),
     ],
 )
-def test_the_first_test_that_fails_is_named_unless_it_only_calls_a_record_stale(tmp_path, body, name):
-    (tmp_path / "test_one.py").write_text(f"def test_one():\n    {body}\n")
+def test_the_first_test_that_fails_of_the_edit_is_named_unless_it_only_calls_a_record_stale(tmp_path, test, name):
+    (tmp_path / "src").mkdir()
+    target = tmp_path / "src" / "mine.py"
+    target.write_text("F = 1\n")
+    (tmp_path / "test_one.py").write_text(f"from mine import F\n\ndef test_one():\n    {test}\n")
 
-    assert noticed(tmp_path, ["test_one.py"]) == name
+    assert noticed(tmp_path, target, "F = 2\n", ["test_one.py"]) == name
+    assert target.read_text() == "F = 1\n"
 
 
 def test_what_is_noticed_is_counted_by_kind_and_what_is_not_is_listed():

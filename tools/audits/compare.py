@@ -214,7 +214,8 @@ def main() -> None:
         lines = [f"{name}: {said}" for name, said in silent.items()]
         sys.exit("\n".join([f"{len(silent)} audits gave no report, and nothing is compared:", *lines]))
     # Of one whose audit is not kept here either, the record stays as it is.
-    before = {row["name"]: row for row in read_results(options.out)["functions"]} if options.only else {}
+    is_kept = options.only and options.out.exists()
+    before = {row["name"]: row for row in read_results(options.out)["functions"]} if is_kept else {}
     now = {name: judged(truths[name], found) for name, found in known.items() if name in truths}
     rows = [(now if a.name in now else before)[a.name] for a in PUBLISHED if a.name in now or a.name in before]
     results: dict[str, Any] = {**HEAD, "figures": shares(rows), "functions": rows}
