@@ -103,7 +103,7 @@ def test_a_run_whose_time_is_up_is_continued(fresh: Seeds) -> None:
 
 
 def test_what_has_been_measured_is_saved_on_the_way(fresh: Seeds, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_under_seeds, "BETWEEN", 0.2)
+    monkeypatch.setattr(_under_seeds, "BETWEEN", 0.0)
     saved: list[Seeds] = []
     path = tmp_path / "seeds.json"
 
