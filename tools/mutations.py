@@ -1,56 +1,38 @@
 """Change single lines of the package at random, and see whether a test notices.
 
 `python tools/mutations.py --count 200` asks, for each change, the tests that run the line and are most about its file,
-as `nox -s coverage` has found them in `.coverage`; then, where none of them notices it, all others that run it, and
-those that coverage does not follow. A second call goes on with what the first found.
+as `nox -s coverage` has found them in `.coverage`; then all tests, of all changes that none of these notices, made
+together. A second call goes on with what the first found.
 `--record docs/records/mutations.json` writes what a page says of it.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
-import re
 import shutil
-import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from gradspec._record import write_experiment
+from mutation_tests import AT_ONCE, PACKAGE, ROOT, Change, Suite, noticed, statement, together
+from mutations_together import noticed_together
 from random_edits import RandomEdit, edits_in
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "src/gradspec/"
 #: Wrong on purpose: that no test notices another mistake in one is no news.
 LEFT_OUT = ("selftest/specimens/",)
 #: Edits that change no line that is run.
 NOT_RUN = ("a docstring", "an annotation")
-#: What a test says of a committed record after any edit of what it stands on; that is no notice of a mistake.
-OUTDATED = re.compile(r"stale|nox -s records|another source")
-#: What then stands before its name.
-STALE = "stale: "
-#: How a run ended that names no test.
-NO_TEST = ("exit code ", "no end ")
-#: A test that failed, in pytest's summary.
-FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-#: How many files of tests one process of pytest runs.
-AT_ONCE = 6
-#: How many are asked at first; the others only of a change that none of these notices.
-MOST = 12
-SECONDS = 900
 
 
 @dataclass
@@ -80,57 +62,6 @@ class Mutation:
     seconds: float = 0.0
 
 
-@dataclass
-class Suite:
-    """The files of tests, and which lines of the package each of them runs."""
-
-    files: list[str]
-    #: By file of the package: by line, the tests that run it.
-    running: dict[str, dict[int, set[str]]] = field(default_factory=dict)
-    #: How many lines each of them runs.
-    lines: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def read(cls, data: Path) -> Suite:
-        """Return the suite, and what the data of coverage say of it.
-
-        Raises:
-            ValueError: the data do not say which tests run a line.
-        """
-        suite = cls(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")))
-        with closing(sqlite3.connect(f"file:{data}?mode=ro", uri=True)) as base:
-            contexts = dict(base.execute("select id, context from context"))
-            paths = dict(base.execute("select id, path from file"))
-            for file, context, line in base.execute("select file_id, context_id, tono from arc where tono > 0"):
-                suite._runs(paths[file], contexts[context], line)
-        if not suite.running:
-            raise ValueError(f"{data} does not say which tests run a line: run `nox -s coverage` first")
-        return suite
-
-    def _runs(self, path: str, context: str, line: int) -> None:
-        if PACKAGE in path and context.startswith("tests/"):
-            tests = self.running.setdefault(path.rpartition(PACKAGE)[2], {}).setdefault(line, set())
-            self.lines[context] += context not in tests
-            tests.add(context)
-
-    def running_any(self, file: str, lines: range) -> set[str]:
-        """Return the tests that run one of some lines."""
-        by_line = self.running.get(file, {})
-        return {test for line in lines for test in by_line.get(line, ())}
-
-    def asked(self, file: str, lines: range) -> tuple[list[str], list[str]]:
-        """Return the tests that run some lines and are most about their file, and all others that may notice."""
-        about = Counter[str]()
-        for tests in self.running.get(
-            file, {}
-        ).values():  # a line that every test runs, as it is imported, says nothing
-            about.update(dict.fromkeys(tests, 1 / len(tests)))
-        # What runs little else is quick, and is there for this file.
-        ordered = sorted(self.running_any(file, lines), key=lambda test: (-about[test] / self.lines[test], test))
-        rest = [test for test in self.files if test not in self.lines and "/drift/" not in test]
-        return ordered[:MOST], [*ordered[MOST:], *rest]
-
-
 @cache
 def edits() -> list[tuple[Path, RandomEdit]]:
     """Return each edit of a line that is run of each file of the package."""
@@ -144,74 +75,30 @@ def drawn(seed: int) -> tuple[Path, RandomEdit]:
     return random.Random(seed).choice(edits())
 
 
-def statement(text: str, line: int) -> range:
-    """Return the lines of the smallest statement that holds a line: coverage notes one of them."""
-    found = range(line, line + 1)
-    smallest = None
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            body = getattr(node, "body", None)
-            end = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno or node.lineno
-            size = end - node.lineno
-            if node.lineno <= line <= end and (smallest is None or size < smallest):
-                smallest, found = size, range(node.lineno, end + 1)
-    return found
-
-
-def failing(folder: Path, tests: list[str], without: Iterable[str] = ()) -> str:
-    """Return the first test that fails below a folder, some left out; "" where none does."""
-    env = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
-    words = [sys.executable, "-m", "pytest", *options, *(f"--deselect={name}" for name in without), *tests]
-    how: dict[str, Any] = {"cwd": folder, "env": env, "capture_output": True, "text": True, "timeout": SECONDS}
-    try:
-        done = subprocess.run(words, check=False, **how)
-    except subprocess.TimeoutExpired:
-        return f"no end within {SECONDS} s"
-    if done.returncode in (0, 5):
-        return ""
-    failed = FAILED.search(done.stdout)
-    said = failed[1] if failed else f"exit code {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
-    return f"{STALE}{said}" if OUTDATED.search(done.stdout) else said
-
-
-def noticed(folder: Path, target: Path, edited: str, tests: list[str]) -> str:
-    """Return the first test that fails because a file below a folder is edited; "" where none does.
-
-    One that fails without the edit too, or that only calls a record stale, does not count.
-    """
-    original, without = target.read_text("utf-8"), list[str]()
-    while True:
-        target.write_text(edited, "utf-8")
-        try:
-            name = failing(folder, tests, without)
-        finally:
-            target.write_text(original, "utf-8")
-        test = name.removeprefix(STALE)
-        if not test or test.startswith(NO_TEST):
-            return test
-        if not name.startswith(STALE) and not failing(folder, [test]):
-            return test
-        without.append(test)
-
-
-def trial(folder: Path, seed: int, suite: Suite, *, others: bool) -> Mutation:
-    """Make one edit below a folder, and ask the tests that are most about it, or the others."""
+def changed(seed: int) -> Change:
+    """Return the change of a seed."""
     path, edit = drawn(seed)
-    file, text = str(path.relative_to(ROOT / PACKAGE)), path.read_text("utf-8")
-    lines, edited = statement(text, edit.line), edit.applied(text)
-    old, new = (t.splitlines()[edit.line - 1].strip() for t in (text, edited))
-    made = Mutation(file, edit.line, edit.what, old, new, len(suite.running_any(file, lines)), asked_all=others)
-    began, asked = time.monotonic(), suite.asked(file, lines)[others]
+    return Change(str(path.relative_to(ROOT / PACKAGE)), edit, statement(path.read_text("utf-8"), edit.line))
+
+
+def trial(folder: Path, seed: int, suite: Suite) -> Mutation:
+    """Make one edit below a folder, and ask the tests that are most about it."""
+    change = changed(seed)
+    texts = together(folder, [change])
+    line = change.edit.line
+    original = (folder / PACKAGE / change.file).read_text("utf-8")
+    old, new = (text.splitlines()[line - 1].strip() for text in (original, texts[change.file]))
+    made = Mutation(change.file, line, change.edit.what, old, new, len(suite.running_any(change.file, change.lines)))
+    began, asked = time.monotonic(), suite.asked(change.file, change.lines)
     for at in range(0, len(asked), AT_ONCE):
-        if name := noticed(folder, folder / PACKAGE / file, edited, asked[at : at + AT_ONCE]):
+        if name := noticed(folder, texts, asked[at : at + AT_ONCE]):
             made.noticed = name
             break
     made.seconds = round(time.monotonic() - began, 1)
     return made
 
 
-def trials(seeds: list[int], suite: Suite, folders: list[Path], *, others: bool) -> Iterator[tuple[int, Mutation]]:
+def trials(seeds: list[int], suite: Suite, folders: list[Path]) -> Iterator[tuple[int, Mutation]]:
     """Yield what came of each seed, in the order in which they end."""
     free = SimpleQueue[Path]()
     for folder in folders:
@@ -220,7 +107,7 @@ def trials(seeds: list[int], suite: Suite, folders: list[Path], *, others: bool)
     def one(seed: int) -> tuple[int, Mutation]:
         folder = free.get()
         try:
-            return seed, trial(folder, seed, suite, others=others)
+            return seed, trial(folder, seed, suite)
         finally:
             free.put(folder)
 
@@ -273,13 +160,24 @@ def main() -> None:
     shutil.rmtree(options.work, ignore_errors=True)
     folders = [copied(options.work / str(k)) for k in range(options.jobs)]
     seeds = range(options.seed, options.seed + options.count)
-    for others in (False, True):
-        left = [n for n in seeds if str(n) not in rows or (others and is_open(rows[str(n)]))]
-        for seed, made in trials(left, suite, folders, others=others):
-            rows[str(seed)] = asdict(made)
-            options.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
-            said = made.noticed or "NOT NOTICED"
-            print(f"{seed}: {made.file}:{made.line}: {made.what}: {said} ({made.seconds} s)", flush=True)
+
+    def save() -> None:
+        options.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
+
+    for seed, made in trials([seed for seed in seeds if str(seed) not in rows], suite, folders):
+        rows[str(seed)] = asdict(made)
+        save()
+        said = made.noticed or "not noticed by these"
+        print(f"{seed}: {made.file}:{made.line}: {made.what}: {said} ({made.seconds} s)", flush=True)
+    left = {int(seed): changed(int(seed)) for seed, row in rows.items() if is_open(row)}
+    print(f"all tests are asked of {len(left)} together", flush=True)
+    for seed, test in noticed_together(folders[0], left, suite, options.jobs):
+        rows[str(seed)] |= {"noticed": test, "asked_all": True}
+        save()
+        print(f"{seed}: {test}", flush=True)
+    for seed in left:
+        rows[str(seed)]["asked_all"] = True
+    save()
     found = counted(rows.values())
     print(f"{found['noticed']} of {found['changes']} changes are noticed")
     if options.record:

@@ -192,6 +192,17 @@ def test_export_is_a_limit_of_torch_and_a_spec_accepts_it_in_one_word():
     assert accepted.status is Status.NOT_PROMISED
 
 
+def test_a_law_that_a_wrong_value_breaks_as_well_says_what_is_left_without_it():
+    laws = [BY_NAME["primal"], BY_NAME["export"]]
+    report = verify([replace(spec(RightCube), primal=lambda x: 2 * x**3)], laws)
+    first, second = findings(report)
+
+    assert (first.verdict.law, first.verdict.finding.likely) == ("primal", "every element is off by the factor 0.5")
+    assert (second.verdict.law, second.rank) == ("export", Rank.LIMIT)
+    assert "gradient" in second.verdict.finding.message
+    assert "value" not in second.verdict.finding.message
+
+
 def test_a_function_that_is_wrong_for_a_reason_of_its_own_is_no_limit():
     def wrong_where_it_is_traced(x):
         return 2 * x if torch.compiler.is_compiling() else RightCube.apply(x)

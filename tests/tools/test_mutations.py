@@ -7,8 +7,12 @@ from contextlib import closing
 
 import pytest
 
+import mutation_tests
 import mutations
-from mutations import Suite, counted, drawn, noticed, statement
+from mutation_tests import PACKAGE, Change, Suite, noticed, statement, together
+from mutations import counted, drawn
+from mutations_together import noticed_together
+from random_edits import edits_in
 
 TEXT = """def f(x):
     if (
@@ -43,24 +47,12 @@ def suite(tmp_path):
     return Suite.read(tmp_path / ".coverage")
 
 
-def test_the_tests_that_run_a_line_are_asked_first_those_that_run_little_else_before_all(suite):
-    first, others = suite.asked("_record/_key.py", range(5, 6))
-
-    assert first == ["tests/record/test_key.py", "tests/cli/test_check.py"]
-    assert "tests/pages/test_numbers.py" in others
-    assert not {*others} & {*first}
-    assert [name for name in others if "/drift/" in name] == []
-    assert suite.asked("_record/_key.py", range(6, 8))[0] == ["tests/cli/test_check.py"]
-    assert suite.asked("promise.py", range(1, 9))[0] == []
-
-
-def test_no_test_is_asked_twice_and_none_that_runs_a_line_is_left_out(suite, monkeypatch):
-    monkeypatch.setattr(mutations, "MOST", 1)
-
-    first, others = suite.asked("_record/_key.py", range(5, 6))
-
-    assert (first, others[0]) == (["tests/record/test_key.py"], "tests/cli/test_check.py")
-    assert len(others) == len(set(others))
+def test_the_tests_that_run_a_line_are_asked_those_that_run_little_else_before_all(suite, monkeypatch):
+    assert suite.asked("_record/_key.py", range(5, 6)) == ["tests/record/test_key.py", "tests/cli/test_check.py"]
+    assert suite.asked("_record/_key.py", range(6, 8)) == ["tests/cli/test_check.py"]
+    assert suite.asked("promise.py", range(1, 9)) == []
+    monkeypatch.setattr(mutation_tests, "MOST", 1)
+    assert suite.asked("_record/_key.py", range(5, 6)) == ["tests/record/test_key.py"]
 
 
 def test_data_that_say_nothing_of_tests_are_refused(tmp_path):
@@ -81,6 +73,15 @@ def test_a_seed_draws_one_edit_of_a_line_that_is_run():
     assert not kinds & set(mutations.NOT_RUN)
 
 
+@pytest.fixture
+def copy(tmp_path):
+    """Return a folder with a package of one file, mine.py, which its tests import by itself."""
+    (tmp_path / PACKAGE).mkdir(parents=True)
+    (tmp_path / PACKAGE / "mine.py").write_text("F = 1\nG = 2\nH = 3\n")
+    (tmp_path / "conftest.py").write_text(f"import sys\n\nsys.path.insert(0, {str(tmp_path / PACKAGE)!r})\n")
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("test", "name"),
     [
@@ -89,16 +90,39 @@ def test_a_seed_draws_one_edit_of_a_line_that_is_run():
         ("assert F == 1, 'stale: run nox -s records'", ""),
         ("assert F == 1, 'stale: run nox -s records'\n\ndef test_two():\n    assert F == 1", "test_one.py::test_two"),
         ("assert 0, 'without the edit too'", ""),
+        ("pass\n\nclass TestMine:\n    def test_two(self):\n        assert F == 1", "test_one.py::TestMine::test_two"),
+        ("pass\n\nassert F == 1", "test_one.py"),
     ],
 )
-def test_the_first_test_that_fails_of_the_edit_is_named_unless_it_only_calls_a_record_stale(tmp_path, test, name):
-    (tmp_path / "src").mkdir()
-    target = tmp_path / "src" / "mine.py"
-    target.write_text("F = 1\n")
-    (tmp_path / "test_one.py").write_text(f"from mine import F\n\ndef test_one():\n    {test}\n")
+def test_the_first_test_that_fails_of_the_edit_is_named_unless_it_only_calls_a_record_stale(copy, test, name):
+    (copy / "test_one.py").write_text(f"from mine import F\n\ndef test_one():\n    {test}\n")
 
-    assert noticed(tmp_path, target, "F = 2\n", ["test_one.py"]) == name
-    assert target.read_text() == "F = 1\n"
+    assert noticed(copy, {"mine.py": "F = 2\n"}, ["test_one.py"]) == name
+    assert (copy / PACKAGE / "mine.py").read_text() == "F = 1\nG = 2\nH = 3\n"
+
+
+def numbers(copy):
+    """Return the change of each number of the package."""
+    text = (copy / PACKAGE / "mine.py").read_text()
+    found = [Change("mine.py", edit, range(edit.line, edit.line + 1)) for edit in edits_in(text)]
+    return dict(enumerate(change for change in found if change.edit.what == "a number"))
+
+
+def test_changes_of_one_file_are_made_together(copy):
+    assert together(copy, numbers(copy).values()) == {"mine.py": "F = (1 + 1)\nG = (2 + 1)\nH = (3 + 1)\n"}
+
+
+def test_of_many_changes_at_once_each_that_a_test_notices_is_found_behind_another_one_too(copy):
+    (copy / "test_two.py").write_text(
+        "import mine\n\ndef test_f_and_g():\n    assert mine.F == 1\n    assert mine.G == 2\n"
+        "\ndef test_sum():\n    assert mine.G + mine.H != 7\n\ndef test_broken():\n    assert 0\n"
+    )
+    changes = numbers(copy)
+    changes[3] = changes[0]  # the same place: it has to wait for the next round
+
+    found = dict(noticed_together(copy, changes, Suite(["test_two.py"]), jobs=1))
+
+    assert found == dict.fromkeys((0, 1, 3), "test_two.py::test_f_and_g"), "no change alone breaks the sum"
 
 
 def test_what_is_noticed_is_counted_by_kind_and_what_is_not_is_listed():

@@ -77,9 +77,9 @@ def _refusal(finding: Finding, law: Law) -> Finding:
 def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
     """Return what is left of a finding where another law's violation explains it; else the finding.
 
-    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode; where only
-    waste is found in that spec, the waste is left. Where the other law finds the function at odds with itself too, it
-    gives another result each time, and nothing else can be told of it.
+    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode; where it
+    is broken there otherwise, that is left: it says nothing of the other violation again. Where the other law finds
+    the function at odds with itself too, it gives another result each time, and nothing else can be told of it.
     """
     spec = check.spec
     if not isinstance(spec, FunctionSpec) or is_stand_in(spec.primal):
@@ -105,9 +105,12 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
             return _follows(check, law, finding)
         if by_itself.rank == Rank.WASTE:
             return by_itself
-        is_same = (by_itself.message, by_itself.expected) == (finding.message, finding.expected)
-        if not is_same and _is_at_odds(law, trial):
+        if (by_itself.message, by_itself.expected) == (finding.message, finding.expected):
+            continue
+        if _is_at_odds(law, trial):
             return _follows(check, law, finding)
+        if not raises:
+            return by_itself
     return finding
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, AnyTrial, Finding, broken
+from gradspec.laws.tensor.support._call import differentiable
 from gradspec.laws.tensor.support._guess import guess
 from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._unit import is_allowed, is_only_noted, note_off
@@ -67,7 +68,7 @@ def compare(
     finding = _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
-    elif not (got.is_floating_point() or got.is_complex()):
+    elif not differentiable(got):
         return finding  # integers are exact: no rounding excuses them
     elif is_allowed(what, off := distance(got, expected), far=FAR.get(got.dtype, 0.0) * max(1.0, largest(expected))):
         note(what, expected.detach() if largest(expected) > off else None, zero)
@@ -123,7 +124,7 @@ def largest(tensor: Tensor) -> float:
 
 def distance(got: Tensor, expected: Tensor) -> float:
     """Return how far apart two tensors of one shape are at most: infinite where only one is a number."""
-    if not (got.is_floating_point() or got.is_complex()):
+    if not differentiable(got):
         got, expected = got.double(), expected.double()  # unsigned integers have no difference below 0, booleans none
     same = (got == expected) | (got.isnan() & expected.isnan())
     apart = (got - expected).detach().abs().nan_to_num(nan=torch.inf).where(~same, 0)
@@ -143,7 +144,7 @@ def describe(value: Any) -> str:
 def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, likely: str, said: str) -> Finding:
     if got.numel() == 0 or torch.equal(got, expected):
         return HOLDS
-    if not (got.is_floating_point() or got.is_complex()):
+    if not differentiable(got):
         wrong = got != expected
         error = wrong.double()
     else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec.laws.tensor.support._call import differentiable
+
 
 def guess(what: str, got: Tensor, expected: Tensor) -> str:
     """Name the likely cause from the shape of the error."""
-    if not (got.is_floating_point() or got.is_complex()):
+    if not differentiable(got):
         return _counted(got, expected)
     if not got.any():
         return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")

@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import shown
-from gradspec.laws.tensor.support._call import SpecFaultError, StandInError, outputs
+from gradspec.laws.tensor.support._call import SpecFaultError, StandInError, differentiable, outputs
 from gradspec.spec import FunctionSpec
 
 
@@ -139,6 +139,6 @@ def stop(value: Any) -> Any:
 
 
 def _join(primal: Tensor, surrogate: Tensor) -> Tensor:
-    if not (primal.is_floating_point() or primal.is_complex()):
+    if not differentiable(primal):
         return primal
     return primal.detach() + (surrogate - surrogate.detach())

@@ -89,6 +89,7 @@ def _joined(rank: int, folder: str, work: Callable[[int], Any]) -> _Answer:
     store = FileStore(str(Path(folder) / "store"), RANKS)
     try:
         torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=TIMEOUT)
+        torch.distributed.barrier()  # one that raises at once would leave while the other still joins it
         return _Answer(gave=work(rank))
     except Exception as error:
         return _Answer(raised=shown(error), when=time.monotonic())
