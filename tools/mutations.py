@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -170,6 +171,8 @@ def main() -> None:
         said = made.noticed or "not noticed by these"
         print(f"{seed}: {made.file}:{made.line}: {made.what}: {said} ({made.seconds} s)", flush=True)
     left = {int(seed): changed(int(seed)) for seed, row in rows.items() if is_open(row)}
+    if moved := [seed for seed, change in left.items() if change.file != rows[str(seed)]["file"]]:
+        sys.exit(f"{options.out} has changes of another source, such as that of seed {moved[0]}: start anew")
     print(f"all tests are asked of {len(left)} together", flush=True)
     for seed, test in noticed_together(folders[0], left, suite, options.jobs):
         rows[str(seed)] |= {"noticed": test, "asked_all": True}

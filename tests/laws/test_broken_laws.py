@@ -13,6 +13,7 @@ import pytest
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec.law import Law, Status
+from gradspec.laws import LAWS as ALL_LAWS
 from gradspec.laws.tensor import LAWS
 from gradspec.laws.tensor.support import _passes
 from gradspec.profile import load_profile
@@ -24,6 +25,8 @@ PROFILE = load_profile("quick")
 #: What only a CUDA device shows.
 ON_CUDA = {"no_host_read": ["_on_cuda"]}
 TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name not in NEEDS_CUDA]
+#: Those of modules and of texts.
+OTHER_LAWS = [law for law in ALL_LAWS if {"module", "text"} & {*law.kinds} and law not in LAWS and law.cost != "process"]
 #: The laws that watch a function in several passes.
 WATCHING = [law for law in TENSOR_LAWS if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
 
@@ -40,12 +43,12 @@ def _breaks(law: Law, name: str) -> bool:
     return any(re.search(words, message) for message in said)
 
 
-@pytest.mark.parametrize("law", TENSOR_LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*TENSOR_LAWS, *OTHER_LAWS], ids=lambda law: law.name)
 def test_nothing_but_the_law_kills_its_specimens(law):
     assert caught(always_holding(law).law) == set()
 
 
-@pytest.mark.parametrize("law", TENSOR_LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*TENSOR_LAWS, *OTHER_LAWS], ids=lambda law: law.name)
 def test_each_thing_that_a_law_finds_is_held_by_a_specimen(law):
     every = set(law.specimens)
     assert caught(law) == every  # a broken law could not lose what the sound one does not find

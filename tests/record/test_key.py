@@ -116,6 +116,7 @@ def outer():
     "marks.py": "def mark(function):\n    return function\n",
     "late.py": "def now():\n    return 1\n\n\ndef then():\n    return 2\n",
     "patched.py": "from keyed import helpers\n\nVALUE = 1\n",
+    "alone.py": "class Alone:\n    def near(self, x):\n        return x.size\n",
 }
 
 
@@ -209,6 +210,14 @@ def test_a_definition_that_moves_to_another_module_keeps_its_key(package: Path) 
     (package / "helpers.py").write_text("from keyed.elsewhere import *\n")
     assert Source.of(reach_from(), "keyed.shapes:area").key == before
     assert Source.of(reach_from(), "keyed:area").key == before, "the name by which it is passed on"
+
+
+def test_what_a_package_does_when_it_is_imported_counts_for_its_modules(package: Path) -> None:
+    before = Source.of(reach_from(), "keyed.alone:Alone").key
+    assert before
+    with (package / "__init__.py").open("a") as init:
+        init.write("import keyed.alone\n\nkeyed.alone.Alone.near = print\n")
+    assert Source.of(reach_from(), "keyed.alone:Alone").key != before
 
 
 def test_two_definitions_that_change_places_move_the_key(package: Path) -> None:
@@ -400,3 +409,25 @@ def test_the_words_of_a_refusal_move_nothing(tmp_path: Path, file: str, name: st
     assert hashed(source.replace(old, "edited")) == hashed(source)
     assert source.count(field) == 1
     assert hashed(source.replace(field, f"{field} | None")) != hashed(source)
+
+
+@pytest.mark.parametrize(
+    ("statement", "has"),
+    [
+        ("TABLE['a'] = 1", True),
+        ("if DEBUG:\n    TABLE['a'] = 1", True),
+        ("try:\n    import fast\nexcept ImportError:\n    TABLE['a'] = 1", True),
+        ("match KIND:\n    case 'a':\n        register()", True),
+        ("for name in NAMES:\n    if name:\n        register(name)", True),
+        ("if DEBUG:\n    LIMIT = 1", False),
+        ("try:\n    import fast\nexcept ImportError:\n    fast = None", False),
+        ("def f():\n    TABLE['a'] = 1", False),
+        ("'a string'", False),
+    ],
+)
+def test_a_statement_may_do_more_than_bind_names_where_one_within_it_does(
+    tmp_path: Path, statement: str, has: bool
+) -> None:
+    (tmp_path / "edited.py").write_text(f"import json\n\n{statement}\n", encoding="utf-8")
+    found, _, _ = definitions(Module("edited", tmp_path / "edited.py"))
+    assert [one.has_effect for one in found] == [has]

@@ -9,7 +9,7 @@ import pytest
 
 import mutation_tests
 import mutations
-from mutation_tests import PACKAGE, Change, Suite, noticed, statement, together
+from mutation_tests import PACKAGE, Change, Suite, failing, noticed, statement, together
 from mutations import counted, drawn
 from mutations_together import noticed_together
 from random_edits import edits_in
@@ -74,8 +74,10 @@ def test_a_seed_draws_one_edit_of_a_line_that_is_run():
 
 
 @pytest.fixture
-def copy(tmp_path):
+def copy(tmp_path, monkeypatch):
     """Return a folder with a package of one file, mine.py, which its tests import by itself."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they need none but this one, and each takes its time
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist")
     (tmp_path / PACKAGE).mkdir(parents=True)
     (tmp_path / PACKAGE / "mine.py").write_text("F = 1\nG = 2\nH = 3\n")
     (tmp_path / "conftest.py").write_text(f"import sys\n\nsys.path.insert(0, {str(tmp_path / PACKAGE)!r})\n")
@@ -110,6 +112,19 @@ def numbers(copy):
 
 def test_changes_of_one_file_are_made_together(copy):
     assert together(copy, numbers(copy).values()) == {"mine.py": "F = (1 + 1)\nG = (2 + 1)\nH = (3 + 1)\n"}
+
+
+def test_a_test_whose_name_holds_what_is_changed_fails_of_the_change(copy):
+    (copy / "test_three.py").write_text(
+        "import mine, pytest\n\n@pytest.mark.parametrize('f', [mine.F])\ndef test_f(f):\n    assert f == 1\n"
+        "\ndef test_g():\n    assert mine.G == 2\n"
+    )
+
+    assert failing(copy, ["test_three.py::test_f[2]"]) == {}
+    assert dict(noticed_together(copy, numbers(copy), Suite(["test_three.py"]), jobs=1)) == {
+        0: "test_three.py::test_f[2]",
+        1: "test_three.py::test_g",
+    }
 
 
 def test_of_many_changes_at_once_each_that_a_test_notices_is_found_behind_another_one_too(copy):

@@ -9,8 +9,6 @@ Remedy: draw and move only while `self.training`, and keep for backward what for
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from gradspec.law import Finding, Law, ModuleTrial, broken
@@ -30,8 +28,8 @@ def _check(trial: ModuleTrial) -> Finding:
             return broken(f"{what} draws random numbers in evaluation")
         if changed := first_change(before, tensors(module)):
             return broken(f"{what} writes to `{changed[0]}` in evaluation: {changed[1]}", argument=f"`{changed[0]}`")
-    first: dict[str, Any] = forward_backward(trial, module)
-    return compare_all(trial, "second evaluation", forward_backward(trial, module), first)
+    first, second = (forward_backward(trial, module) for _ in range(2))
+    return compare_all(trial, "second evaluation", second, first)
 
 
 def _generators() -> list[torch.Tensor]:
@@ -46,5 +44,5 @@ EVALUATION_MODE = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    specimens=("draws_in_backward_in_evaluation", "moves_in_evaluation"),
+    specimens=("draws_in_backward_in_evaluation", "moves_in_evaluation", "counts_its_evaluations"),
 )

@@ -9,6 +9,7 @@ from gradspec.selftest.specimens import (
     honest,
     intruders,
     modules,
+    modules_further,
     native,
     operators,
     parallel,
@@ -17,6 +18,7 @@ from gradspec.selftest.specimens import (
     registrations,
     sharded,
     text,
+    text_further,
     unrecorded,
 )
 from gradspec.selftest.specimens.diseased import Disease
@@ -57,8 +59,10 @@ DISEASED = {
     **registered_gradients.DISEASED,
     **registered_kernels.DISEASED,
     **modules.DISEASED,
+    **modules_further.DISEASED,
     **parallel.DISEASED,
     **text.DISEASED,
+    **text_further.DISEASED,
 }
 
 __all__ = ["DISEASED", "HONEST", "NET", "SCALE", "TAG", "Disease"]

@@ -221,7 +221,7 @@ class WritesTheGradientItself(Tag):
         return None, for_y, None
 
 
-@diseased(accumulation="the gradient is not made of what each call says alone")
+@diseased(accumulation="two calls in one pass: the gradient is not made of what each call says alone")
 class OneRemarkForAllCalls(Tag):
     REMARK = Variable("first: improve it")
 
