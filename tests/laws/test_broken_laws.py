@@ -26,7 +26,7 @@ PROFILE = load_profile("quick")
 ON_CUDA = {"no_host_read": ["_on_cuda"]}
 TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name not in NEEDS_CUDA]
 #: Those of modules and of texts.
-OTHER_LAWS = [law for law in ALL_LAWS if {"module", "text"} & {*law.kinds} and law not in LAWS and law.cost != "process"]
+OTHER_LAWS = [law for law in ALL_LAWS if law.kinds in (("module",), ("text",)) and law.cost != "process"]
 #: The laws that watch a function in several passes.
 WATCHING = [law for law in TENSOR_LAWS if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
 
