@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from importlib import import_module
 from pkgutil import iter_modules
 
 import pytest
@@ -40,14 +38,6 @@ def with_another(matrix: Matrix, *names: str) -> Matrix:
 
 def again(known: Matrix) -> Matrix:
     return selftest(NAMES, exactly=True, jobs=1, known=known)
-
-
-def test_no_two_specimens_have_one_name() -> None:
-    modules = [import_module(f"{specimens.__name__}.{found.name}") for found in iter_modules(specimens.__path__)]
-    tables = {id(table): table for module in modules if (table := getattr(module, "DISEASED", None))}
-    names = [name for table in tables.values() for name in table]
-    assert [name for name, times in Counter(names).items() if times > 1] == []
-    assert {*names} == {*DISEASED}
 
 
 def test_nothing_is_measured_where_nothing_has_changed(fresh: Matrix) -> None:

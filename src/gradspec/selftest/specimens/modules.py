@@ -1,6 +1,7 @@
 """Modules that are sound, and modules broken on purpose, each named after its disease."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -58,12 +59,12 @@ HONEST = (NET,)
 DISEASED: dict[str, Disease] = {}
 
 
-def diseased(**caught_by: str):
-    """Enter a sick variant of Net, under the name of its disease."""
+def diseased(*, frozen: tuple[str, ...] = (), **caught_by: str):
+    """Enter a sick variant of Net, under the name of its disease; the spec calls some of its parameters frozen."""
 
     def enter(cls):
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
-        DISEASED[name] = Disease(spec=NET.for_(cls, name=name), caught_by=caught_by)
+        DISEASED[name] = Disease(spec=replace(NET.for_(cls, name=name), frozen=frozen), caught_by=caught_by)
         return cls
 
     return enter

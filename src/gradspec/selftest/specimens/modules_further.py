@@ -1,29 +1,13 @@
 """More modules broken on purpose: each for one thing that a law of modules finds, and that no other specimen shows."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from gradspec.selftest.specimens.diseased import Disease
-from gradspec.selftest.specimens.modules import NET, Net
+from gradspec.selftest.specimens.modules import DISEASED, Net, diseased
 
-__all__ = ["DISEASED"]
-
-DISEASED: dict[str, Disease] = {}
-
-
-def diseased(*, frozen: tuple[str, ...] = (), **caught_by: str) -> Callable[[type[Net]], type[Net]]:
-    """Enter a sick variant of Net, under the name of its disease; the spec calls some of its parameters frozen."""
-
-    def enter(cls: type[Net]) -> type[Net]:
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
-        DISEASED[name] = Disease(spec=replace(NET.for_(cls, name=name), frozen=frozen), caught_by=caught_by)
-        return cls
-
-    return enter
+__all__ = ["DISEASED"]  # where the decorator enters them
 
 
 # evaluation

@@ -1,27 +1,11 @@
 """More text Functions broken on purpose: each for one thing that a law finds, and that no other specimen shows."""
 
-from collections.abc import Callable
 from typing import Any
 
-from gradspec.selftest.specimens.diseased import Disease
-from gradspec.selftest.specimens.text import ASK, ECHO, TAG, Ask, Echo, Tag
-from gradspec.spec import TextSpec
-from gradspec.text import Function, Variable
+from gradspec.selftest.specimens.text import ASK, DISEASED, ECHO, Ask, Echo, Tag, diseased
+from gradspec.text import Variable
 
-__all__ = ["DISEASED"]
-
-DISEASED: dict[str, Disease] = {}
-
-
-def diseased(*, of: TextSpec = TAG, **caught_by: str) -> Callable[[type[Function]], type[Function]]:
-    """Enter a sick variant of an honest Function, under the name of its disease."""
-
-    def enter(cls: type[Function]) -> type[Function]:
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
-        DISEASED[name] = Disease(spec=of.for_(cls.apply, name=name), caught_by=caught_by)
-        return cls
-
-    return enter
+__all__ = ["DISEASED"]  # where the decorator enters them
 
 
 def _other(said: Any, words: str) -> Any:
