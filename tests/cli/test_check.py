@@ -84,6 +84,7 @@ def test_that_json_is_the_report_and_nothing_else(gradspec, folder):
         ("ignores_factor", "factor 1", "holds"),
     ]
     assert json.loads(result.stdout)["provenance"]["profile"]["laws"] == ["vjp"]
+    assert {"law vjp", "spec honest", "spec ignores_factor"} <= {*json.loads(result.stdout)["sources"]}
 
 
 def test_that_a_record_is_written_though_a_law_is_broken(gradspec, folder):
