@@ -130,7 +130,8 @@ def failing(folder: Path, tests: Sequence[str], *options: str, seconds: int = SE
             # The name of a test may hold what is changed: without the change there is no such test.
             parts = [[name] for name in gone] if [*tests] != gone[:1] else []
             parts += [rest] if (rest := [name for name in tests if name not in gone]) else []
-            return {name: said for part in parts for name, said in failing(folder, part, *options).items()}
+            asked = [failing(folder, part, *options, seconds=seconds) for part in parts]
+            return {name: said for found in asked for name, said in found.items()}
         found = dict(_failures(report)) if report.is_file() else {}
         said = printed.strip()[-200:]
     return found or {f"{NO_TEST}exit code {done.returncode}: {said}": said}
