@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
 from gradspec.findings import findings, judge
-from gradspec.law import Finding, Rank, Verdict
-from gradspec.laws import LAWS
+from gradspec.law import Finding, Rank, Verdict, broken
+from gradspec.laws import LAWS, is_stand_in
 from gradspec.render import finding_text
 from gradspec.report import Report
 
@@ -201,6 +201,20 @@ def test_a_law_that_a_wrong_value_breaks_as_well_says_what_is_left_without_it():
     assert (second.verdict.law, second.rank) == ("export", Rank.LIMIT)
     assert "gradient" in second.verdict.finding.message
     assert "value" not in second.verdict.finding.message
+
+
+def test_a_violation_stands_where_the_law_cannot_tell_of_the_function_by_itself():
+    def check(trial):
+        if is_stand_in(trial.spec.primal):
+            return Finding(status=Status.INCONCLUSIVE, message="nothing to compare with")
+        return broken("it is off")
+
+    curious = replace(BY_NAME["layout"], name="curious", check=check, requires=("primal",), capability=None)
+    report = verify([replace(spec(RightCube), primal=lambda x: 2 * x**3)], [BY_NAME["primal"], curious])
+
+    assert [(v.law, v.status, v.finding.message) for v in report.verdicts][1:] == [
+        ("curious", Status.BROKEN, "it is off")
+    ]
 
 
 def test_a_function_that_is_wrong_for_a_reason_of_its_own_is_no_limit():

@@ -109,7 +109,7 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
             continue
         if _is_at_odds(law, trial):
             return _follows(check, law, finding)
-        if not raises:
+        if not raises and by_itself.status is Status.BROKEN:
             return by_itself
     return finding
 
