@@ -3,8 +3,9 @@ r"""A batch of cotangents in one backward pass gives the same gradients as separ
 Why it matters: `torch.autograd.functional.jacobian(vectorize=True)` and per-sample penalties use
 `torch.autograd.grad(..., is_grads_batched=True)`; a backward that bypasses autograd may crash the interpreter there.
 
-What breaks it: `.data`, `data_ptr()` or numpy on the cotangent, which has no memory of its own inside the batch. This
-law therefore runs in a child process.
+What breaks it: `.data`, `data_ptr()` or numpy on the cotangent, which has no memory of its own inside the batch. An
+operation on `.data` reads memory that is not there: the interpreter dies, or raises something, or goes on with any
+numbers. The law stops it before, and names it; for what else may happen it runs in a child process.
 
 Remedy: use torch operations on the cotangent.
 """
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import torch
 
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._no_memory import NoMemoryError, without_data
 from gradspec.laws.tensor.support._reference import reference
 
 BATCH = 3
@@ -29,7 +31,15 @@ def _check(trial: Trial) -> Finding:
     y = outputs(trial.spec.function(*inputs.args(leaves)))
     rows = [like(y, trial.seed + k) for k in range(BATCH)]
     batch = tuple(torch.stack(column) for column in zip(*rows, strict=True))
-    got = gradients(y, leaves, batch, is_grads_batched=True)
+    try:
+        with without_data():
+            got = gradients(y, leaves, batch, is_grads_batched=True)
+    except NoMemoryError as error:
+        return broken(
+            "backward reads `.data` of a batched cotangent, which has no memory",
+            likely="`.data` in backward: use the cotangent itself",
+            details={"operation": error.operation, "line": error.line},
+        )
     for k, v in enumerate(rows):
         row = {name: None if gradient is None else gradient[k] for name, gradient in got.items()}
         expected = vjp(reference(trial.spec), inputs, v)
