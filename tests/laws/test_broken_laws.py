@@ -13,8 +13,9 @@ import pytest
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec.law import Law, Status
-from gradspec.laws import LAWS as ALL_LAWS
-from gradspec.laws.tensor import LAWS
+from gradspec.laws import LAWS
+from gradspec.laws.operator import _exported_operator
+from gradspec.laws.operator.support import _new_process
 from gradspec.laws.tensor.support import _passes
 from gradspec.profile import load_profile
 from gradspec.selftest._judging import NEEDS_CUDA
@@ -24,11 +25,30 @@ from laws.lawbreaker import always_holding, blinded, compared_with_itself
 PROFILE = load_profile("quick")
 #: What only a CUDA device shows.
 ON_CUDA = {"no_host_read": ["_on_cuda"]}
-TENSOR_LAWS = [law for law in LAWS if law.cost != "process" and law.name not in NEEDS_CUDA]
-#: Those of modules and of texts.
-OTHER_LAWS = [law for law in ALL_LAWS if law.kinds in (("module",), ("text",)) and law.cost != "process"]
+#: What finds nothing in its own file: the processes of two ranks are judged in that of both laws.
+ON_RANKS = ("ddp", "fsdp2")
+HELD = [law for law in LAWS if law.name not in (*NEEDS_CUDA, *ON_RANKS)]
 #: The laws that watch a function in several passes.
-WATCHING = [law for law in TENSOR_LAWS if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
+WATCHING = [law for law in HELD if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
+
+
+@pytest.fixture(autouse=True)
+def asked_once(monkeypatch):
+    """Let a new process be asked once for the programs of an operator: what is broken is how its answer is judged."""
+    asked, answers = _new_process.run_elsewhere, {}
+
+    def run_elsewhere(programs, operator, modules, *, seconds):
+        if operator not in answers:
+            try:
+                answers[operator] = asked(programs, operator, modules, seconds=seconds)
+            except _new_process.NewProcessError as error:
+                answers[operator] = error
+        if isinstance(answers[operator], Exception):
+            raise answers[operator]
+        return answers[operator]
+
+    monkeypatch.setattr(_new_process, "run_elsewhere", run_elsewhere)
+    monkeypatch.setattr(_exported_operator, "run_elsewhere", run_elsewhere)
 
 
 def caught(law: Law) -> set[str]:
@@ -43,12 +63,12 @@ def _breaks(law: Law, name: str) -> bool:
     return any(re.search(words, message) for message in said)
 
 
-@pytest.mark.parametrize("law", [*TENSOR_LAWS, *OTHER_LAWS], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", HELD, ids=lambda law: law.name)
 def test_nothing_but_the_law_kills_its_specimens(law):
     assert caught(always_holding(law).law) == set()
 
 
-@pytest.mark.parametrize("law", [*TENSOR_LAWS, *OTHER_LAWS], ids=lambda law: law.name)
+@pytest.mark.parametrize("law", HELD, ids=lambda law: law.name)
 def test_each_thing_that_a_law_finds_is_held_by_a_specimen(law):
     every = set(law.specimens)
     assert caught(law) == every  # a broken law could not lose what the sound one does not find

@@ -69,7 +69,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
     try:
         found = run_elsewhere(programs, operator, _modules(trial.spec), seconds=trial.profile.seconds)
     except NewProcessError as error:
-        return raised(RuntimeError(str(error)), "the new process", rank=Rank.REFUSED)
+        return raised(_told(str(error)), "the new process", rank=Rank.REFUSED)
     for run, got in zip(runs, found, strict=True):
         if (finding := _judged(trial, run, got)) is not HOLDS:
             return finding
@@ -95,7 +95,7 @@ def _runs(trial: TrialOf[OperatorSpec, Case]) -> Iterator[_Run]:
 
 def _judged(trial: TrialOf[OperatorSpec, Case], run: _Run, found: dict[str, Any] | str) -> Finding:
     if isinstance(found, str):
-        return raised(RuntimeError(found), f"the program {run.where}", rank=Rank.REFUSED)
+        return raised(_told(found), f"the program {run.where}", rank=Rank.REFUSED)
     for place, (got, value) in enumerate(zip(found["values"], run.values, strict=True)):
         if (finding := compare(trial, f"value {place} {run.where}", got, value)) is not HOLDS:
             return finding
@@ -105,6 +105,12 @@ def _judged(trial: TrialOf[OperatorSpec, Case], run: _Run, found: dict[str, Any]
         if (finding := compare(trial, f"gradient of {name} {run.where}", got, expected)) is not HOLDS:
             return finding
     return HOLDS
+
+
+def _told(text: str) -> Exception:
+    """Return an error that another process tells of as "KIND: WORDS", under the name that it has there."""
+    kind, colon, words = text.partition(": ")
+    return type(kind, (Exception,), {})(words) if colon and kind.isidentifier() else RuntimeError(text)
 
 
 def _modules(spec: OperatorSpec) -> dict[str, str | None]:
@@ -134,5 +140,8 @@ EXPORTED_OPERATOR = Law(
         "configured_here_alone",
         "gradient_lost_in_an_export",
         "write_lost_under_compile",
+        "works_in_what_is_allotted_here",
+        "gradient_registered_in_a_setup",
+        "registered_where_nobody_looks",
     ),
 )

@@ -152,5 +152,6 @@ FAKE_KERNEL = Law(
         "fake_reads_a_value",
         "fake_of_another_offset",
         "fake_gradient_of_another_stride",
+        "fake_remembers_its_plan",
     ),
 )

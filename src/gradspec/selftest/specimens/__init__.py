@@ -1,8 +1,12 @@
 """What is sound, and what is broken on purpose and named after its disease, of every kind of spec."""
 
+from collections.abc import Sequence
+from types import ModuleType
+
 from gradspec.selftest.specimens import (
     compiled,
     diseased,
+    elsewhere,
     further,
     graphed,
     hidden,
@@ -21,7 +25,7 @@ from gradspec.selftest.specimens import (
     text_further,
     unrecorded,
 )
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.selftest.specimens.honest import SCALE
 from gradspec.selftest.specimens.mixed import MIXED
 from gradspec.selftest.specimens.modules import NET
@@ -46,23 +50,38 @@ HONEST = (
     *parallel.HONEST,
     *text.HONEST,
 )
-DISEASED = {
-    **diseased.DISEASED,
-    **intruders.DISEASED,
-    **hidden.DISEASED,
-    **further.DISEASED,
-    **graphed.DISEASED,
-    **unrecorded.DISEASED,
-    **compiled.DISEASED,
-    **sharded.DISEASED,
-    **operators.DISEASED,
-    **registered_gradients.DISEASED,
-    **registered_kernels.DISEASED,
-    **modules.DISEASED,
-    **modules_further.DISEASED,
-    **parallel.DISEASED,
-    **text.DISEASED,
-    **text_further.DISEASED,
-}
+#: Where what is broken on purpose is entered.
+_HOMES = (
+    diseased,
+    intruders,
+    hidden,
+    further,
+    graphed,
+    unrecorded,
+    compiled,
+    sharded,
+    operators,
+    registered_gradients,
+    registered_kernels,
+    elsewhere,
+    modules,
+    modules_further,
+    parallel,
+    text,
+    text_further,
+)
+
+
+def _joined(homes: Sequence[ModuleType]) -> dict[str, Disease]:
+    """Return the diseased of all files; a table that several files enter into is one table."""
+    joined = Specimens()
+    for table in {id(home.DISEASED): home.DISEASED for home in homes}.values():
+        for name, disease in table.items():
+            joined[name] = disease
+    return dict(joined)
+
+
+#: By name; each is named after its disease.
+DISEASED = _joined(_HOMES)
 
 __all__ = ["DISEASED", "HONEST", "NET", "SCALE", "TAG", "Disease"]

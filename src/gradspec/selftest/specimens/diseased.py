@@ -19,7 +19,16 @@ class Disease:
     caught_by: dict[str, str]
 
 
-DISEASED: dict[str, Disease] = {}
+class Specimens(dict[str, Disease]):
+    """Diseases by name; one that is taken is refused, where a dictionary would drop the first."""
+
+    def __setitem__(self, name: str, disease: Disease) -> None:
+        if name in self:
+            raise ValueError(f"two specimens are called {name!r}: give one of them another name")
+        super().__setitem__(name, disease)
+
+
+DISEASED = Specimens()
 
 
 def diseased(**caught_by: str):

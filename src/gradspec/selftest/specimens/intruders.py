@@ -39,6 +39,13 @@ class ReachesUnderTheCotangent(Scale):
         return ctx.factor * y_bar.data, None
 
 
+@diseased(batched_cotangent=r"gradient 0 of a batch of cotangents of `x` differs")
+class ForgetsItsFactorInABatch(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (y_bar * 1 if torch._C._functorch.is_legacy_batchedtensor(y_bar) else ctx.factor * y_bar), None
+
+
 @diseased(forward_over_reverse=r"gradient under jvp of `x` differs")
 class AnotherGradientBesideATangent(Scale):
     @classmethod

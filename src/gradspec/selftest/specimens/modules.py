@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec, StateContract
 
 
@@ -56,7 +56,7 @@ def _state(classes):
 
 NET = ModuleSpec(name="net", module=Net, cases=_cases, raises=_misuses, state=_state, wrt=("x",), documented=(Net,))
 HONEST = (NET,)
-DISEASED: dict[str, Disease] = {}
+DISEASED = Specimens()
 
 
 def diseased(*, frozen: tuple[str, ...] = (), **caught_by: str):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.spec import Case, OperatorSpec, Supports
 
 SPACE = "gradspec_specimens"
@@ -167,7 +167,7 @@ HONEST = (SCALED, ROUNDED, AVERAGED, SQUARED_INTO, WEIGHED)
 
 # diseased ones
 
-DISEASED = {}
+DISEASED = Specimens()
 
 
 def sick(spec, **caught_by):

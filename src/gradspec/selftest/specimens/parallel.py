@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.selftest.specimens.modules import NET
 from gradspec.spec import Make, ModuleCase, ModuleSpec
 
@@ -39,7 +39,7 @@ def _cases(make: Make) -> Iterator[ModuleCase]:
 
 LAYERS = ModuleSpec(name="layers", module=Layers, cases=_cases, wrt=("x",), data_parallel=("ddp", "fsdp2"))
 HONEST = (LAYERS, replace(NET, name="net_on_ranks", documented=(), data_parallel=("ddp", "fsdp2")))
-DISEASED: dict[str, Disease] = {}
+DISEASED = Specimens()
 
 
 def diseased(**caught_by: str):

@@ -4,12 +4,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.selftest.specimens.operators import _cases, _contiguous
 from gradspec.selftest.specimens.registrations import keep, made, matrices, registered
 from gradspec.spec import Case
 
-DISEASED = {}
+DISEASED = Specimens()
 SCALE = "(Tensor x, float factor) -> Tensor"
 
 

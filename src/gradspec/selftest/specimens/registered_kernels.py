@@ -1,16 +1,17 @@
 """Operators of which a kernel is wrong for a layout, a device or a dtype, or for the compiler that asks it."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.selftest.specimens.operators import AVERAGED, SPACE, _averages, _memory, scaled
 from gradspec.selftest.specimens.registrations import VIEW, matrices, phase, registered
 from gradspec.spec import Case, OperatorSpec
 
-DISEASED = {}
+DISEASED = Specimens()
 
 
 def sick(spec, **caught_by):
@@ -48,6 +49,18 @@ sick(
 sick(
     scaled("fake_of_another_offset", fake=lambda x, factor: x.new_empty(x.numel() + 1)[1:].view(x.shape)),
     fake_kernel=r"storage offset",
+)
+
+
+@lru_cache
+def _planned(shape):
+    """Return the shape that a kernel plans for, once for each: what may change has no hash."""
+    return shape
+
+
+sick(
+    scaled("fake_remembers_its_plan", fake=lambda x, factor: x.new_empty(_planned(tuple(x.shape)))),
+    fake_kernel=r"with sizes that may change, on fake tensors it raises TypeError: unhashable",
 )
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradspec.selftest.specimens.diseased import Disease
+from gradspec.selftest.specimens.diseased import Disease, Specimens
 from gradspec.spec import Misuse, TextCase, TextMaker, TextSpec
 from gradspec.text import Function, Variable, defer
 
@@ -118,7 +118,7 @@ ECHO = TextSpec(
 ASK = TAG.for_(Ask.apply, name="ask", io_bound=True)
 GIST = replace(TAG.for_(Gist.apply, name="gist", io_bound=True), raises=None)
 HONEST = (TAG, ECHO, ASK, GIST)
-DISEASED: dict[str, Disease] = {}
+DISEASED = Specimens()
 
 
 def diseased(*, of: TextSpec = TAG, **caught_by: str):
