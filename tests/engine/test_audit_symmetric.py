@@ -68,6 +68,11 @@ def test_a_function_of_symmetric_matrices_is_not_accused(function, case):
     }
 
 
+@pytest.mark.parametrize("case", [CASE, BATCH])
+def test_forward_mode_that_is_compiled_is_not_accused(case):
+    assert found(torch.linalg.cholesky, case, "compile_jvp") == {"compile_jvp": Status.HOLDS}
+
+
 def test_a_gradient_of_an_own_function_of_symmetric_matrices_is_not_accused():
     assert found(Eigenvalues, CASE, "surrogate") == {"surrogate": Status.HOLDS}
 

@@ -29,12 +29,20 @@ def test_literals_and_keywords_are_what_they_say():
         ("ones(())", [], torch.float64),
         ("torch.randn(2, 3, dtype=torch.float32)", [2, 3], torch.float32),
         ("torch.tensor(0.5)", [], torch.float64),
+        ("arange(0.0, 1.0, 0.25)", [4], torch.float64),
+        ("arange(0.0, 1.0, 0.25, dtype=float32)", [4], torch.float32),
     ],
 )
 def test_a_tensor_by_recipe(text, shape, dtype):
     (tensor,) = read_case(text).args
 
     assert (list(tensor.shape), tensor.dtype) == (shape, dtype)
+
+
+@pytest.mark.parametrize("number", [0.1, 1e-200, 1e300, 16777217.0])
+def test_a_number_is_the_one_that_is_written(number):
+    for text in (f"tensor({number})", f"tensor([{number}])"):
+        assert read_case(text).args[0].item() == number
 
 
 def test_random_recipes_differ_in_a_case_and_agree_between_runs():

@@ -159,10 +159,9 @@ class _Reader:
 def _made(recipe: str, given: list[Any], dtype: torch.dtype | None, generator: torch.Generator) -> torch.Tensor:
     if recipe == "tensor":
         (data,) = given
-        found = torch.tensor(data, dtype=dtype)
-        return found.double() if dtype is None and found.is_floating_point() else found
+        return torch.tensor(data, dtype=dtype or _double(torch.tensor(data).dtype))
     if recipe == "arange":
-        return torch.arange(*given, dtype=dtype)
+        return torch.arange(*given, dtype=dtype or _double(torch.arange(*given).dtype))
     if recipe == "randint":
         return torch.randint(*given, generator=generator, dtype=dtype or torch.int64)
     if recipe == "full":
@@ -173,3 +172,8 @@ def _made(recipe: str, given: list[Any], dtype: torch.dtype | None, generator: t
         double = torch.complex128 if dtype.is_complex else torch.float64
         return _BY_SHAPE[recipe](*given, generator=generator, dtype=double).to(dtype)
     return _BY_SHAPE[recipe](*given, dtype=dtype or torch.float64)
+
+
+def _double(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype in which numbers are kept as they are written: that of Python's for those with a point."""
+    return torch.float64 if dtype.is_floating_point else dtype
