@@ -14,6 +14,8 @@ import pytest
 
 from gradspec_lab.house.rooms import layers_in
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 #: "In `PATH`:", or with where to add; and the block that follows. "Check it:", and its commands.

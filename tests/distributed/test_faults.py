@@ -17,6 +17,8 @@ from distributed.faults import PLACES
 from distributed.pool import free_port
 from gradspec.functions._sharded._ranks import LOST
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("faults.py")
 STEPS = 6
 Fault = list[object]

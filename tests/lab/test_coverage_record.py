@@ -24,6 +24,8 @@ from gradspec_lab.campaigns.coverage_record import OUT, ROOT, left_out, main, re
 from gradspec_lab.specimens import SCALE
 from in_one_process import let_go, together
 
+pytestmark = pytest.mark.slow
+
 #: The folders of tests that measure nothing of the package that others do not, or need a built site or a quiet machine.
 NOT_COVERING = {"browser", "drift", "examples", "pages", "site", "strangers"}
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

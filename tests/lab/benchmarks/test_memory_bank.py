@@ -32,6 +32,7 @@ def row(request):
 
 @needs_record
 @pytest.mark.skipif("GRADSPEC_PUBLISHED" not in os.environ, reason="GRADSPEC_PUBLISHED names no folder with brails")
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     small = [sys.executable, SCRIPT, "--size", "600", "--size", "700", "--rounds", "2", "--out", out]
