@@ -100,7 +100,7 @@ COVERING = [
     )
 ]
 #: The style sheets that are ours.
-STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
+STATIC = ("conf/static", "src/gradspec/sphinx_ext/static", "src/gradspec_lab/sphinx/static")
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 
