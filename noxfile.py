@@ -47,7 +47,7 @@ PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
 #: The style sheets that are ours.
-STATIC = ("conf/static", "src/gradspec/sphinx_ext/static")
+STATIC = ("conf/static", "src/gradspec/sphinx_ext/static", "src/gradspec_lab/sphinx/static")
 
 
 @nox.session

@@ -151,7 +151,7 @@ def known() -> frozenset[str]:
     """Return every name that Python, torch and our source define, take or have as a value."""
     found = {name for thing in (builtins, *_TORCH) for name in dir(thing)} | set(keyword.kwlist) | sessions()
     found |= {f"gradspec_{name}" for name in Options.__dataclass_fields__}
-    for path in (p for name in ("gradspec", "gradspec_pytest") for p in (ROOT / "src" / name).rglob("*.py")):
+    for path in (ROOT / "src").rglob("*.py"):
         found.add(path.stem if path.stem != "__init__" else path.parent.name)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
