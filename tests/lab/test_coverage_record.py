@@ -103,7 +103,9 @@ def test_a_committed_record_is_of_what_the_session_runs_and_leaves_out() -> None
 
 def test_each_folder_of_tests_is_measured_or_is_named_here() -> None:
     (covering,) = re.findall(
-        r"^COVERING = \[(.+?)^\]", (ROOT / "src" / "gradspec_lab" / "tasks" / "_tasks.py").read_text("utf-8"), re.MULTILINE | re.DOTALL
+        r"^COVERING = \[(.+?)^\]",
+        (ROOT / "src" / "gradspec_lab" / "tasks" / "_tasks.py").read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(re.findall(r'"(\w+)[/\w]*"', covering)) == folders - NOT_COVERING

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from pages.inline_code import WORDS, Span, known, sessions, tasks, spans, wrong
+from pages.inline_code import WORDS, Span, known, sessions, spans, tasks, wrong
 
 
 def test_all_code_within_lines_names_what_is_there() -> None:

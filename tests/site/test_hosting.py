@@ -30,7 +30,12 @@ def test_a_host_runs_the_session_that_builds_and_tests_the_site(file: str) -> No
 
 @pytest.mark.parametrize("file", [".readthedocs.yaml", ".github/workflows/pages.yml"])
 def test_a_host_publishes_the_folder_that_is_built(file: str) -> None:
-    (out,) = set(re.findall(r'"sphinx-build", "-n", .*"docs", "([^"]+)"\)', (ROOT / "src/gradspec_lab/tasks/_environment.py").read_text("utf-8")))
+    (out,) = set(
+        re.findall(
+            r'"sphinx-build", "-n", .*"docs", "([^"]+)"\)',
+            (ROOT / "src/gradspec_lab/tasks/_environment.py").read_text("utf-8"),
+        )
+    )
     assert out in (ROOT / file).read_text(encoding="utf-8")
 
 

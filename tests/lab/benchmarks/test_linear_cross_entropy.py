@@ -13,7 +13,9 @@ from lab.benchmarks.form import noted
 
 SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "linear_cross_entropy.py"
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "linear_cross_entropy.json"
-needs_record = pytest.mark.skipif(not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it")
+needs_record = pytest.mark.skipif(
+    not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it"
+)
 ALONE, BOTH = "x alone", "x and weight"
 
 

