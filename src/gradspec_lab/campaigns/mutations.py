@@ -2,8 +2,8 @@
 
 `python -m gradspec_lab.campaigns.mutations --count 200` asks, for each change, the tests that run the line and are most
 about its file, as `nox -s lab -- coverage` has found them in `.coverage`; then all tests, of all changes that none of
-these notices, made together. A second call goes on with what the first found. `--record docs/records/mutations.json` writes
-what a page says of it.
+these notices, made together. A second call goes on with what the first found. `--record docs/records/mutations.json`
+writes what a page says of it.
 """
 
 from __future__ import annotations
