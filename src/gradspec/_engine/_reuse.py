@@ -101,5 +101,5 @@ def _depends_on_another(verdict: Verdict, known: Mapping[Cell, Verdict], report:
 
 
 def _depends_on_the_machine(verdict: Verdict) -> bool:
-    """Whether a slower or faster machine may give another verdict: no answer came in time."""
-    return "seconds" in verdict.finding.details
+    """Whether a slower or faster machine may give another verdict: its limit ran out."""
+    return verdict.finding.is_cut_off

@@ -153,7 +153,7 @@ def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
             return judge(tool, spec, cases[number], seed)
 
         answer: Any = ""
-        with Child(ask, seconds=120, silent=True) as child:
+        with Child(ask, time_limit=120, silent=True) as child:
             for number in range(len(cases)):
                 answer = child.ask(number)
                 if answer != "accepts":
