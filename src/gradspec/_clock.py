@@ -123,7 +123,8 @@ def _wants_a_processor(number: int, process: _Process) -> bool:
     if process.state in "RD":
         return True
     with suppress(OSError, IndexError):
-        return any(_fields(f"{thread.path}/stat")[0] in (b"R", b"D") for thread in os.scandir(f"/proc/{number}/task"))
+        threads = list(Path(f"/proc/{number}/task").iterdir())
+        return any(_fields(f"{thread}/stat")[0] in (b"R", b"D") for thread in threads)
     return False
 
 

@@ -6,11 +6,12 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gradspec import audit, verify
-from gradspec._clock import _process, _wants_a_processor, tree_of
+from gradspec._clock import _cpu, _process, _wants_a_processor, tree_of
 from gradspec._engine._child import Child, available
 from gradspec._heartbeat import beat
 from gradspec.cli._output import exit_code
@@ -101,13 +102,19 @@ def test_a_busy_machine_changes_nothing(busy):
 
 @pytest.mark.parametrize("computes", [True, False])
 def test_a_process_wants_a_processor_if_one_of_its_threads_does(busy, computes):
-    program = "import threading, time\nthreading.Thread(target={}, daemon=True).start()\ntime.sleep(600)".format(
-        "lambda: [0 for _ in iter(int, 1)]" if computes else "lambda: time.sleep(600)"
-    )
+    program = f"""
+import threading, time
+def work():
+    while True:
+        time.sleep({0 if computes else 600})
+threading.Thread(target=work, daemon=True).start()
+time.sleep(600)
+""".replace("time.sleep(0)", "pass")
     with subprocess.Popen([sys.executable, "-S", "-c", program]) as process:
-        while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
-            time.sleep(0.01)
-        time.sleep(0.5)
+        while len(list(Path(f"/proc/{process.pid}/task").iterdir())) < 2 or (computes and _cpu(process.pid) < 0.5):
+            time.sleep(0.05)
+        while not computes and _wants_a_processor(process.pid, _process(process.pid)):
+            time.sleep(0.05)
         seen = [_wants_a_processor(process.pid, found) for _ in range(5) if (found := _process(process.pid))]
         process.kill()
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
-import re
 import signal
 import sys
 import tempfile
@@ -24,16 +22,17 @@ from gradspec._clock import Clock, tree_of
 from gradspec._engine._autograd import children_take_gradients
 from gradspec._engine._fork import quiet_moment
 from gradspec._engine._home import at_home
-from gradspec._engine._serving import UNSENT, _ends, _not_plain, _serve
+from gradspec._engine._no_answer import died, ran_out, read
+from gradspec._engine._serving import UNSENT, _ends, _serve
 from gradspec._engine._wire import ForeignError, Frame
 from gradspec._heartbeat import Heartbeat
-from gradspec.law import LIMIT, Finding, Status, broken
+from gradspec.law import Finding, Status
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-#: How many seconds a child that has closed its pipe may take to end.
-GRACE = 10
+#: How many seconds a child that has closed its pipe may take to end; a busy machine is slow.
+GRACE = 60
 
 
 def available(device: str = "cpu") -> bool:
@@ -114,7 +113,7 @@ class Child(Generic[Question, Answer]):
                 if self._pipe not in ended:
                     return self._exit_finding()  # its pipe may live on, in a child of its own
                 if (come := frame.read(self._pipe.fileno())) is not None:
-                    answer: Answer | Finding = _read(come)
+                    answer: Answer | Finding = read(come)
                     return answer
         except (EOFError, ConnectionError):
             if not wait([self._end], GRACE):
@@ -192,40 +191,10 @@ class Child(Generic[Question, Answer]):
         os.close(end)
         with stack:
             stack.seek(0)
-            return int(code), _innermost(stack.read().decode(errors="replace"))
+            return int(code), stack.read().decode(errors="replace")
 
     def _exit_finding(self) -> Finding:
         code, stack = self._reap()
         if code == UNSENT:
             raise ForeignError("its end: the child could not send its answer")
-        if code < 0:
-            return broken(
-                f"the interpreter died of {signal.Signals(-code).name}",
-                likely="an operation on memory that is not there: look for .data, data_ptr() and custom kernels",
-                details={"stack": stack},
-            )
-        return broken(f"the function ended the interpreter, with exit code {code}", likely="os._exit() or sys.exit()")
-
-
-def ran_out(passed: str) -> Finding:
-    """Return the finding that a limit was passed, which says nothing about the function."""
-    return Finding(
-        status=Status.NOT_MEASURED,
-        message=passed,
-        likely="the function hangs, or it needs longer: then raise --time-limit, or `time_limit` in the profile",
-        details={LIMIT: "time"},
-    )
-
-
-def _read(come: bytes) -> Any:
-    """Return an answer; where it cannot be unpickled, the finding that it cannot."""
-    try:
-        return pickle.loads(come)
-    except Exception as error:
-        return _not_plain(error)
-
-
-def _innermost(text: str) -> str:
-    """Return where a crash was: the innermost three calls of a stack of faulthandler, files without their folders."""
-    frames = re.findall(r'File ".*?([^/"]+)", line (\d+) in (\S+)', text)
-    return "\n".join(f"{name}, {file}:{line}" for file, line, name in frames[:3])
+        return died(code, stack)

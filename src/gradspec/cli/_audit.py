@@ -92,16 +92,16 @@ def audit(
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
-            profile = load_profile(profile_name, time_limit=time_limit)
-            sys.exit(audit_all(target, law_names, profile, seed=seed, jobs=jobs))
+            sys.exit(
+                audit_all(target, law_names, load_profile(profile_name, time_limit=time_limit), seed=seed, jobs=jobs)
+            )
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
         output = Output.of(formats)
-        profile = load_profile(profile_name, time_limit=time_limit)
-        profile = replace(profile, laws=law_names or profile.laws)
+        profile = replace(how := load_profile(profile_name, time_limit=time_limit), laws=law_names or how.laws)
         kept = Kept(record, fresh=fresh, partly=bool(law_names))
         with printed_once():
             found = audited(
