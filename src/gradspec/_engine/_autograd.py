@@ -15,8 +15,8 @@ from multiprocessing.connection import wait
 from gradspec._clock import Clock
 from gradspec._engine._fork import after_fork, quiet_moment
 
-#: How many seconds of CPU time a child may take for the gradient of one number, or sleep: another thread may hold what it
-#: waits for.
+#: How many seconds of CPU time a child may take for the gradient of one number, or sleep: it may wait for a lock that
+#: another thread has held.
 PATIENCE = 10.0
 
 

@@ -92,9 +92,8 @@ def audit(
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
-            sys.exit(
-                audit_all(target, law_names, load_profile(profile_name, time_limit=time_limit), seed=seed, jobs=jobs)
-            )
+            how = load_profile(profile_name, time_limit=time_limit)
+            sys.exit(audit_all(target, law_names, how, seed=seed, jobs=jobs))
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():
@@ -196,7 +195,6 @@ def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
     _report.print_report(judgement, verbose=verbose, brief=not verbose)
-    for remark in found.remarks_of_proposal:
-        click.echo(f"\n{remark}")
+    click.echo("".join(f"\n{remark}\n" for remark in found.remarks_of_proposal), nl=False)
     if found.proposal:
         click.echo(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)
