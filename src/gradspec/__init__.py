@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from gradspec._audit._audit import audit
     from gradspec._audit._case_syntax import read_case
     from gradspec._audit._found import Audit
+    from gradspec._check import check
     from gradspec._engine._verify import verify
+    from gradspec._outcome import CheckError
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.laws import stand_in
     from gradspec.report import Report
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Audit",
     "Case",
+    "CheckError",
     "Effects",
     "Finding",
     "FunctionSpec",
@@ -44,6 +47,7 @@ __all__ = [
     "Verdict",
     "Waiver",
     "audit",
+    "check",
     "read_case",
     "stand_in",
     "verify",
@@ -54,6 +58,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Audit": "_audit._found",
     "Case": "spec",
+    "CheckError": "_outcome",
     "Effects": "spec",
     "Finding": "law",
     "FunctionSpec": "spec",
@@ -69,6 +74,7 @@ _HOME = {
     "Verdict": "law",
     "Waiver": "spec",
     "audit": "_audit._audit",
+    "check": "_check",
     "read_case": "_audit._case_syntax",
     "stand_in": "laws",
     "verify": "_engine._verify",

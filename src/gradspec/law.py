@@ -103,8 +103,6 @@ class Law:
     refusable_without: str | None = None
     #: Whether it judges by what only a spec declares; an audit, which has none, leaves it out.
     needs_spec: bool = False
-    #: The diseased functions and modules of `gradspec.selftest.specimens` that must break it.
-    specimens: tuple[str, ...] = ()
 
     @property
     def explained_by(self) -> tuple[str, ...]:

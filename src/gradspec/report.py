@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._one_line import visible_data
+from gradspec._outcome import Outcome
 from gradspec._record import SCHEMA, RecordError, Source, from_text, read, to_text, write, write_experiment
 from gradspec.law import ALL_KINDS, Finding, Status, Verdict
 
@@ -33,7 +34,7 @@ AGAIN = "make it again with `gradspec check --record`"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class Report(Outcome):
     """The verdicts of one run, with all that is needed to judge and to render them."""
 
     #: Date, commit, versions, device, seed and profile.
@@ -129,8 +130,7 @@ def _check_shape(data: Mapping[str, Any]) -> None:
             raise TypeError(f"{key} holds something other than an object")
     for verdict in data["verdicts"]:
         for key, value in verdict.items():
-            kind: Any = {"details": dict}.get(key, str)
-            if not isinstance(value, kind):
+            if not isinstance(value, dict if key == "details" else str):
                 raise TypeError(f"the field {key} of a verdict is {value!r}")
 
 

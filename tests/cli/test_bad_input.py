@@ -302,9 +302,6 @@ def test_a_file_that_is_no_record_is_not_replaced(gradspec, folder, text):
     [
         (("check", "tiny", "--law", "vjp"), "kill matrix"),
         (("audit", "tiny:Twice", "--case", "(ones(2),)"), "seeds"),
-        (("selftest", "scale"), "seeds"),
-        (("selftest", "--seeds", "1"), "kill matrix"),
-        (("selftest", "--seeds", "1", "--fresh"), "report"),
     ],
     ids=" ".join,
 )

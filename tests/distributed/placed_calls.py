@@ -10,9 +10,9 @@ from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._placed_call import places_in
 from gradspec.laws.tensor.support._ranks import off_ranks
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import DISEASED, HONEST
 from gradspec.spec import FunctionSpec
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import DISEASED, HONEST
 
 
 def spec_of(name: str) -> FunctionSpec:

@@ -9,7 +9,7 @@ import pytest
 from distributed.placed_calls import found_on
 from distributed.pool import Pool
 from gradspec.laws.tensor.support._ranks import simulated_mesh
-from gradspec.selftest.specimens import DISEASED
+from gradspec_lab.specimens import DISEASED
 
 SOUND = ("grad_factor", "scale_of_rows", "scale_of_shards", "product_of_rows", "columns")
 SICK = ("drops_a_pending_sum", "takes_a_part_for_the_sum", "counts_a_pending_sum_twice", "mixes_tensors_silently")

@@ -105,7 +105,7 @@ PAGE_EDITS = (
         new=r"\g<1>51.0",
         is_pattern=True,
         is_measured=True,
-        check=Tests(names=("tests/benchmarks/test_within_a_record.py", "-k", "fits and gradient_scaling")),
+        check=Tests(names=("tests/lab/benchmarks/test_within_a_record.py", "-k", "fits and gradient_scaling")),
         says=r"with detach / minimal is [\d.]+, and the medians give",
     ),
     Edit(
@@ -115,7 +115,7 @@ PAGE_EDITS = (
         new=r"\g<1>0.02",
         is_pattern=True,
         is_measured=True,
-        check=Tests(names=("tests/benchmarks/test_within_a_record.py", "-k", "fits and shake_digits")),
+        check=Tests(names=("tests/lab/benchmarks/test_within_a_record.py", "-k", "fits and shake_digits")),
         says=r"numbers\.[\w-]+\.test_error: mean 0\.02 of .* is at the end of no curve",
     ),
     Edit(

@@ -19,7 +19,7 @@ from gradspec.report import Report, read_record, write_record
 
 ROOT = Path(__file__).parents[2]
 #: What the site and the tests are made of.
-PARTS = (".ci", "src", "docs", "conf", "tests", "tools", "README.md", "CONTRIBUTING.md", "pyproject.toml", "noxfile.py")
+PARTS = (".ci", "src", "docs", "conf", "tests", "README.md", "CONTRIBUTING.md", "pyproject.toml", "noxfile.py")
 RECORDS = "build/records"
 #: What `conf.py` says of the records of a build; in the copy each spec has a record of its own.
 ONE_RECORD = 'gradspec_records = ["../build/records/site.json"]'
@@ -84,7 +84,7 @@ class WorkingCopy:
     def run(self, check: Site | Tests | Records) -> Done:
         """Run a check on the copy as it stands."""
         if isinstance(check, Records):
-            return self._python("tools/records.py", "--check")
+            return self._python("src/gradspec_lab/evidence/records.py", "--check")
         if isinstance(check, Tests):
             return self._python("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *check.names)
         laws = [word for law in check.laws for word in ("--law", law)]

@@ -7,7 +7,7 @@ from torch.autograd import Function
 from gradspec import audit
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
-from gradspec.selftest.specimens.further import WrongBesideAFrozenBias
+from gradspec_lab.specimens.further import WrongBesideAFrozenBias
 
 LAW = [law for law in LAWS if law.name == "needs_input_grad"]
 

@@ -44,7 +44,7 @@ print(before, children_take_gradients())
 
 from gradspec import verify
 from gradspec._registry._laws import select_laws
-from gradspec.selftest.specimens import SCALE
+from gradspec_lab.specimens import SCALE
 found = verify([SCALE], select_laws(["primal", "vjp"]))
 print({str(v.status) for v in found.verdicts})
 """
@@ -53,7 +53,7 @@ from dataclasses import replace
 from gradspec import verify
 from gradspec.law import HOLDS, Law
 from gradspec._registry._laws import select_laws
-from gradspec.selftest.specimens.parallel import LAYERS
+from gradspec_lab.specimens.parallel import LAYERS
 def check(trial):
     start_threads()
     return HOLDS

@@ -23,7 +23,7 @@ from gradspec._engine._wire import send
 from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Finding, Law, Status
 from gradspec.laws import LAWS
-from gradspec.selftest.specimens import DISEASED
+from gradspec_lab.specimens import DISEASED
 
 ANOTHER = "an answer to another question, or of another process"
 HOLDING = Law(name="holding", family="values", statement="", check=lambda _: HOLDS, doc="")

@@ -15,9 +15,9 @@ from gradspec.law import ALL_KINDS, HOLDS, Law, Status
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report, judges
-from gradspec.selftest.specimens import NET, SCALE, TAG
 from gradspec.spec import ModuleCase
 from gradspec.spec._kinds import KINDS, kind_of, spec_sheet
+from gradspec_lab.specimens import NET, SCALE, TAG
 
 BY_NAME = {law.name: law for law in LAWS}
 
@@ -99,7 +99,7 @@ def test_the_sheet_of_a_module_says_what_it_is_called_with():
 
     assert (sheet["kind"], sheet["path"], sheet["wrt"]) == ("module", "specimens:NET", ["x"])
     assert [p["name"] for p in sheet["signature"]["parameters"]] == ["classes"]
-    assert sheet["documented"] == ["gradspec.selftest.specimens.modules.Net"]
+    assert sheet["documented"] == ["gradspec_lab.specimens.modules.Net"]
 
 
 def test_another_class_is_held_to_the_promise_without_our_examples():

@@ -17,9 +17,9 @@ from gradspec.findings import findings
 from gradspec.law import Rank
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import DISEASED
 from gradspec.spec._schema import overload_of
-from strangers.operator_specs import OPERATORS, spec_of, subjects
+from gradspec_lab.specimens import DISEASED
+from gradspec_lab.strangers.operator_specs import OPERATORS, spec_of, subjects
 
 QUICK = [law for law in LAWS if law.judges("operator") and law.cost == "ms"]
 NAMED = {law.name: law for law in LAWS}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradspec._record import read_experiment
-from strangers.operator_specs import OPERATORS, subjects
+from gradspec_lab.strangers.operator_specs import OPERATORS, subjects
 
 FOUND = {"wrong silently", "refused with an error"}
 #: The defects that are a waste, or that a law meets before it can judge, with the law and what it says of their rank.

@@ -4,7 +4,7 @@ import pytest
 
 from gradspec._engine._plan import plan
 from gradspec.profile import ProfileError, available, load_profile
-from gradspec.selftest.specimens import SCALE
+from gradspec_lab.specimens import SCALE
 
 
 def test_the_profiles_that_come_with_the_package_can_be_read():

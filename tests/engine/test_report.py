@@ -12,7 +12,7 @@ from gradspec._record._file import checksum
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.report import SCHEMA, RecordError, Report, read_record, write_record
-from gradspec.selftest.specimens import DISEASED, SCALE
+from gradspec_lab.specimens import DISEASED, SCALE
 
 LAW = {law.name: law for law in LAWS}
 

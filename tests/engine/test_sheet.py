@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR
-from gradspec.selftest.specimens.diseased import CombinedForward
-from gradspec.selftest.specimens.honest import CUBE, SCALE
 from gradspec.spec import Formula
 from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
 from gradspec.spec._kinds import spec_sheet
 from gradspec.spec._sheet import call_signature
+from gradspec_lab.specimens.diseased import CombinedForward
+from gradspec_lab.specimens.honest import CUBE, SCALE
 
 
 def test_backward_and_forward_mode_are_the_derivatives_of_the_surrogate():

@@ -8,7 +8,7 @@ from gradspec import Status, Supports, verify
 from gradspec.findings import findings
 from gradspec.law import Rank
 from gradspec.laws import LAWS
-from strangers.stranger_specs import STRANGERS, load, spec_of
+from gradspec_lab.strangers.stranger_specs import STRANGERS, load, spec_of
 
 QUICK = [law for law in LAWS if law.judges("function") and law.cost == "ms"]
 

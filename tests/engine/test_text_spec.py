@@ -11,10 +11,10 @@ from gradspec._engine._verify import verify
 from gradspec._registry import _registry as registry
 from gradspec.law import Status
 from gradspec.laws import LAWS
-from gradspec.selftest.specimens import TAG
 from gradspec.spec import Misuse, TextCase
 from gradspec.spec._kinds import spec_sheet
 from gradspec.text import TEXTS, Variable
+from gradspec_lab.specimens import TAG
 
 BY_NAME = {law.name: law for law in LAWS}
 

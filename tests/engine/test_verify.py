@@ -20,9 +20,9 @@ from gradspec.functions import GRAD_FACTOR
 from gradspec.law import HOLDS, Law, Status, broken
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, ProfileError, load_profile
-from gradspec.selftest.specimens import DISEASED, SCALE
 from gradspec.spec import Case, Effects, FunctionSpec, Supports, Waiver
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import DISEASED, SCALE
 
 BY_NAME = {law.name: law for law in LAWS}
 

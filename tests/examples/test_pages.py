@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.form import noted
 from gradspec._record import experiment_sources, read_experiment
+from lab.benchmarks.form import noted
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))

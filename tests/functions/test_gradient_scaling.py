@@ -8,9 +8,9 @@ from torch.utils.checkpoint import checkpoint
 from gradspec._engine._verify import verify
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, GradFactor, GradMultiply, grad_factor, grad_multiply
 from gradspec.laws import LAWS
-from gradspec.selftest.specimens import HONEST
 from gradspec.spec import FunctionSpec
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import HONEST
 
 CLASSES = (GradFactor, GradMultiply)
 SCALING = (GRAD_FACTOR, GRAD_MULTIPLY)

@@ -13,9 +13,9 @@ from gradspec.law import HOLDS, Status, TrialOf
 from gradspec.laws.tensor._cuda_graph import CUDA_GRAPH, judge_replay
 from gradspec.laws.tensor.support._captured import WARM_UP, captured, each_once
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import DISEASED, HONEST, SCALE
 from gradspec.spec import Case
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import DISEASED, HONEST, SCALE, breaking
 from laws.lawbreaker import blinded, compared_with_itself
 from laws.recorded import REFUSED, recorded
 
@@ -44,7 +44,7 @@ def found_in(spec, judge=judge_replay, capture=recorded):
 
 def caught(judge):
     """Return the specimens of the law that it breaks on, in the words that it should."""
-    words = {name: DISEASED[name].caught_by["cuda_graph"] for name in CUDA_GRAPH.specimens}
+    words = {name: DISEASED[name].caught_by["cuda_graph"] for name in breaking("cuda_graph")}
     broken = {n: [f.message for f in found_in(DISEASED[n].spec, judge) if f.status is Status.BROKEN] for n in words}
     return {name for name, said in broken.items() if any(re.search(words[name], message) for message in said)}
 
@@ -66,7 +66,7 @@ def test_a_sound_function_is_the_same_in_a_replay(name):
     assert [f for f in found if f.status not in (Status.HOLDS, Status.NOT_APPLICABLE)] == []
 
 
-@pytest.mark.parametrize("name", CUDA_GRAPH.specimens)
+@pytest.mark.parametrize("name", breaking("cuda_graph"))
 def test_a_sick_function_is_caught(name):
     assert name in caught(judge_replay)
 
@@ -76,7 +76,7 @@ def test_each_thing_that_the_law_finds_is_held_by_a_specimen():
     assert len(changed) == 6
 
     missed = {broken.name: caught(broken.law.check.__globals__["judge_replay"]) for broken in changed}
-    assert [name for name, names in missed.items() if names == set(CUDA_GRAPH.specimens)] == []
+    assert [name for name, names in missed.items() if names == set(breaking("cuda_graph"))] == []
 
 
 def test_a_read_is_said_with_what_the_capture_raised():

@@ -5,8 +5,8 @@ import pytest
 from gradspec.law import HOLDS, Status, TrialOf
 from gradspec.laws.tensor._parity import compare_devices
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import DISEASED, HONEST
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import DISEASED, HONEST
 
 FUNCTIONS = [spec for spec in HONEST if spec.kind == "function"]
 

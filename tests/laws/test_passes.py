@@ -11,9 +11,9 @@ from gradspec.law import HOLDS, TrialOf, broken
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._passes import BESIDE_A_TANGENT, PLAIN, THROUGH_BACKWARD, called, in_each_pass, passes
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import SCALE
-from gradspec.selftest.specimens.honest import CUBE
 from gradspec.spec import Case, Supports
+from gradspec_lab.specimens import SCALE
+from gradspec_lab.specimens.honest import CUBE
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 

@@ -10,8 +10,8 @@ from gradspec._engine._verify import verify
 from gradspec.functions import SHAKE_SHAKE
 from gradspec.law import Status
 from gradspec.laws.tensor import DISTRIBUTION
-from gradspec.selftest.specimens.noisy import NOISE, SHAKEN
 from gradspec.spec import Noise
+from gradspec_lab.specimens.noisy import NOISE, SHAKEN
 
 
 def test_the_noise_is_an_argument_without_a_gradient():

@@ -22,11 +22,11 @@ from gradspec.laws.tensor._sharded import judge_placements
 from gradspec.laws.tensor.support import _real_ranks
 from gradspec.laws.tensor.support._ranks import UnsimulatedError, simulated_mesh
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import DISEASED, HONEST
-from gradspec.selftest.specimens.honest import PRODUCT, Product, Scale
-from gradspec.selftest.specimens.sharded import is_placed, labelled
 from gradspec.spec import Case, FunctionSpec, Placements, Supports
 from gradspec.spec._maker import Maker
+from gradspec_lab.specimens import DISEASED, HONEST, breaking
+from gradspec_lab.specimens.honest import PRODUCT, Product, Scale
+from gradspec_lab.specimens.sharded import is_placed, labelled
 
 PROFILE = load_profile("quick")
 SHARDED = next(law for law in LAWS if law.name == "sharded")
@@ -103,7 +103,7 @@ def test_a_process_group_that_exists_is_left_alone() -> None:
 
 
 PLACED = [spec for spec in HONEST if getattr(spec, "placements", ())]
-SICK = [DISEASED[name].spec for name in SHARDED.specimens]
+SICK = [DISEASED[name].spec for name in breaking("sharded")]
 
 
 @pytest.mark.parametrize("spec", [*PLACED, *SICK], ids=lambda spec: spec.name)

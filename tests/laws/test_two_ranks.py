@@ -14,7 +14,7 @@ import torch
 
 from gradspec.laws.tensor.support import _two_ranks
 from gradspec.laws.tensor.support._two_ranks import RankError, on_two_ranks
-from gradspec.selftest.specimens import NET
+from gradspec_lab.specimens import NET
 
 
 @pytest.fixture(autouse=True)

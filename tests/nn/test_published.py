@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from gradspec import nn as ours
+from gradspec_lab.peers.load import alone
 from nn.networks import images
-from peers.load import alone
 
 FOLDER = "archai.supergraph.models.shakeshake"
 

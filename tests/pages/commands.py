@@ -86,7 +86,7 @@ def _git(words: list[str]) -> None:
 
 
 def _tool(words: list[str]) -> None:
-    # tests/test_publish.py runs it.
+    # tests/lab/test_publish.py runs it.
     _there(words[1])
 
 
@@ -100,7 +100,7 @@ KNOWN: tuple[tuple[str, Callable[[list[str]], None]], ...] = (
     (r"torchrun \S+ \d docs/examples/[\w/]+\.py", _of_ranks),
     (r"gradspec ", _gradspec),
     (r"nox -s \w+$", _nox),
-    (r"python tools/\w+\.py", _tool),
+    (r"python src/gradspec_lab/[\w/]+\.py", _tool),
     (r"python -m pip install \S+$", _install),
     (r"git (add|commit)", _git),
 )

@@ -38,7 +38,7 @@ class Docstring:
 
 def docstrings() -> Iterator[Docstring]:
     """Yield every docstring that people read."""
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in sorted(SOURCES.glob("gradspec/**/*.py")):
         parts = path.relative_to(SOURCES).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         yield from docstrings_of(path.read_text(encoding="utf-8"), module, path.relative_to(ROOT).as_posix())

@@ -55,7 +55,7 @@ def spans() -> Iterator[Span]:
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
         if path.parent != ROOT / "docs" / "laws" or path.stem not in by_name:  # a build writes those, from docstrings
             yield from spans_of(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in sorted((ROOT / "src" / "gradspec").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (words := ast.get_docstring(node)):
                 name = getattr(node, "name", "the module")
@@ -119,7 +119,7 @@ def _python(words: list[str]) -> str:
         return (
             f"gradspec has no extra {extra[1]!r}" if extra and extra[1] not in project["optional-dependencies"] else ""
         )
-    files = [word for word in words[1:] if re.fullmatch(r"(?:tools|docs|tests)/\S+", word)]
+    files = [word for word in words[1:] if re.fullmatch(r"(?:src|docs|tests)/\S+", word)]
     return next((f"there is no {file}" for file in files if not (ROOT / file).exists()), "")
 
 
@@ -143,7 +143,7 @@ def known() -> frozenset[str]:
     """Return every name that Python, torch and our source define, take or have as a value."""
     found = {name for thing in (builtins, *_TORCH) for name in dir(thing)} | set(keyword.kwlist) | sessions()
     found |= {f"gradspec_{name}" for name in Options.__dataclass_fields__}
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in (p for name in ("gradspec", "gradspec_pytest") for p in (ROOT / "src" / name).rglob("*.py")):
         found.add(path.stem if path.stem != "__init__" else path.parent.name)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -136,7 +136,7 @@ def spec_of(route: str) -> Any:
 
 def under_seeds(route: str, count: int) -> dict[str, Any]:
     """Hold a route to all laws under many seeds."""
-    from gradspec.selftest._seeds import sweep
+    from gradspec_lab.selftest._seeds import sweep
 
     return sweep(count, specs=[spec_of(route)])
 

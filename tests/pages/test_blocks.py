@@ -21,7 +21,7 @@ OWN = re.compile(r"\{gradspec-[\w-]+\}")
 ELSEWHERE = {
     **{("how-to/add-a-kind.md", kind): "tests/engine/test_new_kind.py" for kind in ("python", "toml", "sh", "")},
     ("how-to/audit-a-function.md", "python"): "tests/test_how_to.py",
-    ("how-to/audit-a-function.md", "sh"): "tests/audits/test_audits.py",
+    ("how-to/audit-a-function.md", "sh"): "tests/lab/audits/test_audits.py",
     ("how-to/verify-in-ci.md", "sh"): "tests/ci/test_ci.py",
     ("how-to/verify-in-ci.md", "text"): "tests/ci/test_ci.py",
     ("how-to/verify-in-pytest.md", "python"): "tests/test_how_to.py",

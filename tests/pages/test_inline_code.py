@@ -33,7 +33,7 @@ def test_each_listed_word_is_used_and_is_needed() -> None:
         ("nox -s lint tpyes", "noxfile.py has no session 'tpyes'"),
         ("pytest --gradspec-recrod", "the plugin has no option --gradspec-recrod"),
         ("python -m pip install .[katxe]", "gradspec has no extra 'katxe'"),
-        ("python tools/rome.py", "there is no tools/rome.py"),
+        ("python src/gradspec_lab/rome.py", "there is no src/gradspec_lab/rome.py"),
         ("GradFcator", "nothing has that name, and it is in no list"),
         ("torch.autograd.Functoin", "there is no such object"),
         ("gradspec.text.Varaible", "there is no such object"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gradspec.laws import LAWS
-from gradspec.selftest._judging import NEEDS_CUDA
+from gradspec_lab.selftest._judging import NEEDS_CUDA
 from pages.blocks import ROOT
 
 #: The page, what leads to the names and what follows them, and which laws it is true of.

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gradspec_lab.strangers.operator_specs import OPERATORS
 from pages.blocks import DOCS
-from strangers.operator_specs import OPERATORS
 
 FOUND = ("wrong silently", "refused with an error")
 REPORT = re.compile(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from versions.transforms import PAGE, TRANSFORMS, X, classes_of_the_page, compiled, outcome
+from gradspec_lab.versions.transforms import PAGE, TRANSFORMS, X, classes_of_the_page, compiled, outcome
 
 
 def table() -> tuple[list[str], dict[str, list[str]]]:

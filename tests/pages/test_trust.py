@@ -8,12 +8,12 @@ import pytest
 
 from fuzz.makers import MAKERS
 from gradspec._record import RecordError, read_experiment, update_experiment
-from trust_record import RECORDS, STRANGERS, counted, strangers_rows
+from gradspec_lab.evidence.trust_record import RECORDS, STRANGERS, counted, strangers_rows
 
 
 def test_that_the_counts_are_those_of_the_records() -> None:
     kept = read_experiment(RECORDS / "trust.json")["counts"]
-    assert kept == counted(), "a record has moved on: run python tools/trust_record.py"
+    assert kept == counted(), "a record has moved on: run python -m gradspec_lab.evidence.trust_record"
 
 
 def test_that_a_row_that_does_not_hold_as_many_findings_as_it_says_is_refused(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
 from gradspec.profile import load_profile
 from gradspec.report import Report
-from gradspec.selftest._standing import sources
 from gradspec.spec import Spec
 from gradspec.text import TEXTS
+from gradspec_lab.selftest._standing import sources
 
 LAWS_HOME = Path(str(laws.__file__))
 LAW = {law.name: law for law in LAWS}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradspec._record import Source, reach_from
-from records import RECORDED
+from gradspec_lab.evidence.records import RECORDED
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -94,12 +94,12 @@ MOVES = {
     "gradspec.functions._grad_factor": "gradspec.functions._scaling_by_a_factor",
     "gradspec._engine._check": "gradspec._engine._one_check",
     "gradspec.laws.tensor.support._compare": "gradspec.laws.tensor._comparing",
-    "gradspec.selftest.specimens.stateful": "gradspec.selftest.specimens.with_state",
+    "gradspec_lab.specimens.stateful": "gradspec_lab.specimens.with_state",
 }
 
 
 def test_no_cell_of_a_committed_record_is_stale_after_a_move(tmp_path: Path) -> None:
-    for part in ("src", "tools", "docs/records", "docs/examples"):
+    for part in ("src", "docs/records", "docs/examples"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     for old, new in MOVES.items():
         was, now = (tmp_path / "src" / name.replace(".", "/") for name in (old, new))
@@ -110,7 +110,7 @@ def test_no_cell_of_a_committed_record_is_stale_after_a_move(tmp_path: Path) -> 
         for old, new in MOVES.items():
             text = text.replace(old, new)
         file.write_text(text, encoding="utf-8")
-    (tmp_path / "tools/figures/figure_record.py").rename(tmp_path / "tools/figures/figures.py")
+    (tmp_path / "src/gradspec_lab/figures/figure_record.py").rename(tmp_path / "src/gradspec_lab/figures/figures.py")
     assert said(tmp_path) == said(ROOT)
 
 
@@ -118,7 +118,7 @@ def said(root: Path) -> list[str]:
     """Return what a tree says of the committed records that must be current."""
     # Others may be older. A move makes those of torch's versions so: they depend on a table of the engine's modules.
     names = [recorded.name for recorded in RECORDED if recorded.must_be_current]
-    command = [sys.executable, "tools/records.py", "--check", *names]
+    command = [sys.executable, "src/gradspec_lab/evidence/records.py", "--check", *names]
     env = {**os.environ, "PYTHONPATH": str(root / "src")}
     done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
     assert done.stderr == ""

@@ -177,7 +177,6 @@ LAW: dict[str, Any] = {
     "cost": "ms",
     "over": "cases",
     "requires": [],
-    "specimens": ["sign_flipped"],
 }
 
 SHEET: dict[str, Any] = {

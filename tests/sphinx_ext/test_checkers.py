@@ -7,7 +7,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 
 from gradspec.report import write_record
-from gradspec.selftest._record import Matrix, Subject
+from gradspec_lab.selftest._record import Matrix, Subject
 from sphinx_ext.handmade import Project, copied, edited, report, source_of
 
 MISMATCH = "GradcheckError: Jacobian mismatch"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from gradspec.selftest._record import Matrix, Subject
-from gradspec.selftest._seeds_record import Seeds
+from gradspec_lab.selftest._record import Matrix, Subject
+from gradspec_lab.selftest._seeds_record import Seeds
 from sphinx_ext.handmade import Built, Project, copied, edited, older, resealed, source_of
 
 SUBJECTS = (
@@ -110,7 +110,9 @@ def test_a_record_of_an_older_source_says_so_and_fails_the_build_twice(tmp_path:
         assert built.returncode == 1
         (line,) = built.warnings
         assert "index.md:3:" in line
-        assert "was measured of an older source: measure it again with `gradspec selftest --record`" in line
+        assert (
+            "was measured of an older source: measure it again with `python -m gradspec_lab selftest --record`" in line
+        )
         assert "[gradspec.stale]" in line
         assert "not measured (recorded for an older source, on 2026-01-02)" in words(built)
 

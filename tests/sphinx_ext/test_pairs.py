@@ -13,11 +13,11 @@ from bs4 import BeautifulSoup
 from gradspec._record import to_text
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
-from gradspec.selftest._record import Matrix, Subject
-from gradspec.selftest._seeds_record import Seeds
 from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
 from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from gradspec.sphinx_ext.domain._objects import OBJECTS
+from gradspec_lab.selftest._record import Matrix, Subject
+from gradspec_lab.selftest._seeds_record import Seeds
 from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, breaking, copied, normal, report, resealed, verdict
 
 if TYPE_CHECKING:

@@ -169,5 +169,4 @@ def _law_sheet(law: Law) -> dict[str, Any]:
         "kinds": list(law.kinds),
         "requires": list(law.requires),
         "explained_by": list(law.explained_by),
-        "specimens": list(law.specimens),
     }

@@ -1,4 +1,4 @@
-"""The command line: `gradspec check`, `audit`, `selftest`, `list`, `explain`, `show`, `merge` and `events`."""
+"""The command line: `gradspec check`, `audit`, `init`, `list`, `explain`, `show`, `merge` and `events`."""
 
 from gradspec.cli._main import main
 

@@ -14,7 +14,6 @@ from gradspec.cli._group import Commands
         "check": "gradspec.cli._check:check",
         "audit": "gradspec.cli._audit:audit",
         "init": "gradspec.cli._init:init",
-        "selftest": "gradspec.cli._selftest:selftest",
         "list": "gradspec.cli._list:list_",
         "explain": "gradspec.cli._list:explain",
         "show": "gradspec.cli._show:show",

@@ -14,19 +14,15 @@ from rich.text import Text
 
 from gradspec.cli._screen import NO_LIMIT, console, put
 from gradspec.cli._tables import table_of
-from gradspec.findings import use_of
 from gradspec.law import Status
 from gradspec.render import (
     SIGNS,
-    baseline_lines,
     counts,
-    finding_text,
     reason,
     specs_by_kind,
-    summary_lines,
     words,
 )
-from gradspec.render._remarks import remarks
+from gradspec.render._plain import ending, finding_blocks
 
 if TYPE_CHECKING:
     from gradspec.findings import Judgement
@@ -69,20 +65,13 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
             if verdict.finding.message and not verdict.finding.is_failure:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
-    last = ""
-    for found in (judged.found for judged in judgement.findings if not judged.is_known):
-        use = use_of(found.verdict.law, report.laws)
-        if use != last:
-            click.echo(click.style(f"{use[:1].upper()}{use[1:]}\n", underline=True))
-        last = use
-        headline, _, rest = finding_text(found, details=verbose).partition("\n")
-        click.echo(f"{click.style(headline, bold=True)}\n{rest}\n")
-    for line in (*summary_lines(report), *(baseline_lines(judgement) if judgement.has_baseline else ())):
-        click.echo(line)
-    if provenance:
-        click.echo(f"recorded: {_flat(report.provenance)}")
-    for _, remark in remarks(report):
-        click.echo(f"\n{remark}")
+    recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""
+    for said in (*finding_blocks(judgement, details=verbose, style=_styled), *ending(judgement, recorded=recorded)):
+        click.echo(said)
+
+
+def _styled(text: str, what: str) -> str:
+    return click.style(text, underline=True) if what == "heading" else click.style(text, bold=True)
 
 
 def _without_what_holds(report: Report) -> Report:

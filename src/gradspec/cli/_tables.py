@@ -15,7 +15,6 @@ from gradspec.law import Law
 
 if TYPE_CHECKING:
     from gradspec._registry._declared import Declared
-    from gradspec.selftest._record import Matrix
     from gradspec.spec import Spec
 
 
@@ -48,24 +47,11 @@ def laws(known: Sequence[Law]) -> Table:
     return table
 
 
-def kill_matrix(matrix: Matrix) -> Table:
-    """Return the table of specimens and mutants, with the laws that noticed each, and torch's checkers if asked."""
-    tools = list(dict.fromkeys(tool for subject in matrix.subjects for tool in subject.stock))
-    table = table_of("subject", "sort", "killed by", *tools)
-    for subject in matrix.subjects:
-        killers = ", ".join(subject.killed_by) or subject.crash or ("nothing: no different" if subject.proof else "-")
-        said = (subject.stock.get(tool, "") for tool in tools)
-        opinions = (Text(text if text in ("", "accepts", "nothing to check") else "rejects") for text in said)
-        table.add_row(Text(subject.name, "bold red" if subject.fault else ""), subject.sort, Text(killers), *opinions)
-    return table
-
-
 def law_page(law: Law) -> str:
     """Return the page of a law as text."""
     facts = [f"family: {law.family}", f"judges: {law.judged}", f"runs over: {law.over}", f"cost: {law.cost}"]
     facts += [f"requires: {', '.join(law.requires)}"] if law.requires else []
     facts += [f"promised by: supports.{law.capability}"] if law.capability else []
-    facts += [f"broken on purpose by: {', '.join(law.specimens)}"] if law.specimens else []
     page = (click.style(law.name, bold=True), f"  {law.statement}", _roles(law.doc.strip()), "\n".join(facts))
     return "\n\n".join(page) + "\n"
 

@@ -58,9 +58,10 @@ def test_the_program_prints_this_on_textgrad_too(tmp_path: Path) -> None:
     published = Path(os.environ.get("GRADSPEC_TEXTGRAD", ""))
     if not (published / "textgrad").is_dir():
         pytest.skip("GRADSPEC_TEXTGRAD names no folder with the source distribution of textgrad 0.1.8")
-    tools = Path(__file__).parents[3] / "tools" / "benchmarks"
-    (tmp_path / "program.py").write_text(f"import _textgrad\n_textgrad.load({str(published)!r})\n{THEIRS}")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tools), *filter(None, sys.path)])}
+    (tmp_path / "program.py").write_text(
+        f"from gradspec_lab.benchmarks import _textgrad\n_textgrad.load({str(published)!r})\n{THEIRS}"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-W", "ignore", "program.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == PRINTED, done.stderr

@@ -48,12 +48,10 @@ def test_its_own_offline_tests_pass_with_the_import_line_changed(published: Path
 
 def test_programs_ask_as_often_and_end_alike(published: Path, tmp_path: Path) -> None:
     script = (
-        "import json, sys, _textgrad; _textgrad.load(sys.argv[1]); "
+        "import json, sys; from gradspec_lab.benchmarks import _textgrad; _textgrad.load(sys.argv[1]); "
         "import programs; print(json.dumps(programs.results('textgrad')))"
     )
-    here = Path(__file__).parent
-    folders = [str(here.parents[2] / "tools" / "benchmarks"), str(here)]
-    path = os.pathsep.join([*folders, *filter(None, sys.path)])
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     environment = {**without_key(), "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-c", script, str(published)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

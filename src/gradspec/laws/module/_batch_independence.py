@@ -36,5 +36,4 @@ BATCH_INDEPENDENCE = Law(
     doc=__doc__ or "",
     kinds=("module",),
     requires=("batch_size",),
-    specimens=("batch_statistics_in_evaluation",),
 )

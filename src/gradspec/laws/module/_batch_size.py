@@ -39,5 +39,4 @@ BATCH_SIZE = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    specimens=("hard_wired_head",),
 )

@@ -35,5 +35,4 @@ CHANNELS_LAST = Law(
     doc=__doc__ or "",
     kinds=("module",),
     capability="channels_last",
-    specimens=("views_its_features", "reads_memory_in_order"),
 )

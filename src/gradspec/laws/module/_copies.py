@@ -71,5 +71,4 @@ COPIES = Law(
     doc=__doc__ or "",
     kinds=("module",),
     capability="copies",
-    specimens=("copy_shares_a_tensor", "lambda_as_attribute", "copy_forgets_a_setting", "copy_moves_what_it_shares"),
 )

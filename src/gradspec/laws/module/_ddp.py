@@ -33,10 +33,4 @@ DDP = Law(
     kinds=("module",),
     cost="process",
     alone=True,
-    specimens=(
-        "divides_by_the_ranks",
-        "keeps_a_center_of_its_rank",
-        "centers_over_its_batch",
-        "leaves_out_a_parameter",
-    ),
 )

@@ -44,5 +44,4 @@ EVALUATION_MODE = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    specimens=("draws_in_backward_in_evaluation", "moves_in_evaluation", "counts_its_evaluations"),
 )

@@ -50,5 +50,4 @@ FSDP2 = Law(
     kinds=("module",),
     cost="process",
     alone=True,
-    specimens=("divides_by_the_ranks", "reads_the_weight_of_a_child"),
 )

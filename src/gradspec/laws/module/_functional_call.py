@@ -65,5 +65,4 @@ FUNCTIONAL_CALL = Law(
     kinds=("module",),
     requires=("batch_size",),
     capability="functional",
-    specimens=("reads_a_parameter_elsewhere",),
 )

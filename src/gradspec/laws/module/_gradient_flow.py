@@ -111,13 +111,4 @@ GRADIENT_FLOW = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    specimens=(
-        "dead_branch",
-        "detached_features",
-        "uphill_gradient",
-        "forward_without_a_graph",
-        "frozen_in_words_alone",
-        "root_at_zero",
-        "rounds_its_features",
-    ),
 )

@@ -57,5 +57,4 @@ MODULE_COMPILE = Law(
     kinds=("module",),
     cost="compile",
     capability="compile",
-    specimens=("decides_by_a_value", "another_sign_where_it_is_compiled", "keeps_no_statistics_where_it_is_compiled"),
 )

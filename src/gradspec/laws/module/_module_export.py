@@ -34,5 +34,4 @@ MODULE_EXPORT = Law(
     kinds=("module",),
     cost="compile",
     capability="export",
-    specimens=("decides_by_a_value", "twice_as_much_where_it_is_exported"),
 )

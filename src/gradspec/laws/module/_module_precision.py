@@ -51,5 +51,4 @@ MODULE_PRECISION = Law(
     doc=__doc__ or "",
     kinds=("module",),
     capability="precision",
-    specimens=("constant_in_double", "adds_and_subtracts_a_large_number", "answers_in_double"),
 )

@@ -98,13 +98,4 @@ STATE_DICT = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("module",),
-    specimens=(
-        "state_outside_the_state",
-        "renamed_parameter",
-        "swallows_any_key",
-        "never_loads_its_norm",
-        "expects_a_prefix",
-        "empties_the_dictionary",
-        "saves_a_scratch_buffer",
-    ),
 )

@@ -136,12 +136,4 @@ EXPORTED_OPERATOR = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="export",
-    specimens=(
-        "configured_here_alone",
-        "gradient_lost_in_an_export",
-        "write_lost_under_compile",
-        "works_in_what_is_allotted_here",
-        "gradient_registered_in_a_setup",
-        "registered_where_nobody_looks",
-    ),
 )

@@ -143,15 +143,4 @@ FAKE_KERNEL = Law(
     doc=__doc__ or "",
     kinds=("operator",),
     capability="fake",
-    specimens=(
-        "fake_of_another_stride",
-        "fake_keeps_strides",
-        "fake_of_another_dtype",
-        "fake_is_never_empty",
-        "fake_fixes_sizes",
-        "fake_reads_a_value",
-        "fake_of_another_offset",
-        "fake_gradient_of_another_stride",
-        "fake_remembers_its_plan",
-    ),
 )

@@ -74,11 +74,4 @@ KERNELS = Law(
     doc=__doc__ or "",
     kinds=("operator",),
     needs_spec=True,
-    specimens=(
-        "no_fake_kernel",
-        "kernel_of_the_cpu_alone",
-        "gradient_on_cuda_alone",
-        "no_gradient_registered",
-        "kernel_of_an_undeclared_device",
-    ),
 )

@@ -47,5 +47,4 @@ OPCHECK = Law(
     doc=__doc__ or "",
     kinds=("operator",),
     cost="compile",
-    specimens=("no_fake_kernel",),
 )

@@ -122,10 +122,4 @@ SCHEMA = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("operator",),
-    specimens=(
-        "undeclared_write",
-        "returns_its_argument",
-        "forgets_to_write",
-        "view_that_is_a_copy",
-    ),
 )

@@ -64,5 +64,4 @@ ADJOINT = Law(
     requires=("primal",),
     implied_by=("vjp", "jvp"),
     capability="forward_mode",
-    specimens=("jvp_of_the_primal",),
 )

@@ -72,9 +72,4 @@ ALIASING = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "untracked_alias",
-        "undeclared_view",
-        "aliases_beside_a_tangent",
-    ),
 )

@@ -126,11 +126,4 @@ AUTOCAST = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     capability="autocast",
-    specimens=(
-        "mixes_dtypes_under_autocast",
-        "custom_fwd_with_setup_context",
-        "rounds_to_half_under_autocast",
-        "another_dtype_under_autocast",
-        "autocast_rounds_a_phase",
-    ),
 )

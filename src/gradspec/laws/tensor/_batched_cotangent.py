@@ -59,5 +59,4 @@ BATCHED_COTANGENT = Law(
     # A batch of cotangents is vmap within backward: where that is not promised, in-place writes are ordinary code.
     refusable_without="vmap",
     requires=("primal", "vjp"),
-    specimens=("reaches_under_the_cotangent", "forgets_its_factor_in_a_batch"),
 )

@@ -44,5 +44,4 @@ CHECKPOINT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=("counts_its_calls",),
 )

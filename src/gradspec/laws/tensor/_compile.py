@@ -59,11 +59,4 @@ COMPILE = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="compile",
-    specimens=(
-        "jvp_not_allowed_in_graph",
-        "decides_by_a_sum",
-        "another_value_under_compile",
-        "another_value_under_compile_without_a_gradient",
-        "write_lost_under_compile",
-    ),
 )

@@ -37,5 +37,4 @@ COMPILE_GRAD = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="compile_grad",
-    specimens=("dropped_under_compile_grad",),
 )

@@ -100,5 +100,4 @@ COMPILE_JVP = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="compile_jvp",
-    specimens=("jvp_not_allowed_in_graph",),
 )

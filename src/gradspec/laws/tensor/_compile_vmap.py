@@ -69,8 +69,4 @@ COMPILE_VMAP = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="compile_vmap",
-    specimens=(
-        "dropped_under_compile_vmap",
-        "another_value_under_compile",
-    ),
 )

@@ -49,5 +49,4 @@ COMPILED_AUTOGRAD = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="compiled_autograd",
-    specimens=("keeps_state_by_ctx", "asks_whether_backward_is_compiled"),
 )

@@ -102,12 +102,4 @@ COTANGENT_LAYOUT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "views_its_cotangent",
-        "views_through_backward",
-        "views_beside_a_tangent",
-        "misreads_a_strided_cotangent_beside_a_tangent",
-        "misreads_a_strided_cotangent",
-        "operator_reads_a_cotangent_as_dense",
-    ),
 )

@@ -54,5 +54,4 @@ COTANGENT_LINEARITY = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("clipping_backward",),
 )

@@ -58,9 +58,4 @@ COTANGENTS_UNTOUCHED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "divides_the_cotangent_in_place",
-        "writes_to_its_cotangent_through_backward",
-        "writes_to_its_cotangent_beside_a_tangent",
-    ),
 )

@@ -75,10 +75,4 @@ CTX_CLEAN = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "tensor_on_ctx",
-        "keeps_a_tensor_through_backward",
-        "keeps_a_tensor_beside_a_tangent",
-        "keeps_what_may_be_written_later",
-    ),
 )

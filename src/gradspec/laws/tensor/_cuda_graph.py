@@ -124,10 +124,4 @@ CUDA_GRAPH = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "reads_a_value_in_each_call",
-        "keeps_a_value_on_its_argument",
-        "keeps_a_factor_on_its_argument",
-        "moves_a_total_once",
-    ),
 )

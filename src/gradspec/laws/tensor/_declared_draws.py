@@ -91,13 +91,4 @@ DECLARED_DRAWS = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "hidden_draw",
-        "draws_from_numpy",
-        "draws_in_backward",
-        "draws_for_a_gradient_only",
-        "own_generator",
-        "draws_through_backward",
-        "draws_beside_a_tangent",
-    ),
 )

@@ -75,11 +75,4 @@ DECLARED_WRITES = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "bank_updated_in_backward",
-        "counter_moved_in_forward",
-        "batch_statistics_moved",
-        "counts_through_backward",
-        "counts_beside_a_tangent",
-    ),
 )

@@ -140,12 +140,4 @@ DISTRIBUTION = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=(
-        "one_draw_a_batch",
-        "another_law",
-        "same_noise_both_ways",
-        "noise_shared_by_neighbours",
-        "seeds_itself",
-        "one_draw_an_element",
-    ),
 )

@@ -146,10 +146,4 @@ DYNAMIC_SHAPES = Law(
     requires=("primal", "vjp"),
     implied_by=("compile",),
     capability="dynamic_shapes",
-    specimens=(
-        "asks_for_its_batch_size",
-        "computes_the_first_rows_only",
-        "branches_on_its_data",
-        "keeps_a_number_of_its_data",
-    ),
 )

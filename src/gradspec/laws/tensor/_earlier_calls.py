@@ -91,5 +91,4 @@ EARLIER_CALLS = Law(
     alone=True,
     needs_spec=True,
     requires=("primal", "vjp"),
-    specimens=("cached_by_size", "value_cached_by_size", "factor_on_the_class"),
 )

@@ -50,10 +50,4 @@ EVALUATION = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     needs_spec=True,
-    specimens=(
-        "random_in_evaluation",
-        "gradient_not_at_rest_in_evaluation",
-        "draws_in_evaluation",
-        "value_not_at_rest_in_evaluation",
-    ),
 )

@@ -75,8 +75,4 @@ EXAMPLES = Law(
     needs_spec=True,
     kinds=ALL_KINDS,
     over="documents",
-    specimens=(
-        "stale_example",
-        "no_example",
-    ),
 )

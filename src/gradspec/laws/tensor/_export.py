@@ -67,5 +67,4 @@ EXPORT = Law(
     cost="compile",
     requires=("primal", "vjp"),
     capability="export",
-    specimens=("dropped_under_export",),
 )

@@ -64,5 +64,4 @@ FAKE = Law(
     doc=__doc__ or "",
     requires=("primal",),
     capability="fake",
-    specimens=("branches_on_a_value", "wrong_fake_kernel"),
 )

@@ -66,5 +66,4 @@ FIRST_ORDER_ONLY = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     needs_spec=True,
-    specimens=("penalty_silently_dropped",),
 )

@@ -56,5 +56,4 @@ FORMULA = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    specimens=("formula_of_another_function",),
 )

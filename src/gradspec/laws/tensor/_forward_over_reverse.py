@@ -78,5 +78,4 @@ FORWARD_OVER_REVERSE = Law(
     needs_spec=True,
     requires=("primal", "vjp"),
     capability="forward_mode",
-    specimens=("another_gradient_beside_a_tangent",),
 )

@@ -82,10 +82,4 @@ FREED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "output_on_ctx",
-        "keeps_its_output_through_backward",
-        "keeps_its_output_beside_a_tangent",
-        "logs_its_argument",
-    ),
 )

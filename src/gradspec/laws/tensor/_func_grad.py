@@ -34,8 +34,4 @@ FUNC_GRAD = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     capability="func_grad",
-    specimens=(
-        "combined_forward",
-        "another_gradient_under_func_grad",
-    ),
 )

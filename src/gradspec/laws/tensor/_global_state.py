@@ -49,11 +49,4 @@ GLOBAL_STATE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "changes_the_default_dtype",
-        "prints",
-        "patches_torch",
-        "moves_the_default_dtype_through_backward",
-        "moves_the_default_dtype_beside_a_tangent",
-    ),
 )

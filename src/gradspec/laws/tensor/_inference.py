@@ -66,5 +66,4 @@ INFERENCE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("reads_requires_grad", "asks_for_grad_mode", "reads_a_version"),
 )

@@ -55,11 +55,4 @@ INPUTS_UNTOUCHED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "undeclared_write",
-        "writes_to_its_input",
-        "writes_to_its_argument_beside_a_tangent",
-        "writes_to_its_tangent_beside_a_tangent",
-        "writes_to_its_input_in_backward",
-    ),
 )

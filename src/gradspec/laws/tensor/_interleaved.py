@@ -66,5 +66,4 @@ INTERLEAVED = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=("kept_on_the_class",),
 )

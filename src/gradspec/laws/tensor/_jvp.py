@@ -69,5 +69,4 @@ JVP = Law(
     needs_spec=True,
     requires=("primal", "vjp"),
     capability="forward_mode",
-    specimens=("jvp_of_the_primal", "view_refuses_dual_tensors"),
 )

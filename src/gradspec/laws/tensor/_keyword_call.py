@@ -76,9 +76,4 @@ KEYWORD_CALL = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    specimens=(
-        "positional_only",
-        "draws_by_position_only",
-        "takes_a_keyword_for_another",
-    ),
 )

@@ -73,10 +73,4 @@ LAYOUT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "views_its_input",
-        "misreads_a_strided_input",
-        "another_gradient_of_a_strided_input",
-        "images_in_order_of_memory",
-    ),
 )

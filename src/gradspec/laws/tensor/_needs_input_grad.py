@@ -105,11 +105,4 @@ NEEDS_INPUT_GRAD = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "gradient_nobody_needs",
-        "mixes_up_who_needs_a_gradient",
-        "always_requires_grad",
-        "forgets_a_frozen_weight",
-        "wrong_beside_a_frozen_bias",
-    ),
 )

@@ -95,11 +95,4 @@ NO_HOST_READ = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "reads_the_largest_element",
-        "lists_its_cotangent",
-        "counts_with_a_mask",
-        "reads_through_backward",
-        "reads_beside_a_tangent",
-    ),
 )

@@ -89,5 +89,4 @@ PARITY = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=("wrong_on_cuda",),
 )

@@ -165,5 +165,4 @@ PRECISION = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=("promotes_low_precision", "rounds_inside"),
 )

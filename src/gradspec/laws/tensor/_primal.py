@@ -46,9 +46,4 @@ PRIMAL = Law(
     check=_check,
     doc=__doc__ or "",
     needs_spec=True,
-    specimens=(
-        "wrong_value",
-        "returns_twice",
-        "returns_a_number",
-    ),
 )

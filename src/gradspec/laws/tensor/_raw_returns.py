@@ -76,5 +76,4 @@ RAW_RETURNS = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=("unreduced_broadcast", "lower_precision_backward"),
 )

@@ -74,9 +74,4 @@ REPLAYED = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=(
-        "draws_in_backward",
-        "own_generator",
-        "own_generator_in_backward",
-    ),
 )

@@ -65,9 +65,4 @@ RETAINED_GRAPH = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "drifts_with_each_backward",
-        "drifts_through_backward",
-        "drifts_beside_a_tangent",
-    ),
 )

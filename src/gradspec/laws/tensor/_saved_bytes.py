@@ -77,5 +77,4 @@ SAVED_BYTES = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=("saves_ten_times_as_much", "keeps_more_on_ctx"),
 )

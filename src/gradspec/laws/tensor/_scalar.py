@@ -24,5 +24,4 @@ SCALAR = Law(
     statement=r"x \in \mathbb{R} \Rightarrow \bar{x} \in \mathbb{R}",
     check=_check,
     doc=__doc__ or "",
-    specimens=("needs_a_batch_dimension",),
 )

@@ -91,5 +91,4 @@ SECOND_ORDER = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     capability="double_backward",
-    specimens=("data_in_backward", "penalty_dropped", "root_of_nothing"),
 )

@@ -68,5 +68,4 @@ SELECTIVE_CHECKPOINT = Law(
     requires=("primal", "vjp"),
     implied_by=("checkpoint",),
     refusable_without="compile",
-    specimens=("fills_a_table_in_its_first_call",),
 )

@@ -151,14 +151,4 @@ SHARDED = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     needs_spec=True,
-    specimens=(
-        "drops_a_pending_sum",
-        "drops_the_placement",
-        "gathers_the_rows",
-        "returns_a_plain_gradient",
-        "takes_a_part_for_the_sum",
-        "counts_a_pending_sum_twice",
-        "mixes_tensors_silently",
-        "refuses_the_rows",
-    ),
 )

@@ -36,14 +36,4 @@ STATE_TRANSITION = Law(
     doc=__doc__ or "",
     requires=("primal",),
     needs_spec=True,
-    specimens=(
-        "state_moved_in_forward",
-        "state_moved_to_a_wrong_value",
-        "state_moved_with_each_backward",
-        "state_moved_twice",
-        "state_moved_before_the_end",
-        "state_moved_in_evaluation",
-        "state_moved_by_a_double_backward",
-        "state_of_the_forward_pass_written_back",
-    ),
 )

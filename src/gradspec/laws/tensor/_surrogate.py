@@ -181,8 +181,4 @@ SURROGATE = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
-    specimens=(
-        "detached_surrogate",
-        "gradient_of_another_function",
-    ),
 )

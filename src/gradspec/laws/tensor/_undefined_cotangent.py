@@ -57,11 +57,4 @@ UNDEFINED_COTANGENT = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
-    specimens=(
-        "needs_its_cotangent",
-        "crashes_on_an_unused_output",
-        "forgets_the_second_output",
-        "adds_to_its_gradient",
-        "needs_both_or_none",
-    ),
 )

@@ -138,14 +138,4 @@ VJP = Law(
     doc=__doc__ or "",
     needs_spec=True,
     requires=("primal",),
-    specimens=(
-        "factor_forgotten",
-        "sign_flipped",
-        "off_by_a_millionth",
-        "tuple_argument",
-        "gradient_of_another_shape",
-        "declares_a_zero_gradient",
-        "operator_gradient_off",
-        "gradient_falls_through",
-    ),
 )

@@ -153,14 +153,4 @@ VMAP = Law(
     doc=__doc__ or "",
     requires=("primal", "vjp"),
     capability="vmap",
-    specimens=(
-        "combined_forward",
-        "no_vmap_rule",
-        "no_vmap_rule_beside_a_tangent",
-        "vmap_rule_of_the_first_dimension",
-        "operator_vmap_rule_of_the_first_dimension",
-        "vmap_rule_doubles_what_is_not_batched",
-        "another_gradient_under_vmap",
-        "another_tangent_under_vmap",
-    ),
 )

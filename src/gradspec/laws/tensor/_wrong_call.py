@@ -83,10 +83,4 @@ WRONG_CALL = Law(
     needs_spec=True,
     kinds=ALL_KINDS,
     over="misuses",
-    specimens=(
-        "accepts_a_wrong_call",
-        "another_error_than_documented",
-        "changes_what_it_refuses",
-        "spoils_what_it_refuses",
-    ),
 )

@@ -62,5 +62,4 @@ ACCUMULATION = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("writes_the_gradient_itself", "one_remark_for_all_calls", "says_more_where_something_was_said"),
 )

@@ -62,5 +62,4 @@ ALL_OR_NOTHING = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("moves_a_gradient_and_fails", "uses_up_what_it_kept", "speaks_once", "tries_twice", "tires_of_speaking"),
 )

@@ -46,5 +46,4 @@ ARITY = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("forgets_a_place", "one_place_too_many", "looks_for_what_it_never_kept"),
 )

@@ -68,5 +68,4 @@ EXACTLY_ONCE = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("backward_in_backward", "copies_the_gradient"),
 )

@@ -48,5 +48,4 @@ FEEDBACK = Law(
     doc=__doc__ or "",
     kinds=("text",),
     needs_spec=True,
-    specimens=("feedback_to_the_wrong_argument", "drops_what_was_said", "speaks_differently_of_a_question"),
 )

@@ -57,5 +57,4 @@ FORWARD = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("forgets_the_mark", "changes_its_argument", "returns_its_mark_too"),
 )

@@ -56,5 +56,4 @@ NO_CYCLE = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("output_on_the_ctx",),
 )

@@ -90,12 +90,4 @@ NONE_FOR_DATA = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=(
-        "speaks_of_data",
-        "feedback_on_a_target",
-        "asks_in_vain",
-        "looks_for_what_it_never_kept",
-        "keeps_too_few_places",
-        "needs_the_first",
-    ),
 )

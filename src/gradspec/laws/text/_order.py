@@ -67,5 +67,4 @@ ORDER = Law(
     check=_check,
     doc=__doc__ or "",
     kinds=("text",),
-    specimens=("keeps_its_feedback_on_the_class", "waits_and_does_not_say_so", "speaks_of_the_call_before"),
 )

@@ -12,11 +12,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.selftest._record import Matrix, Subject, read_matrix
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import is_about_today, records_for_page
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
+from gradspec_lab.selftest._record import Matrix, Subject, read_matrix
 
 #: What goes wrong where a law of a family is broken, in the words of a user.
 MISTAKES = {

@@ -12,14 +12,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.law import Status
 from gradspec.report import RecordError
-from gradspec.selftest._record import Matrix, Subject, read_matrix
-from gradspec.selftest._seeds_record import Seeds, read_seeds
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import is_about_today, note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
+from gradspec_lab.selftest._record import Matrix, Subject, read_matrix
+from gradspec_lab.selftest._seeds_record import Seeds, read_seeds
 
 
 class KillMatrixDirective(SphinxDirective):
@@ -46,7 +46,8 @@ class KillMatrixDirective(SphinxDirective):
         seeds, wrong = self._seeds()
         is_about_this = is_about_today(self.env, path, matrix.sources)
         if not is_about_this:
-            message = f"{path} was measured of an older source: measure it again with `gradspec selftest --record`"
+            again = "measure it again with `python -m gradspec_lab selftest --record`"
+            message = f"{path} was measured of an older source: {again}"
             warn_each_build(self, GradspecWarning.STALE, message)
         for subject in matrix.faults:
             warn_each_build(self, GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}")

@@ -64,9 +64,6 @@ def _facts(law: Mapping[str, Any]) -> Iterator[nodes.Node]:
             parts += [", " if i else "", law_link(other)]
         parts.append(".")
     yield paragraph(*(part for part in parts if part != ""))
-    if law["specimens"]:
-        names = ", ".join(f"`{name}`" for name in law["specimens"])
-        yield paragraph(f"It must catch these functions, which are broken on purpose: {names}.")
 
 
 def _kind(record: Record) -> str:

@@ -1,0 +1,175 @@
+"""A single check without a spec: a function, its inputs, and what its value and its gradient should be."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._look import look
+from gradspec._audit._selection import selected
+from gradspec._audit._subject import Subject, subject_of
+from gradspec._engine._plan import plan
+from gradspec._engine._verify import run_plan
+from gradspec._outcome import CheckError
+from gradspec.law import Law
+from gradspec.laws import LAWS
+from gradspec.profile import load_profile
+from gradspec.spec import Case, FunctionSpec
+
+
+def check(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    primal: Callable[..., Any] | None = None,
+    surrogate: Callable[..., Any] | None = None,
+    laws: Sequence[Law] | None = None,
+    seed: int = 0,
+    raise_exception: bool = True,
+) -> bool:
+    """Hold one call of a function to the laws of plain training, as `torch.autograd.gradcheck` does.
+
+    Args:
+        function: a `torch.autograd.Function` class (its `apply` is called), an instance of a module, an operator of
+            `torch.library`, or anything that is called with tensors.
+        inputs: its positional arguments: a tensor, or a tuple of tensors and anything else. The gradients of those
+            tensors that require one are checked. Distinct numbers in float64 show most: a call that shows nothing,
+            such as one of equal numbers, whose order nobody sees, is a finding too.
+        primal: what forward computes, in plain differentiable torch. Without it the function's own values are taken
+            as right.
+        surrogate: the map whose derivative backward applies. Without it that is `primal`; without either, backward is
+            held to finite differences of the function's own forward pass. Of a module both take its inputs, and then
+            only the gradients of these are checked.
+        laws: the laws to run; without them those of values, first derivatives, memory and effects in eager mode, which
+            need no compiler.
+        seed: of all random numbers.
+        raise_exception: whether a finding is an exception; False returns False in its place.
+
+    Returns:
+        Whether nothing was found.
+
+    Raises:
+        CheckError: something was found; its text is what `gradspec check` prints of it.
+        TypeError: `function`, `primal` or `surrogate` cannot be called.
+        ValueError: no tensor requires a gradient, or the inputs do not fit the function, `primal` or `surrogate`.
+
+    Example:
+        >>> import torch
+        >>> import gradspec
+        >>> class Round(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.round()
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad
+        >>> x = torch.tensor([0.2, 1.7], dtype=torch.float64, requires_grad=True)
+        >>> gradspec.check(Round, x, primal=torch.round, surrogate=lambda x: x)
+        True
+    """
+    args = inputs if isinstance(inputs, tuple) else (inputs,)
+    if not callable(function):
+        raise TypeError(f"function cannot be called: it is {function!r}")
+    subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
+    given = {"primal": primal, "surrogate": surrogate}
+    for role, reference in given.items():
+        _refuse_reference(role, reference, args)
+    wrt = _requiring_grad(subject, case, inputs_only=bool(primal or surrogate))
+    case = replace(case, args=tree_map(_apart, case.args))
+    profile = load_profile("quick")
+    measured = look(subject, (case,), profile, seed).measured
+    if measured.raised:
+        raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
+    spec = _spec(subject, eager_spec(subject, (case,), measured, seed), primal, surrogate, wrt)
+    has_reference = primal is not None or surrogate is not None
+    chosen = tuple(laws) if laws is not None else _of_training(has_reference=has_reference)
+    if not has_reference:
+        chosen = tuple(selected(chosen, profile, measured))
+    elif primal is None:
+        chosen = tuple(law for law in chosen if law.name != "primal")  # nothing says what the values should be
+    checks = plan([spec], chosen, profile, seed=seed)
+    report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False, noted=False)
+    # A command cannot make the call of a notebook again.
+    report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
+    try:
+        report.check()
+    except CheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _spec(subject: Subject, spec: FunctionSpec, primal: Any, surrogate: Any, wrt: tuple[str, ...]) -> FunctionSpec:
+    """Return the promise of what the function does in eager mode, with what is given in place of that."""
+    if primal is None and surrogate is None:
+        return replace(spec, wrt=wrt, zero_gradient=tuple(name for name in spec.zero_gradient if name in wrt))
+    first = spec.primal if primal is None else _named(primal, subject)
+    second = first if surrogate is None else _named(surrogate, subject)
+    return replace(spec, primal=first, surrogate=second, wrt=wrt, zero_gradient=())
+
+
+def _named(reference: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
+    """Return a reference that takes the arguments of the function by name, and gives them by position."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        bound = subject.signature.bind(*args, **kwargs)
+        own = {name: value for name, value in bound.arguments.items() if name not in subject.state}
+        bound.arguments = own
+        return reference(*bound.args, **bound.kwargs)
+
+    called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    return called
+
+
+def _of_training(*, has_reference: bool) -> tuple[Law, ...]:
+    """Return the laws of a call in eager mode that a case is enough for."""
+    return tuple(
+        law
+        for law in LAWS
+        if law.judges("function")
+        and law.over == "cases"
+        and law.cost == "ms"
+        and law.capability is None
+        and law.refusable_without is None
+        and (has_reference or not law.needs_spec)
+        and not (has_reference and law.name == "surrogate")
+    )
+
+
+def _refuse_reference(role: str, reference: Any, args: tuple[Any, ...]) -> None:
+    if reference is None:
+        return
+    if not callable(reference):
+        raise TypeError(f"{role} cannot be called: it is {reference!r}")
+    try:
+        inspect.signature(reference).bind(*args)
+    except TypeError as error:
+        raise ValueError(f"{role} does not take the inputs of the function: {error}") from None
+    except ValueError:  # a function in C, such as torch.round, has no signature to read
+        return
+
+
+def _requiring_grad(subject: Subject, case: Case, *, inputs_only: bool) -> tuple[str, ...]:
+    """Return the names of the arguments whose gradient is checked."""
+    bound = subject.signature.bind(*case.args, **case.kwargs).arguments
+    names = tuple(
+        name
+        for name, value in bound.items()
+        if not (inputs_only and name in subject.state)
+        and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(value))
+    )
+    if not names:
+        raise ValueError("no input requires a gradient: write torch.randn(..., requires_grad=True) for one that does")
+    return names
+
+
+def _apart(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,20 @@
+"""`python -m gradspec_lab`: the commands of the laboratory."""
+
+from __future__ import annotations
+
+import click
+
+from gradspec.cli._group import Commands
+
+
+@click.group(
+    cls=Commands,
+    homes={"selftest": "gradspec_lab.commands._selftest:selftest"},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def main() -> None:
+    """Measure gradspec itself."""
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m gradspec_lab")

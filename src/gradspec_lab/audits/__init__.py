@@ -1,0 +1,1 @@
+"""Audits of published functions, and what is true of these."""

@@ -1,0 +1,1 @@
+"""Benchmarks against published and hand-written code."""

@@ -1,0 +1,1 @@
+"""Random edits of the package, and what notices them: mutations, coverage, fuzzing."""

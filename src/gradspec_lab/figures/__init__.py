@@ -1,0 +1,1 @@
+"""The numbers behind the curves and maps of the documentation."""

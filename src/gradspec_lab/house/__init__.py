@@ -1,0 +1,1 @@
+"""The rooms of the package and the imports between them."""

@@ -1,0 +1,161 @@
+"""How the subjects of a self-test are judged, each in a task of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+
+from gradspec._engine._child import Child
+from gradspec._engine._plan import Maker, checks_of, with_required
+from gradspec._engine._session import Session
+from gradspec._engine._vacuous import settled
+from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.profile import Profile
+from gradspec.spec import FunctionSpec, Spec
+from gradspec_lab.selftest._mutants import Mutant, MutantResult, judge_mutant
+from gradspec_lab.selftest._record import Subject
+from gradspec_lab.selftest._stock import TOOLS, cases_for, judge
+
+#: One subject that is still to be judged.
+Task = Callable[[], Subject]
+#: The laws that measure nothing without a CUDA device.
+NEEDS_CUDA = ("parity", "cuda_graph")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How subjects are judged in a run, and what is known of them."""
+
+    laws: Sequence[Law]
+    makers: Callable[[str], Maker]
+    profile: Profile
+    seed: int
+    stock: bool
+
+    def mutant(self, mutant: Mutant, home: str, known: Subject | None, moved: frozenset[str]) -> Task:
+        """Return the task of judging a mutant: by all laws, or by those that have moved since it was known."""
+
+        def judged() -> Subject:
+            before = None
+            if known is not None:
+                before = MutantResult(name=known.name, spec="", killed_by=known.killed_by, stage=known.stage)
+            found = judge_mutant(
+                mutant, self.laws, self.profile, self.makers, seed=self.seed, known=before, moved=moved
+            )
+            return subject_of(mutant, found, home)
+
+        return judged
+
+    def specimen(
+        self,
+        spec: Spec,
+        sort: str,
+        words: Mapping[str, str],
+        home: str,
+        known: Subject | None,
+        moved: frozenset[str],
+        knows_stock: bool,
+    ) -> Task:
+        """Return the task of judging a specimen: by all laws, or by those that have moved since it was known.
+
+        Args:
+            spec: the specimen.
+            sort: "honest" or "diseased".
+            words: the laws that must notice it, and what each must say, as a pattern.
+            home: what it depends on, by its name among the sources.
+            known: what was found of it before.
+            moved: the laws that it is held to again, where something was.
+            knows_stock: whether torch's own checkers need not be asked again.
+        """
+
+        def judged() -> Subject:
+            whole, before = sort == "honest", known or Subject(sort=sort, name=spec.name, group=spec.kind)
+            heard = self._heard(spec, words, whole=whole, asked=None if known is None else moved)
+            kept = [law.name for law in self.laws if law.name not in moved]
+            killers = {law for law, verdicts in heard.items() if any(v.status.is_failure for v in verdicts)}
+            killers |= set(before.killed_by).intersection(kept)
+            held = {law for law, verdicts in heard.items() if any(v.status is Status.HOLDS for v in verdicts)}
+            held |= set(before.held).intersection(kept)
+            other = {law: text for law in words if (text := other_words(heard.get(law, ()), words[law]))}
+            opinions: Mapping[str, str] = before.stock if knows_stock else {}
+            if self.stock and not opinions and isinstance(spec, FunctionSpec):
+                opinions = dict(_stock(spec, self.seed))
+            return Subject(
+                sort=sort,
+                name=spec.name,
+                group=spec.kind,
+                source=home,
+                killed_by=tuple(law.name for law in self.laws if law.name in killers),
+                held=tuple(law.name for law in self.laws if law.name in held) if whole else (),
+                own=tuple(words),
+                other_words={law: text for law, text in before.other_words.items() if law in kept} | other,
+                not_measured=() if torch.cuda.is_available() else tuple(law for law in words if law in NEEDS_CUDA),
+                stock=opinions,
+            )
+
+        return judged
+
+    def _heard(
+        self, spec: Spec, own: Collection[str], *, whole: bool, asked: Collection[str] | None
+    ) -> dict[str, list[Verdict]]:
+        """Return what each law says of a specimen: its own on every case, a cheap one on the first; or all on all."""
+        needed = {law.name for law in with_required([law for law in self.laws if law.name in own], self.laws)}
+        laws = [law for law in self.laws if whole or law.cost == "ms" or law.name in needed]
+        checks = checks_of([spec], laws, self.profile, self.makers, seed=self.seed)
+        first = {check.law.name: check.case for check in reversed(checks)}
+        checks = [c for c in checks if whole or c.law.name in needed or c.case == first[c.law.name]]
+        wanted = [check for check in checks if asked is None or check.law.name in asked]
+        found: list[Verdict] = []
+        if wanted:
+            with Session(checks, self.profile, seed=self.seed, silent=True) as session:
+                found = [session.run(check) for check in wanted]
+        by_law = sorted(settled(found) if whole else found, key=lambda verdict: verdict.law)
+        return {law: list(verdicts) for law, verdicts in groupby(by_law, key=lambda verdict: verdict.law)}
+
+
+def other_words(verdicts: Sequence[Verdict], pattern: str) -> str:
+    """Return what a law says of a diseased specimen where no finding of it matches the pattern; nothing where one does.
+
+    Only one that says `broken` counts: that a law could not be checked says nothing of a disease.
+    """
+    failed = [
+        (v.status, str(v.finding.details.get("found", v.finding.message))) for v in verdicts if v.status.is_failure
+    ]
+    if any(status is Status.BROKEN and re.search(pattern, said) for status, said in failed):
+        return ""
+    return "; ".join(dict.fromkeys(said for _, said in failed))
+
+
+def subject_of(mutant: Mutant, found: MutantResult, source: str = "") -> Subject:
+    """Return what became of a mutant."""
+    return Subject(
+        sort="mutant",
+        name=found.name,
+        group=mutant.cls.__name__,
+        source=source,
+        killed_by=found.killed_by,
+        stage=found.stage,
+        crash=found.crash,
+    )
+
+
+def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
+    """Yield what each of torch's checkers says of a function, in a process that it may kill."""
+    for tool in TOOLS:
+        cases = cases_for(tool, spec, seed)
+
+        def ask(number: int, tool: str = tool, cases: Sequence[Any] = cases) -> Any:
+            return judge(tool, spec, cases[number], seed)
+
+        answer: Any = ""
+        with Child(ask, time_limit=120, silent=True) as child:
+            for number in range(len(cases)):
+                answer = child.ask(number)
+                if answer != "accepts":
+                    break
+        yield tool, answer.message if isinstance(answer, Finding) else answer

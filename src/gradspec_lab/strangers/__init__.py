@@ -1,0 +1,1 @@
+"""Functions of others, verified and audited."""

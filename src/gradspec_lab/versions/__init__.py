@@ -1,0 +1,1 @@
+"""Everything verified under another version of torch."""

@@ -1,0 +1,158 @@
+"""A single check: `gradspec.check` has the habits of gradcheck, and a report raises what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+import gradspec
+from gradspec import CheckError
+from gradspec.laws import LAWS
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, factor: float) -> torch.Tensor:
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:  # type: ignore[override]
+        return grad * ctx.factor, None
+
+
+class FourTimes(Scale):
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:  # type: ignore[override]
+        return grad * ctx.factor * 4, None
+
+
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return grad
+
+
+def _scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * factor
+
+
+def _fails(x: torch.Tensor) -> torch.Tensor:
+    raise RuntimeError("no kernel")
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.tensor([0.2, 1.7, -2.4], dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "references", [{}, {"primal": _scaled}, {"surrogate": _scaled}, {"primal": lambda a, b: a * b}]
+)
+def test_right_function_passes(x: torch.Tensor, references: dict[str, Any]) -> None:
+    assert gradspec.check(Scale, (x, 2.0), **references) is True
+
+
+def test_wrong_factor_is_the_text_of_the_exception(x: torch.Tensor) -> None:
+    with pytest.raises(CheckError) as caught:
+        gradspec.check(FourTimes, (x, 2.0), primal=_scaled)
+    text = str(caught.value)
+    assert "gradient of `x`" in text
+    got, expected = (float(re.search(rf"{word} +(\S+)", text)[1]) for word in ("got", "expected"))  # type: ignore[index]
+    assert got == pytest.approx(4 * expected, rel=1e-3)
+    assert "off by the factor 4" in text
+
+
+def test_without_a_reference_backward_is_held_to_finite_differences(x: torch.Tensor) -> None:
+    with pytest.raises(CheckError, match="does not apply the derivative of what forward computes"):
+        gradspec.check(FourTimes, (x, 2.0))
+
+
+def test_wrong_values_are_found_with_a_primal_alone(x: torch.Tensor) -> None:
+    def other(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor + 1
+
+    with pytest.raises(CheckError, match="breaks `primal`"):
+        gradspec.check(Scale, (x, 2.0), primal=other)
+    assert gradspec.check(Scale, (x, 2.0), surrogate=other)
+
+
+def test_straight_through_passes_with_its_surrogate_only(x: torch.Tensor) -> None:
+    assert gradspec.check(Round, x, primal=torch.round, surrogate=lambda x: x)
+    assert gradspec.check(Round, x, raise_exception=False) is False
+
+
+@pytest.mark.parametrize(
+    "function", [torch.nn.Linear(3, 2).double(), torch.ops.aten.tanh.default, torch.sin, Scale.apply]
+)
+def test_module_operator_and_callable(x: torch.Tensor, function: Any) -> None:
+    assert gradspec.check(function, (x, 2.0) if function == Scale.apply else x)
+
+
+def test_input_that_shows_nothing_is_said() -> None:
+    alike = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(CheckError, match="two elements of the value could be swapped"):
+        gradspec.check(Scale, (alike, 2.0), primal=_scaled)
+
+
+def test_a_report_raises_what_it_says_or_nothing(x: torch.Tensor) -> None:
+    case = gradspec.Case(name="one", args=(x.detach(), 2.0))
+    right = gradspec.FunctionSpec(
+        name="scale",
+        function=Scale.apply,
+        primal=_scaled,
+        surrogate=_scaled,
+        wrt=("x",),
+        cases=lambda make: iter([case]),
+        supports=gradspec.Supports.eager(),
+    )
+    laws = [law for law in LAWS if law.name == "vjp"]
+    gradspec.verify([right], laws, isolate=False).check()
+    report = gradspec.verify([right.for_(FourTimes.apply, name="four_times")], laws, isolate=False)
+    with pytest.raises(CheckError) as caught:
+        report.check()
+    assert str(caught.value) == f"\n{report}"
+    assert "four_times breaks `vjp` on case `one`" in str(report)
+
+
+def test_inputs_and_generator_are_left_alone(x: torch.Tensor) -> None:
+    before = torch.get_rng_state()
+    gradspec.check(Scale, (x, 2.0), primal=_scaled)
+    assert x.grad is None
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: gradspec.check(Round, x.detach()), ValueError, "no input requires a gradient"),
+        (lambda x: gradspec.check(3, x), TypeError, "function cannot be called: it is 3"),  # type: ignore[arg-type]
+        (lambda x: gradspec.check(Round, x, primal=3), TypeError, "primal cannot be called: it is 3"),
+        (lambda x: gradspec.check(Round, x, primal=_scaled), ValueError, "primal does not take the inputs"),
+        (lambda x: gradspec.check(Round, x, surrogate=_scaled), ValueError, "surrogate does not take the inputs"),
+        (lambda x: gradspec.check(Round, (x, x)), ValueError, "does not fit Round"),
+        (lambda x: gradspec.check(_fails, x), ValueError, "_fails raises on these inputs: RuntimeError: no kernel"),
+    ],
+)
+def test_bad_input_is_one_line(x: torch.Tensor, call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)) as caught:
+        call(x)
+    assert "\n" not in str(caught.value)
+
+
+def test_works_where_there_is_no_file() -> None:
+    code = (
+        "import torch, gradspec; x = torch.randn(2, dtype=torch.float64, requires_grad=True); "
+        "print(gradspec.check(lambda x: x * x, x, primal=lambda x: x ** 2))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("True\n", 0), ran.stderr
