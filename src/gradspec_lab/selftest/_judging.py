@@ -124,7 +124,7 @@ def other_words(verdicts: Sequence[Verdict], pattern: str) -> str:
     Only one that says `broken` counts: that a law could not be checked says nothing of a disease.
     """
     failed = [
-        (v.status, str(v.finding.details.get("found", v.finding.message))) for v in verdicts if v.status.is_failure
+        (v.status, str(v.finding.details.get("found", v.finding.message))) for v in verdicts if v.finding.is_failure
     ]
     if any(status is Status.BROKEN and re.search(pattern, said) for status, said in failed):
         return ""
