@@ -18,7 +18,7 @@ from gradspec.cli._output import exit_code
 from gradspec.findings import judge
 from gradspec.law import HOLDS, Finding, Law, Status
 from gradspec.profile import load_profile
-from gradspec.selftest.specimens import SCALE
+from gradspec_lab.specimens import SCALE
 
 pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
 
