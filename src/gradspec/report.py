@@ -54,7 +54,7 @@ class Report(Outcome):
     @property
     def failures(self) -> tuple[Verdict, ...]:
         """The verdicts that make the run fail."""
-        return tuple(v for v in self.verdicts if v.status.is_failure)
+        return tuple(v for v in self.verdicts if v.finding.is_failure)
 
     def of(self, *, spec: str | None = None, law: str | None = None, case: str | None = None) -> tuple[Verdict, ...]:
         """Return the verdicts of a spec, a law, a case, or any combination."""

@@ -24,8 +24,8 @@ def test_the_profiles_that_come_with_the_package_can_be_read():
         ("directions = 'many'", "directions is 'many', expected int"),
         ("directions = 0", "directions must be at least 1"),
         ("laws = [3]", "expected a list of names"),
-        ("seconds = inf", "seconds above 0 and at most 86400"),
-        ("seconds = nan", "seconds above 0 and at most 86400"),
+        ("time_limit = inf", "time_limit above 0 and at most 86400"),
+        ("time_limit = nan", "time_limit above 0 and at most 86400"),
     ],
 )
 def test_a_malformed_profile_is_refused_in_one_line(tmp_path, text, message):

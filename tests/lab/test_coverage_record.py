@@ -153,7 +153,7 @@ def test_coverage_follows_into_forks_and_new_processes(tmp_path: Path) -> None:
 
 def test_a_child_may_end_by_itself_where_coverage_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     def code() -> int:
-        child = Child(str, seconds=60)
+        child = Child(str, time_limit=60)
         assert child.ask(3) == "3"
         return child._reap()[0]
 

@@ -37,10 +37,10 @@ def asked_once(monkeypatch):
     """Let a new process be asked once for the programs of an operator: what is broken is how its answer is judged."""
     asked, answers = _new_process.run_elsewhere, {}
 
-    def run_elsewhere(programs, operator, modules, *, seconds):
+    def run_elsewhere(programs, operator, modules):
         if operator not in answers:
             try:
-                answers[operator] = asked(programs, operator, modules, seconds=seconds)
+                answers[operator] = asked(programs, operator, modules)
             except _new_process.NewProcessError as error:
                 answers[operator] = error
         if isinstance(answers[operator], Exception):

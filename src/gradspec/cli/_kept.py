@@ -53,7 +53,7 @@ class Kept:
         known = self.report
         if known is None or profile.device != "cpu" or not same_environment(known.provenance, environment()):
             return None
-        if any("seconds" in verdict.finding.details for verdict in known.verdicts):
+        if any(verdict.finding.is_cut_off for verdict in known.verdicts):
             return None
         return known if is_unchanged(known.request, request) else None
 
