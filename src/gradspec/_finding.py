@@ -93,7 +93,7 @@ class Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a run that contains it failed: by its status, or because a limit ran out."""
+        """Whether a run that contains it failed, by its status or because a limit ran out."""
         return self.status.is_failure or self.is_cut_off
 
 
