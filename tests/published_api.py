@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ class PublishedClass:
     bases: tuple[str, ...]
     methods: tuple[Method, ...]
     attributes: tuple[str, ...]
+    #: The keys of its `state_dict`, by the arguments of a call: "(4, 6, 2)".
+    state: Mapping[str, tuple[str, ...]]
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -63,6 +68,13 @@ def parse_method(line: str) -> Method:
     return Method(kind="".join(kind), name=name, signature=parse_signature(bracket + rest) if bracket else None)
 
 
+def spelled_out(short: str) -> list[str]:
+    """Return the keys that "a{1,2}.b" is short for."""
+    parts = re.split(r"\{([^}]*)\}", short)
+    choices = (part.split(",") if place % 2 else [part] for place, part in enumerate(parts))
+    return ["".join(chosen) for chosen in product(*choices)]
+
+
 def _read(path: Path) -> tuple[PublishedClass, ...]:
     return tuple(
         PublishedClass(
@@ -72,6 +84,10 @@ def _read(path: Path) -> tuple[PublishedClass, ...]:
             bases=tuple(entry["bases"]),
             methods=tuple(map(parse_method, entry["methods"])),
             attributes=tuple(attribute.partition(":")[0] for attribute in entry["attributes"]),
+            state={
+                call: tuple(key for short in keys for key in spelled_out(short))
+                for call, keys in entry.get("state", {}).items()
+            },
         )
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["class"]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections import Counter
 
@@ -160,6 +161,21 @@ def test_attributes(entry: PublishedClass) -> None:
     assert cls is not None
     annotated = {name for base in cls.__mro__ for name in vars(base).get("__annotations__", {})}
     assert [name for name in entry.attributes if not hasattr(cls, name) and name not in annotated] == []
+
+
+def test_each_module_has_a_published_state() -> None:
+    modules = {entry.ours for entry in CLASSES if entry.ours.startswith("gradspec.nn.")}
+    assert {entry.ours for entry in CLASSES if entry.state} == modules
+
+
+@pytest.mark.parametrize(
+    ("entry", "call"),
+    [pytest.param(entry, call, id=f"{entry.ours}{call}") for entry in EXISTING for call in entry.state],
+)
+def test_state_has_the_published_keys_and_no_other(entry: PublishedClass, call: str) -> None:
+    cls = entry.load()
+    assert cls is not None
+    assert sorted(cls(*ast.literal_eval(call)).state_dict()) == sorted(entry.state[call])
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,27 @@
-"""The published documents themselves: each member that they print is in `published_api.toml`, and nothing else is.
+"""The published documents: each member that they print is in `published_api.toml`, in our class, and on its page.
 
-They lie beside the repository; where they do not, these tests are skipped. `python -m pytest -s` prints the table.
+They lie beside the repository; where they do not, the tests that read them are skipped. `python -m pytest -s -k member
+tests/test_published_documents.py` prints the table: member, whether it is there, page, and examples that run.
 """
 
 from __future__ import annotations
 
+import doctest
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from published_api import CLASSES, Method, parse_method, parse_signature
+from gradspec.sphinx_ext.autodoc._torch_bases import inherited_names
+from published_api import CLASSES, Method, PublishedClass, parse_method, parse_signature
 
 ROOT = Path(__file__).parents[1]
 FOLDER = next((p for p in (ROOT.parent / "shared" / "spec", ROOT / "shared" / "spec") if p.is_dir()), None)
 PAGES = [page for room in ("functions", "modules", "text") for page in sorted((ROOT / "docs" / room).glob("*.md"))]
 
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="the published documents are not beside the repository")
+reads_documents = pytest.mark.skipif(FOLDER is None, reason="the published documents are not beside the repository")
 
 _CLASS = re.compile(r"^(?:- )?class ([\w.]+)(\(.*?\))(?:\[source\])?#?$")
 _METHOD = re.compile(r"^(?:- )?((?:static |classmethod )?\w+\([^()]+\))(?:\[source\])?#?$")
@@ -72,10 +76,12 @@ def lacking(member: tuple[str, str, str]) -> bool:
     return not any(_same(method, parse_method(line)) for method in entry.methods)
 
 
+@reads_documents
 def test_every_member_of_the_documents_is_in_the_contract() -> None:
     assert [member for member in documents() if lacking(member)] == []
 
 
+@reads_documents
 def test_the_contract_has_nothing_that_the_documents_lack() -> None:
     names = {
         (owner, re.split(r"\(", line)[0].split()[-1])
@@ -86,18 +92,59 @@ def test_the_contract_has_nothing_that_the_documents_lack() -> None:
     assert {entry.published for entry in CLASSES} == {owner for owner, what, _ in documents() if what == "class"}
 
 
-def test_every_member_is_there_and_its_class_is_on_a_page_of_the_site() -> None:
+def page_of(entry: PublishedClass) -> Path | None:
+    """Return the page that documents a class."""
+    directive = re.compile(rf"^\s*\.\. auto\w+:: (?:[\w.]+\.)?{_short(entry)}\b", re.MULTILINE)
+    return next((page for page in PAGES if directive.search(page.read_text(encoding="utf-8"))), None)
+
+
+def _short(entry: PublishedClass) -> str:
+    return entry.ours.rpartition(".")[2]
+
+
+def is_on(page: Path, entry: PublishedClass, member: str) -> bool:
+    """Return whether the source of a page documents a member: by name, or with all that its class has from torch."""
+    text, cls = page.read_text(encoding="utf-8"), entry.load()
+    named = rf"^(?:\s*\.\. (?:auto|py:)\w+:: [\w.]*{_short(entry)}\.|\s+\.\. (?:auto|py:)\w+:: ){member}\b"
+    if re.search(named, text, re.MULTILINE):
+        return True
+    return "{gradspec-function}" in text and cls is not None and member in inherited_names(cls)
+
+
+def examples(entry: PublishedClass) -> list[doctest.DocTest]:
+    """Return the doctests of a class and its methods that use it."""
+    cls = entry.load()
+    assert cls is not None
+    found = doctest.DocTestFinder().find(cls, entry.ours, sys.modules[cls.__module__])
+    return [test for test in found if any(_short(entry) in example.source for example in test.examples)]
+
+
+def _is_there(entry: PublishedClass, member: str) -> bool:
+    cls = entry.load()
+    annotated = {name for base in getattr(cls, "__mro__", ()) for name in vars(base).get("__annotations__", {})}
+    return hasattr(cls, member) or member in annotated
+
+
+def test_every_member_is_there_and_on_the_page_of_its_class() -> None:
     absent = []
-    for owner, what, line in documents():
-        entry = next(entry for entry in CLASSES if entry.published == owner)
-        cls, short = entry.load(), entry.ours.rpartition(".")[2]
-        member = "" if what == "class" else line.partition("(")[0].split()[-1]
-        annotated = {name for base in getattr(cls, "__mro__", ()) for name in vars(base).get("__annotations__", {})}
-        bases = {base.__name__ for base in getattr(cls, "__mro__", ())}
-        is_there = cls is not None and (not member or hasattr(cls, member) or member in annotated | bases)
-        documented = re.compile(rf"^\s*\.\. auto\w+:: (?:[\w.]+\.)?{short}\b", re.MULTILINE)
-        page = next((page for page in PAGES if documented.search(page.read_text(encoding="utf-8"))), None)
+    for entry in CLASSES:
+        page, number = page_of(entry), sum(len(test.examples) for test in examples(entry))
+        rows = [("the class", entry.load() is not None, page is not None)]
+        rows += [(name, _is_there(entry, name), bool(page and is_on(page, entry, name))) for name in entry.members]
         where = page.relative_to(ROOT).as_posix() if page else "no page"
-        print(f"{entry.ours:36} {what:10} {line:44} {'there' if is_there else 'ABSENT':7} {where}")
-        absent += [(owner, line)] if page is None or not is_there else []
+        calls = {method.name: f"{method.name}{method.signature or ''}" for method in entry.methods}
+        for name, there, shown in rows:
+            marks = f"{'there' if there else 'ABSENT':7} {where if shown else 'NOT ON ITS PAGE':37}"
+            print(f"{entry.ours:33} {calls.get(name, name):38} {marks} {number} examples")
+            absent += [] if there and shown else [f"{entry.ours} {name}"]
+        for call, keys in entry.state.items():
+            print(f"{entry.ours:33} {f'state_dict {call}':38} {len(keys)} keys")
     assert absent == []
+
+
+@pytest.mark.parametrize("entry", CLASSES, ids=lambda entry: entry.ours)
+def test_every_class_has_an_example_that_runs(entry: PublishedClass) -> None:
+    said: list[str] = []
+    failed = [doctest.DocTestRunner(verbose=False).run(test, out=said.append).failed for test in examples(entry)]
+    assert failed, "no example"
+    assert not any(failed), "".join(said)
