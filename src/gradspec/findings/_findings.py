@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradspec.law import Rank, Status, Verdict
-from gradspec.report import Report
+
+if TYPE_CHECKING:
+    from gradspec.report import Report
 
 #: The most dangerous first. What could not be judged comes behind what is wrong, and before what is refused.
 ORDER = (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gradspec.findings._findings import ORDER, Found, findings, rank_of
 from gradspec.law import Rank, Status, Verdict
-from gradspec.report import Report
+
+if TYPE_CHECKING:
+    from gradspec.report import Report
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gradspec.findings import rank_words
 from gradspec.law import Rank, Status, Verdict
-from gradspec.report import kind_of_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,7 +118,7 @@ def specs_by_kind(report: Report) -> list[list[str]]:
     """Return the names of the specs, those of a kind together: each kind has laws of its own."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(verdict.spec for verdict in report.verdicts):
-        groups.setdefault(kind_of_sheet(report.sheets.get(name, {})), []).append(name)
+        groups.setdefault(report.sheets.get(name, {}).get("kind", ""), []).append(name)
     return list(groups.values())
 
 

@@ -53,7 +53,7 @@ def show(graph: grimp.ImportGraph, package: str, layers: list[list[str]], *, eve
     """Print the rooms of a package, and return whether no arrow runs back up or in a circle.
 
     Args:
-        graph: all modules of gradspec.
+        graph: all modules of the packages.
         package: the one whose rooms are shown.
         layers: its layers, the highest first.
         every: whether each arrow is listed.
@@ -84,8 +84,9 @@ def main() -> None:
     parser.add_argument("--arrows", action="store_true", help="list each arrow, with its number of imports")
     options = parser.parse_args()
     sys.path.insert(0, str(options.root / "src"))
-    graph = grimp.build_graph("gradspec", exclude_type_checking_imports=True, cache_dir=None)
     layers = layers_in(options.root / "pyproject.toml")
+    packages = sorted({"gradspec", *(package.partition(".")[0] for package in layers)})
+    graph = grimp.build_graph(*packages, exclude_type_checking_imports=True, cache_dir=None)
     shown = layers if options.room is None else [".".join(filter(None, ["gradspec", options.room]))]
     sound = [show(graph, package, layers.get(package, []), every=options.arrows) for package in shown]
     sys.exit(0 if all(sound) else 1)
