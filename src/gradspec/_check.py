@@ -55,7 +55,7 @@ def check(
         Whether nothing was found.
 
     Raises:
-        CheckError: something was found; its text is what `gradspec check` prints of it.
+        CheckError: something was found; its text is what `gradspec check` prints beneath its table.
         TypeError: `function`, `primal` or `surrogate` cannot be called.
         ValueError: no tensor requires a gradient, or the inputs do not fit the function, `primal` or `surrogate`.
 

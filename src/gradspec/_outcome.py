@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class CheckError(AssertionError):
-    """A check has found something; its text is what `gradspec check` prints of it."""
+    """A check has found something; its text is what `gradspec check` prints beneath its table."""
 
     __module__ = "gradspec"
 
@@ -23,7 +23,7 @@ class Outcome:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        """Return what `gradspec check` prints beneath its table, without colour."""
+        """Return what `gradspec check` prints, without colour."""
         from gradspec.render._plain import plain
 
         return plain(cast("Any", self))
@@ -34,5 +34,7 @@ class Outcome:
         Raises:
             CheckError: with the findings as its text.
         """
+        from gradspec.render._plain import without_table
+
         if self.failures:
-            raise CheckError(f"\n{self}")
+            raise CheckError(f"\n{without_table(cast('Any', self))}")

@@ -3,6 +3,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -164,6 +165,15 @@ def test_that_a_pipe_gets_no_colour_and_no_progress(folder):
     assert run.returncode == 1
     assert "\x1b" not in run.stdout
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize("target", ["tiny", "tiny:HONEST"])
+def test_that_a_pipe_gets_what_the_text_of_a_report_is(gradspec, target):
+    run = gradspec(
+        "check", target, "--law", "vjp", "--law", "primal", "--format", "text", "--format", "json=report.json"
+    )
+
+    assert run.stdout == f"{read_record(Path('report.json'))}\n"
 
 
 def test_that_a_terminal_gets_a_progress_bar_on_stderr(folder):

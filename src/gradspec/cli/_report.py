@@ -15,14 +15,9 @@ from rich.text import Text
 from gradspec.cli._screen import NO_LIMIT, console, put
 from gradspec.cli._tables import table_of
 from gradspec.law import Status
-from gradspec.render import (
-    SIGNS,
-    counts,
-    reason,
-    specs_by_kind,
-    words,
-)
+from gradspec.render import reason, specs_by_kind, words
 from gradspec.render._plain import ending, finding_blocks
+from gradspec.render._table import counted, law_rows, tables
 
 if TYPE_CHECKING:
     from gradspec.findings import Judgement
@@ -52,11 +47,11 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
     """
     screen, whole = console(), judgement.report
     report = _without_what_holds(whole) if brief else whole
-    for specs in specs_by_kind(report):
-        # A row a line where that fits, as it always does in a pipe.
-        between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
-        for columns in _columns_that_fit(screen, report, specs, between):
-            put(screen, _verdicts(screen, report, columns, between))
+    if screen.is_terminal:
+        _draw_tables(screen, report)
+    else:
+        for table in tables(report, signs=not screen.options.ascii_only):
+            click.echo(table)
     report = whole
     if brief and (left_out := _left_out(whole)):
         click.echo(f"{left_out}: --verbose lists them\n")
@@ -68,6 +63,15 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
     recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""
     for said in (*finding_blocks(judgement, details=verbose, style=_styled), *ending(judgement, recorded=recorded)):
         click.echo(said)
+
+
+def _draw_tables(screen: Console, report: Report) -> None:
+    """Put the tables on a terminal, in colour and no wider than it is."""
+    for specs in specs_by_kind(report):
+        # A row a line if that fits.
+        between = ", " if _width(screen, _verdicts(screen, report, specs, ", ")) <= screen.width else "\n"
+        for columns in _columns_that_fit(screen, report, specs, between):
+            put(screen, _verdicts(screen, report, columns, between))
 
 
 def _styled(text: str, what: str) -> str:
@@ -121,19 +125,14 @@ def _width(screen: Console, table: Table) -> int:
 
 def _verdicts(screen: Console, report: Report, names: list[str], between: str) -> Table:
     table = table_of("law", *names)
-    mine = [verdict for verdict in report.verdicts if verdict.spec in names]
-    for law in dict.fromkeys(verdict.law for verdict in mine):
-        numbers = [counts(v for v in mine if v.law == law and v.spec == name) for name in names]
+    for law, numbers in law_rows(report, names):
         table.add_row(Text(law), *(_cell(screen, number, between) for number in numbers))
     return table
 
 
 def _cell(screen: Console, number: Mapping[Status, int], between: str) -> Text:
     signs = not screen.options.ascii_only
-    parts = [
-        Text(" ".join([SIGNS[status]] * signs + [words(status), str(count)]), _STYLES[status])
-        for status, count in number.items()
-    ]
+    parts = [Text(counted(*one, signs=signs), _STYLES[one[0]]) for one in number.items()]
     return Text(between).join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from textwrap import dedent
@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 from gradspec.findings import rank_words, use_of
 from gradspec.law import Status, Verdict
 from gradspec.render._remarks import remarks
+from gradspec.render._table import counted, law_rows
 from gradspec.render._text import (
     SIGNS,
     baseline_lines,
-    counts,
     finding_text,
     reason,
     specs_by_kind,
     summary_lines,
-    words,
 )
 
 if TYPE_CHECKING:
@@ -87,11 +86,7 @@ def _finding(judged: Judged, report: Report) -> str:
 
 
 def _matrix(report: Report, specs: list[str]) -> str:
-    mine = [verdict for verdict in report.verdicts if verdict.spec in specs]
-    rows = (
-        (_code(law), *(_counted(v for v in mine if (v.law, v.spec) == (law, spec)) for spec in specs))
-        for law in dict.fromkeys(verdict.law for verdict in mine)
-    )
+    rows = ((_code(law), *map(_counted, numbers)) for law, numbers in law_rows(report, specs))
     return _table(("law", *specs), rows)
 
 
@@ -111,8 +106,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
             yield str(name), ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _counted(verdicts: Iterable[Verdict]) -> str:
-    return "<br>".join(_status(status, f"{words(status)} {count}") for status, count in counts(verdicts).items())
+def _counted(number: Mapping[Status, int]) -> str:
+    return "<br>".join(_status(status, counted(status, count, signs=False)) for status, count in number.items())
 
 
 def _status(status: Status, text: str) -> str:

@@ -1,12 +1,13 @@
-"""What is said of a report beneath its table: each finding, a line for each spec, and remarks."""
+"""A report as text without colour: its table, and beneath it each finding, a line for each spec, and remarks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from gradspec.findings import use_of
+from gradspec.findings import judge, use_of
 from gradspec.render._remarks import remarks
+from gradspec.render._table import tables
 from gradspec.render._text import baseline_lines, finding_text, summary_lines
 
 if TYPE_CHECKING:
@@ -18,9 +19,12 @@ Style = Callable[[str, str], str]
 
 
 def plain(report: Report) -> str:
-    """Return the findings, the summary and the remarks of a report as text without colour."""
-    from gradspec.findings import judge
+    """Return what `gradspec check` prints of a report."""
+    return "\n".join((*tables(report), without_table(report)))
 
+
+def without_table(report: Report) -> str:
+    """Return the findings, the summary and the remarks of a report."""
     judgement = judge(report)
     return "\n".join((*finding_blocks(judgement), *ending(judgement)))
 
