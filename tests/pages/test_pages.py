@@ -57,7 +57,9 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
             test = doctest.DocTestParser().get_doctest(block.text, names, page, page, block.line)
             assert len(test.examples) == sum(line.lstrip().startswith(">>>") for line in block.text.splitlines())
             test.globs = names
-            doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append, clear_globs=False)
+            doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(
+                test, out=report.append, clear_globs=False
+            )
     assert "".join(report) == ""
 
 

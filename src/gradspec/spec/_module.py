@@ -73,8 +73,7 @@ class ModuleSpec(Spec):
         >>> def cases(make):
         ...     yield ModuleCase(name="rows", args=(3, 2), inputs=(make(4, 3),), output=(2,))
         >>> spec = ModuleSpec(name="linear", module=torch.nn.Linear, cases=cases, wrt=("input",))
-        >>> verify([spec]).failures
-        ()
+        >>> verify([spec]).check()
     """
 
     kind: ClassVar[str] = "module"

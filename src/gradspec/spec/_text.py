@@ -63,8 +63,7 @@ class TextSpec(Spec):
         >>> def primal(x):
         ...     return x.upper()
         >>> spec = TextSpec(name="shout", function=Shout.apply, primal=primal, cases=cases, wrt=("x",))
-        >>> verify([spec]).failures
-        ()
+        >>> verify([spec]).check()
     """
 
     kind: ClassVar[str] = "text"
