@@ -1,4 +1,4 @@
-"""A profile bounds the cases on which a law that compiles runs, and a part of the cases shows nothing about the others."""
+"""A profile bounds the cases on which a law that compiles runs, and a part of them says nothing of the rest."""
 
 from __future__ import annotations
 
