@@ -27,6 +27,8 @@ class Profile:
     backend: str = "aot_eager"
     #: The device on which the cases are made.
     device: str = "cpu"
+    #: The most cases of a spec, evenly spread, on which a law that compiles runs; 0 for all.
+    compiled_cases: int = 0
     #: How many random cotangents a derivative law draws.
     directions: int = 2
     #: Relative tolerance of an exact comparison in float64, per term summed.
