@@ -249,7 +249,7 @@ def test_what_verdicts_stand_on_is_looked_up_only_for_a_report_that_is_kept(grad
 
     def sources(*_):
         asked.append(True)
-        return {}, ([], [])
+        return {}
 
     monkeypatch.setattr("gradspec._engine._verify.sources", sources)
     for words in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gradspec._record import Reach, Source, reach_from, root_of, tree_of
+from gradspec._record import Reach, Source, reach_from, root_of
 from gradspec.law import Law
 from gradspec.spec import Spec
 from gradspec.spec._kinds import kind_of
@@ -19,10 +19,8 @@ def sources(
     laws: Iterable[Law],
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
-) -> tuple[dict[str, Source], tuple[list[str], list[str]]]:
+) -> dict[str, Source]:
     """Return what each spec and law depends on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
-
-    Beside it, the top-level packages of all that, and the files that are in none.
 
     Args:
         specs: the specs of the run.
@@ -41,7 +39,7 @@ def sources(
         home = getattr(law.check, "__module__", None) or "__main__"
         found[f"law {law.name}"] = Source.of(reach, *root_of(law, (home,)))
     found |= harness({spec.kind for spec in specs}, reach)
-    return found, tree_of(found.values(), reach)
+    return found
 
 
 def harness(kinds: Iterable[str], reach: Reach) -> dict[str, Source]:

@@ -14,7 +14,7 @@ from gradspec._engine._reuse import current, made_when
 from gradspec._engine._sources import sources
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._vacuous import settled, unsettled
-from gradspec._record import Source, provenance, state_of
+from gradspec._record import Source, SourcesLater, provenance, reach_from, state_of, tree_of
 from gradspec.law import Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
@@ -97,7 +97,6 @@ def run_plan(
     request: Mapping[str, Any] | None = None,
     keep: Callable[[Report], None] | None = None,
     whole: bool = True,
-    noted: bool = True,
 ) -> Report:
     """Run checks that are planned, and report them.
 
@@ -108,10 +107,8 @@ def run_plan(
         request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
         whole: whether these are all cases of their specs, so that it can be said that none of them shows anything.
-        noted: whether the report says what its verdicts depend on: only one that is kept needs that, and it takes
-            seconds to find.
     """
-    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request, noted=noted)
+    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request)
     reused = current(known, report, checks) if known is not None else {}
     found: dict[int, Verdict] = {
         number: replace(unsettled(reused[check.cell]), rerun=rerun(check, profile, seed))
@@ -143,18 +140,17 @@ def blank(
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
     request: Mapping[str, Any] | None = None,
-    noted: bool = True,
 ) -> Report:
     """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if any(map(law.judges, kinds)))
-    stands_on, tree = sources(specs, with_roots(laws, LAWS), paths, given) if noted else ({}, ([], []))
+    stands_on = SourcesLater(lambda: sources(specs, with_roots(laws, LAWS), paths, given))
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
         laws={law.name: _law_sheet(law) for law in laws},
         sources=stands_on,
-        request=state_of(request, *tree) if request is not None else {},
+        request=state_of(request, *tree_of(stands_on.values(), reach_from())) if request is not None else {},
     )
 
 

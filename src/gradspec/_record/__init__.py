@@ -9,6 +9,7 @@ from gradspec._record._experiment import (
     write_experiment,
 )
 from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
+from gradspec._record._later import SourcesLater
 from gradspec._record._provenance import provenance, same_environment
 from gradspec._record._reach import Reach
 from gradspec._record._roots import home_of, root_of
@@ -22,6 +23,7 @@ __all__ = [
     "Reach",
     "RecordError",
     "Source",
+    "SourcesLater",
     "Where",
     "cell_key",
     "experiment_sources",

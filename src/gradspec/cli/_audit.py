@@ -111,7 +111,6 @@ def audit(
                 jobs=jobs,
                 known=kept.report,
                 sharded=sharded,
-                noted=kept.has_path or output.has_json,
             )
         kept.write(found.report)
         kept.said(found.report)
@@ -148,7 +147,6 @@ def audited(
     jobs: int | None,
     known: Report | None = None,
     sharded: bool = False,
-    noted: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
 
@@ -175,7 +173,6 @@ def audited(
                 progress=report_progress,
                 known=known,
                 sharded=sharded,
-                noted=noted,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None

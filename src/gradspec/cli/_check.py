@@ -104,7 +104,7 @@ def check(
                 with no_search():
                     pairs = resolve_all(targets) if targets else installed_specs()
                     chosen = select_laws(profile.laws)
-                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or output.has_json}
+                how: Any = {"profile": profile, "seed": seed, "jobs": jobs}
                 report = _run(pairs, chosen, kept, request, case=case, part=part, **how)
             kept.write(report)
         kept.said(report)

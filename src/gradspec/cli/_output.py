@@ -69,11 +69,6 @@ class Output:
         refuse_unwritable(html, option="--html")
         return cls(formats=(*found, *([] if on_stdout else [("text", None)])), html=html, **how)
 
-    @property
-    def has_json(self) -> bool:
-        """Whether the report itself is given, and must say what its verdicts depend on."""
-        return any(name == "json" for name, _ in self.formats)
-
     def put(self, report: Report, text: Callable[[Judgement], None]) -> Judgement:
         """Give a report in every form; `text` prints it for people. Return what it means for the run."""
         judgement = judge(report, self.fail_on, self.baseline)
