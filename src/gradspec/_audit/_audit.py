@@ -32,19 +32,12 @@ from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import blank, run_plan
-from gradspec._record import Source, SourcesLater, reach_from, root_of
+from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
-
-#: What makes a spec of a function that has none.
-STAND_IN = (
-    "gradspec._audit._eager_spec:eager_spec",
-    "gradspec._audit._probe:measure",
-    "gradspec._audit._selection:selected",
-)
 
 
 @one_at_a_time
@@ -59,7 +52,7 @@ def audit(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
-    known: Report | None = None,
+    known: Report | Sequence[Report] | None = None,
     sharded: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
@@ -76,7 +69,7 @@ def audit(
         seed: of all random numbers.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
-        known: an earlier report: its verdicts are reused where nothing that can change them has changed.
+        known: an earlier report, or those of a record: their verdicts are reused as `verify` does.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
 
     Returns:
@@ -163,10 +156,8 @@ def _refused(
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
     """Return what the verdicts depend on: the function, its calls, and what replaces its spec."""
-    roots = root_of(spec.implementation or spec.function, spec.modules, path)
-    return Source.of(
-        reach_from(), *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases])
-    )
+    roots = roots_of(spec.modules, path)
+    return Source.of(*roots, facts=repr([(case.name, case.args, case.kwargs) for case in cases]))
 
 
 def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int) -> Case:

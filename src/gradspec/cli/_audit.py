@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,7 +101,7 @@ def audit(
         output = Output.of(formats)
         profile = load_profile(profile_name)
         profile = replace(profile, laws=law_names or profile.laws)
-        kept = Kept(record, fresh=fresh, partly=bool(law_names))
+        kept = Kept(record, fresh=fresh)
         with printed_once():
             found = audited(
                 target,
@@ -109,7 +110,7 @@ def audit(
                 profile=profile,
                 seed=seed,
                 jobs=jobs,
-                known=kept.report,
+                known=kept.reports,
                 sharded=sharded,
             )
         kept.write(found.report)
@@ -145,7 +146,7 @@ def audited(
     profile: Profile,
     seed: int,
     jobs: int | None,
-    known: Report | None = None,
+    known: Sequence[Report] = (),
     sharded: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
