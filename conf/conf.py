@@ -21,6 +21,7 @@ repository = _PROJECT.get("urls", {}).get("Repository", "").rstrip("/")
 
 extensions = [
     "gradspec.sphinx_ext",
+    "gradspec_lab.sphinx",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",

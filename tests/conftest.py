@@ -7,6 +7,8 @@ import torch
 
 from gradspec._engine._autograd import settle
 
+pytest_plugins = ["cpu_seconds"]
+
 #: Before the first test that compiles: a process with threads of autograd has no child that takes a gradient.
 settle()
 

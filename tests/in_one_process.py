@@ -1,4 +1,4 @@
-"""A plugin for `nox -s coverage`: laws run in the process of the tests, one at a time, where coverage sees them.
+"""A plugin for `nox -s lab -- coverage`: laws run in the process of the tests, one at a time, where coverage sees them.
 
 The tests of the engine and of the command line keep their child processes: some of what they run ends its process. Such
 a child is killed once nobody asks it any more; here it may end by itself first, and saves what it has measured.

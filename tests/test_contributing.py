@@ -14,6 +14,8 @@ import pytest
 
 from gradspec_lab.house.rooms import layers_in
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 #: "In `PATH`:", or with where to add; and the block that follows. "Check it:", and its commands.
@@ -91,5 +93,5 @@ def test_the_picture_of_the_house_is_that_of_the_contract() -> None:
 def test_the_commands_are_sessions() -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     named = {name for names in re.findall(r"^\| `nox -s ([\w ]+)` \|", TEXT, re.MULTILINE) for name in names.split()}
-    assert named == {"tests", "lint", "types", "docs", "records"}
+    assert named == {"tests", "slow", "lint", "types", "docs", "lab"}
     assert [name for name in named if f"def {name}(session" not in noxfile] == []

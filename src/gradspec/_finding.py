@@ -9,6 +9,9 @@ from typing import Any
 
 from gradspec._one_line import one_line, visible_data
 
+#: The key of `Finding.details` under which a finding names the limit that kept the law from being measured: "time".
+LIMIT = "limit"
+
 
 class Status(StrEnum):
     """What a law can say. `not checked` never looks like `holds`."""
@@ -25,14 +28,14 @@ class Status(StrEnum):
     WAIVED = "waived"
     #: The law says nothing about this case.
     NOT_APPLICABLE = "not_applicable"
-    #: The law could not be checked here, or a law that it requires ended in an error.
+    #: The law could not be checked here, its limit ran out, or a law that it requires ended in an error.
     NOT_MEASURED = "not_measured"
     #: The spec promises no support, and the call was refused with an error.
     REFUSED_AS_DECLARED = "refused_as_declared"
     #: The spec promises neither support nor a refusal, and the call was refused, or torch itself cannot do it.
     NOT_PROMISED = "not_promised"
-    #: Nothing could be judged: the case could not be made, the plain call raised, or no answer came in time; or a
-    #: waiver is no longer needed.
+    #: Nothing could be judged: the case could not be made, or the plain call raised; or a waiver is no
+    #: longer needed.
     ERROR = "error"
 
     @property
@@ -82,6 +85,16 @@ class Finding:
         for part in fields(self):
             if part.name != "status":
                 object.__setattr__(self, part.name, visible_data(getattr(self, part.name)))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a limit that the user may raise kept it from being measured."""
+        return self.status is Status.NOT_MEASURED and LIMIT in self.details
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a run that contains it failed, by its status or because a limit ran out."""
+        return self.status.is_failure or self.is_cut_off
 
 
 HOLDS = Finding(status=Status.HOLDS)

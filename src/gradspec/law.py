@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from gradspec._finding import HOLDS, Finding, Rank, Status, broken, not_applicable, raised, shown
+from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Status, broken, not_applicable, raised, shown
 from gradspec._renamed import renamed
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
@@ -22,6 +22,7 @@ __all__ = [
     "Rank",
     "Finding",
     "HOLDS",
+    "LIMIT",
     "broken",
     "shown",
     "raised",

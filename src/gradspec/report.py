@@ -57,7 +57,7 @@ class Report(Outcome):
     @property
     def failures(self) -> tuple[Verdict, ...]:
         """The verdicts that make the run fail."""
-        return tuple(v for v in self.verdicts if v.status.is_failure)
+        return tuple(v for v in self.verdicts if v.finding.is_failure)
 
     @property
     def incomplete(self) -> str:

@@ -9,7 +9,7 @@ from gradspec.cli._group import Commands
 
 @click.group(
     cls=Commands,
-    homes={"selftest": "gradspec_lab.commands._selftest:selftest"},
+    homes={"selftest": "gradspec_lab.commands._selftest:selftest", "house": "gradspec_lab.commands._house:house"},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 def main() -> None:

@@ -83,7 +83,7 @@ def hold(run: Callable[[Check], Verdict], check: Check, of: int) -> None:
         patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
         verdict = run(check)
     LAST.append((verdict, of))
-    if verdict.status.is_failure:
+    if verdict.finding.is_failure:
         pytest.fail(failure_text(verdict), pytrace=False)
     if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
         pytest.skip(reason(verdict))

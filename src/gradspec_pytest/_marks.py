@@ -50,7 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     option = metafunc.config.option
     specs, given = marker.args
     try:
-        profile = load_profile(option.gradspec_profile)
+        profile = load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit)
         profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
         select_laws(profile.laws, given)  # refuses a name that no law has
         checks = plan(specs, given or laws(), profile)

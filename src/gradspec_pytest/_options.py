@@ -37,6 +37,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="which laws, how hard (default: quick)",
     )
     group.addoption(
+        "--gradspec-time-limit",
+        type=float,
+        metavar="SECONDS",
+        dest="gradspec_time_limit",
+        help="CPU time that one check may take; its test fails if it needs more (default: that of the profile)",
+    )
+    group.addoption(
         "--gradspec-record",
         metavar="PATH",
         dest="gradspec_record",

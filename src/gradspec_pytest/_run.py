@@ -52,7 +52,7 @@ class Run:
 
         option = config.option
         try:
-            profile = load_profile(option.gradspec_profile)
+            profile = load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit)
             profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
             pairs, laws = resolve_all(targets), select_laws(profile.laws)
             checks = select_checks(pairs, laws, profile)

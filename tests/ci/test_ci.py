@@ -22,6 +22,8 @@ import gradspec
 from gradspec.report import read_record
 from pages.blocks import DOCS, ROOT, read_blocks
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))

@@ -135,7 +135,8 @@ def test_case(refused):
 
 
 def test_profile_that_does_not_exist(refused):
-    assert refused("tiny", "--profile", "quik").startswith("no profile 'quik': choose from cuda, full, quick")
+    said = refused("tiny", "--profile", "quik")
+    assert said.startswith("no profile 'quik': choose from cuda, every-case, full, quick")
 
 
 PROFILES = {

@@ -74,6 +74,7 @@ def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(written, g
     assert "2 laws hold, 1 not measured" in checked.stdout
 
 
+@pytest.mark.slow
 def test_the_page_of_an_operator_is_found_by_its_own_directive(gradspec, folder):
     done = gradspec("init", "gradspec.operators:gradspec::grad_factor", "--case", "(randn(2, 3), 0.5)")
 
@@ -93,6 +94,7 @@ def test_the_written_test_is_one_that_pytest_runs(written, monkeypatch):
     assert [spec.name for spec in mark.args[0]] == ["RoundSTE"]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_is_kept_unless_forced(init, folder):
     (folder / "round_ste.md").write_text("mine")
     refused = init("ops.py:RoundSTE", *CALL)

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 import torch.multiprocessing as processes
 
-#: Long enough for a machine that is busy with other tests.
-TIMEOUT = datetime.timedelta(seconds=60)
+#: Long enough for a machine that is busy with other tests; a rank that dies is noticed at once.
+TIMEOUT = datetime.timedelta(minutes=30)
 #: How many seconds a rank may take to leave; then it says where it waits, and is gone.
-LEAVING = 15
+LEAVING = 120
 
 
 def free_port() -> int:

@@ -49,6 +49,7 @@ def test_any_number_of_ranks_draws_the_same_bank(two: Pool, four: Pool) -> None:
     assert two.run(drawn, 7)[1][1] == "LinearAverage(inputSize=3, outputSize=7, T=0.1, momentum=0.5)"
 
 
+@pytest.mark.slow
 def test_a_bank_goes_from_four_ranks_to_two_to_one_to_three(
     two: Pool, four: Pool, one: Pool, three: Pool, tmp_path: Path
 ) -> None:

@@ -17,10 +17,12 @@ from distributed.faults import PLACES
 from distributed.pool import free_port
 from gradspec.functions._sharded._ranks import LOST
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("faults.py")
 STEPS = 6
 Fault = list[object]
-#: How many ranks are killed in all, two in each training; `nox -s faults` asks for more than a change does.
+#: How many ranks are killed in all, two in each training; `nox -s lab -- faults` asks for more than a change does.
 KILLS = int(os.environ.get("GRADSPEC_KILLS", "2"))
 
 

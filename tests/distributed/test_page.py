@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from distributed.test_costs import costs as costs
 from distributed.torchrun import torchrun
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/shard-a-memory-bank.md").read_text(encoding="utf-8")

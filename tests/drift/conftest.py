@@ -42,8 +42,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> WorkingCopy:
-    """Return a copy of the tree; the record is that of `GRADSPEC_DRIFT`, made by `nox -s drift`."""
+    """Return a copy of the tree; the record is that of `GRADSPEC_DRIFT`, made by `nox -s lab -- drift`."""
     record = os.environ.get("GRADSPEC_DRIFT")
     if not record:
-        pytest.skip("the drift suite takes minutes: `nox -s drift` runs it")
+        pytest.skip("the drift suite takes minutes: `nox -s lab -- drift` runs it")
     return WorkingCopy.made(tmp_path_factory.mktemp("drift") / "tree", Path(ROOT, record))

@@ -252,10 +252,10 @@ WORD_EDITS = (
     Edit(
         kind="a directive that the reference leaves out",
         file="docs/reference/sphinx.md",
-        old="| `gradspec-peers` | | the published implementations, and the laws that each breaks |\n",
+        old="| `gradspec-law` | name of a law | its page: statement, remedy, what it found |\n",
         new="",
         check=LISTED,
-        says=r"gradspec-peers",
+        says=r"gradspec-law",
     ),
     Edit(
         kind="a role that the reference leaves out",

@@ -127,7 +127,13 @@ class WorkingCopy:
         for name in [name for name in env if name.startswith(("PYTEST_", "GRADSPEC_"))]:
             del env[name]
         done = subprocess.run(
-            [sys.executable, *words], cwd=self.folder, env=env, capture_output=True, text=True, check=False, timeout=600
+            [sys.executable, *words],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=3600,
         )
         return Done(done.returncode, done.stdout + done.stderr)
 

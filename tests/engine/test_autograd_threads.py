@@ -11,7 +11,7 @@ import torch
 
 from gradspec._engine._child import available
 
-pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not available(), reason="no fork on this machine")]
 
 #: A backward within a backward, so deep that autograd goes on in a thread of its own, as it does for a device.
 THREADS = """

@@ -35,7 +35,7 @@ def misbehave(number):
     if number == 1:
         os.kill(os.getpid(), signal.SIGSEGV)
     if number == 2:
-        time.sleep(60)
+        time.sleep(600)
     if number == 3:
         os._exit(7)
     return number
@@ -43,7 +43,7 @@ def misbehave(number):
 
 @pytest.fixture
 def child():
-    with Child(misbehave, seconds=2) as child:
+    with Child(misbehave, time_limit=2) as child:
         yield child
 
 
@@ -54,7 +54,7 @@ def interrupt(number):
 
 
 def test_an_interrupt_that_reaches_a_child_is_no_finding_about_the_function():
-    with Child(interrupt, seconds=2) as child:
+    with Child(interrupt, time_limit=2) as child:
         assert [child.ask(number) for number in (1, 2)] == [1, 2]
 
 
@@ -62,7 +62,7 @@ def test_an_interrupt_that_reaches_a_child_is_no_finding_about_the_function():
     ("number", "status", "message"),
     [
         (1, Status.BROKEN, "the interpreter died of SIGSEGV"),
-        (2, Status.ERROR, "no answer within 2 s"),
+        (2, Status.NOT_MEASURED, "no answer, and asleep for more than 2 s"),
         (3, Status.BROKEN, "the function ended the interpreter, with exit code 7"),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_ends_the_child_is_a_finding_and_the_next_answer_comes(child, numbe
 
 
 def test_one_child_answers_many_questions():
-    with Child(lambda _: os.getpid(), seconds=20) as child:
+    with Child(lambda _: os.getpid(), time_limit=20) as child:
         first, second = child.ask(0), child.ask(1)
 
     assert first == second != os.getpid()
@@ -86,7 +86,7 @@ def test_one_child_answers_many_questions():
 def test_the_child_computes_after_the_parent_has_started_torchs_threads():
     large = torch.ones(600, 600)
     assert (large @ large).sum() > 0
-    with Child(lambda _: float((large @ large).sum()), seconds=20) as child:
+    with Child(lambda _: float((large @ large).sum()), time_limit=20) as child:
         assert child.ask(0) == float((large @ large).sum())
 
 
@@ -95,13 +95,13 @@ def test_what_the_child_changes_stays_with_it():
         torch.set_default_dtype(torch.float64)
         return str(torch.get_default_dtype())
 
-    with Child(change, seconds=20) as child:
+    with Child(change, time_limit=20) as child:
         assert child.ask(0) == "torch.float64"
     assert torch.get_default_dtype() == torch.float32
 
 
 def test_no_child_outlives_its_questions():
-    with Child(lambda _: os.getpid(), seconds=20) as child:
+    with Child(lambda _: os.getpid(), time_limit=20) as child:
         pid = child.ask(0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -118,7 +118,7 @@ def test_that_a_death_is_seen_though_another_child_was_forked_meanwhile(monkeypa
 
     temporary_file = tempfile.TemporaryFile
     monkeypatch.setattr(tempfile, "TemporaryFile", slow)
-    with Child(misbehave, seconds=5) as first, Child(misbehave, seconds=5) as second:
+    with Child(misbehave, time_limit=5) as first, Child(misbehave, time_limit=5) as second:
         thread = threading.Thread(target=first.start)
         thread.start()
         between.wait()
@@ -132,10 +132,10 @@ def test_that_a_death_is_seen_though_another_child_was_forked_meanwhile(monkeypa
 
 def test_that_a_child_may_have_a_child():
     def ask_another(number):
-        with Child(misbehave, seconds=5) as inner:
+        with Child(misbehave, time_limit=5) as inner:
             return inner.ask(number)
 
-    with Child(ask_another, seconds=10) as outer:
+    with Child(ask_another, time_limit=10) as outer:
         assert outer.ask(5) == 5
 
 
@@ -145,7 +145,7 @@ def test_that_what_a_child_prints_reaches_stderr_unless_it_is_silent(silent, cap
         print(word)
         os.write(1, b"kernel\n")
 
-    with Child(speak, seconds=5, silent=silent) as child:
+    with Child(speak, time_limit=5, silent=silent) as child:
         child.ask("backward")
 
     assert capfd.readouterr() == ("", "" if silent else "backward\nkernel\n")
@@ -251,7 +251,7 @@ class Lost:
     ],
 )
 def test_that_what_is_no_answer_is_an_error_of_its_question_alone(deed, message):
-    with Child(lambda number: deed() if number == 1 else number, seconds=20) as child:
+    with Child(lambda number: deed() if number == 1 else number, time_limit=20) as child:
         assert child.ask(0) == 0
         finding = child.ask(1)
         assert (finding.status, finding.message) == (Status.ERROR, message)
@@ -259,7 +259,7 @@ def test_that_what_is_no_answer_is_an_error_of_its_question_alone(deed, message)
 
 
 def test_that_a_function_that_comes_back_on_both_sides_of_a_fork_answers_once():
-    with Child(lambda number: fork_and_come_back() or number, seconds=20) as child:
+    with Child(lambda number: fork_and_come_back() or number, time_limit=20) as child:
         assert [child.ask(number) for number in range(5)] == list(range(5))
 
 
@@ -277,14 +277,14 @@ def test_that_a_code_which_another_thread_has_and_has_not_noted_yet_is_waited_fo
 
 
 def test_that_no_child_can_write_to_another():
-    with Child(str, seconds=5) as quiet, Child(lambda _: write_to_the_pipe(b"kernel\n"), seconds=5) as loud:
+    with Child(str, time_limit=5) as quiet, Child(lambda _: write_to_the_pipe(b"kernel\n"), time_limit=5) as loud:
         assert quiet.ask(1) == "1"
         assert loud.ask(1).status is Status.ERROR
         assert quiet.ask(2) == "2"
 
 
 def test_that_what_an_earlier_question_left_behind_writes_is_no_error_of_a_later_one():
-    with Child(lambda number: write_later() if number == 0 else time.sleep(0.6) or number, seconds=20) as child:
+    with Child(lambda number: write_later() if number == 0 else time.sleep(0.6) or number, time_limit=20) as child:
         child.ask(0)
         assert [child.ask(number) for number in (1, 2)] == [1, 2]
 
@@ -315,9 +315,9 @@ def test_that_no_child_is_forked_while_another_thread_holds_a_lock_of_torch(lock
         with lock:
             return "taken"
 
-    with Child(take, seconds=5) as child, SlowLock(lock):
+    with Child(take, time_limit=5) as child, SlowLock(lock):
         assert child.ask(0) == "taken"
-    assert lock.acquire(timeout=1)
+    assert lock.acquire(timeout=60)
     lock.release()
 
 
@@ -325,7 +325,7 @@ def test_that_no_child_is_forked_while_another_thread_imports(tmp_path, monkeypa
     (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(0.7)\nDONE = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
-    with Child(lambda _: importlib.import_module("imported_slowly").DONE, seconds=5) as child:
+    with Child(lambda _: importlib.import_module("imported_slowly").DONE, time_limit=5) as child:
         thread.start()
         while "imported_slowly" not in sys.modules:
             time.sleep(0.01)

@@ -111,11 +111,14 @@ def test_that_records_of_one_environment_must_say_the_same(whole):
 
 def test_that_an_answer_goes_before_none_in_time_and_it_is_said(whole):
     (broken,) = (v for v in whole.verdicts if (v.law, v.spec, v.case) == ("vjp", "double", "case 1"))
-    late = replace(broken, finding=replace(broken.finding, status=Status.ERROR, details={"seconds": 60}))
+    late = replace(broken, finding=replace(broken.finding, status=Status.NOT_MEASURED, details={"limit": "time"}))
     slow = replace(whole, verdicts=tuple(late if v == broken else v for v in whole.verdicts))
     note = "conflict: double · vjp · case 1 {} in a, {} in b: the answer that came is kept"
 
-    for pair, words in (((slow, whole), ("is error", "is broken")), ((whole, slow), ("is broken", "is error"))):
+    for pair, words in (
+        ((slow, whole), ("is not measured", "is broken")),
+        ((whole, slow), ("is broken", "is not measured")),
+    ):
         merged = merge(list(zip("ab", pair, strict=True)))
         assert said(merged.reports[0]) == said(whole)
         assert merged.notes == (note.format(*words),)

@@ -8,7 +8,7 @@ from gradspec_lab.specimens import SCALE
 
 
 def test_the_profiles_that_come_with_the_package_can_be_read():
-    assert available() == ("cuda", "full", "quick")
+    assert available() == ("cuda", "every-case", "full", "quick")
     assert (load_profile("quick").backend, load_profile("full").backend, load_profile("cuda").device) == (
         "aot_eager",
         "inductor",
@@ -24,8 +24,8 @@ def test_the_profiles_that_come_with_the_package_can_be_read():
         ("directions = 'many'", "directions is 'many', expected int"),
         ("directions = 0", "directions must be at least 1"),
         ("laws = [3]", "expected a list of names"),
-        ("seconds = inf", "seconds above 0 and at most 86400"),
-        ("seconds = nan", "seconds above 0 and at most 86400"),
+        ("time_limit = inf", "time_limit above 0 and at most 86400"),
+        ("time_limit = nan", "time_limit above 0 and at most 86400"),
     ],
 )
 def test_a_malformed_profile_is_refused_in_one_line(tmp_path, text, message):
@@ -40,7 +40,7 @@ def test_a_malformed_profile_is_refused_in_one_line(tmp_path, text, message):
 
 
 def test_a_profile_that_does_not_exist_is_refused_with_the_names_of_those_that_do():
-    with pytest.raises(ProfileError, match="choose from cuda, full, quick"):
+    with pytest.raises(ProfileError, match="choose from cuda, every-case, full, quick"):
         load_profile("quik")
 
 

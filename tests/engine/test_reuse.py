@@ -16,7 +16,7 @@ import pytest
 
 from gradspec._engine._reuse import current, merged
 from gradspec._engine._verify import verify
-from gradspec.law import Status
+from gradspec.law import Finding, Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.report import Report
@@ -173,7 +173,8 @@ def test_another_environment_measures_all(load: Callable[..., ModuleType], name:
 
 def test_what_did_not_answer_in_time_is_asked_again(load: Callable[..., ModuleType]) -> None:
     before = run(load())
-    late = replace(before.verdicts[0], finding=replace(before.verdicts[0].finding, details={"seconds": 60.0}))
+    cut_off = Finding(status=Status.NOT_MEASURED, details={"limit": "time"})
+    late = replace(before.verdicts[0], finding=cut_off)
     after = run(load(), known=replace(before, verdicts=(late, *before.verdicts[1:])))
     assert after.reused == len(after.verdicts) - 1
 

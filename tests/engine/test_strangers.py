@@ -10,6 +10,8 @@ from gradspec.law import Rank
 from gradspec.laws import LAWS
 from gradspec_lab.strangers.stranger_specs import STRANGERS, load, spec_of
 
+pytestmark = pytest.mark.slow
+
 QUICK = [law for law in LAWS if law.judges("function") and law.cost == "ms"]
 
 

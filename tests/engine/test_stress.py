@@ -1,6 +1,6 @@
 """What disturbs a run, again and again: a fork on both sides, threads, foreign bytes, two writers, a long life.
 
-`nox -s stress` does each 200 times; here it is done as often as `GRADSPEC_ROUNDS` says.
+`nox -s lab -- stress` does each 200 times; here it is done as often as `GRADSPEC_ROUNDS` says.
 """
 
 import gc
@@ -24,7 +24,7 @@ from gradspec.cli._kept import Kept
 from gradspec.law import Status
 from gradspec.report import read_record
 
-pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not available(), reason="no fork on this machine")]
 
 ROUNDS = int(os.environ.get("GRADSPEC_ROUNDS", "2"))
 LAWS = select_laws(["primal", "vjp", "aliasing", "cotangent_linearity"])

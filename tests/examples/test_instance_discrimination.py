@@ -10,6 +10,8 @@ import torch
 
 from distributed.torchrun import torchrun
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "instance_discrimination.py"
 SHORT = ("--epochs", 1, "--seeds", 1, "--features", 8)
 

@@ -14,6 +14,8 @@ import torch
 from gradspec._record import experiment_sources, read_experiment
 from lab.benchmarks.form import noted
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
 RECORDS = ROOT / "docs" / "records" / "examples"

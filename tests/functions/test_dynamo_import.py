@@ -13,6 +13,8 @@ import torch
 
 from gradspec.functions import GradFactor
 
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import os
 import sys

@@ -25,7 +25,7 @@ def call(x, y, memory, params):
     return LinearAverageOp.apply(x, y, memory, params)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_each_call_moves_once_and_has_its_own_gradient(bank, backend):
     function = compiled(call, backend)
     one = function(bank.x, bank.y, bank.memory, bank.params)

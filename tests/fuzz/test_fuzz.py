@@ -1,6 +1,6 @@
 """Each function of ours is, behind transforms, what its reference by construction is.
 
-GRADSPEC_FUZZ_EXAMPLES says how many examples of each are tried; `nox -s fuzz` tries 10,000.
+GRADSPEC_FUZZ_EXAMPLES says how many examples of each are tried; `nox -s lab -- fuzz` tries 10,000.
 """
 
 from __future__ import annotations

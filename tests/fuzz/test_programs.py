@@ -1,6 +1,6 @@
 """Random graphs with our functions beside torch's operations: values, gradients, hooks and errors are the reference's.
 
-GRADSPEC_FUZZ_EXAMPLES says how many; `nox -s fuzz` runs 10,000. A failure prints the program.
+GRADSPEC_FUZZ_EXAMPLES says how many; `nox -s lab -- fuzz` runs 10,000. A failure prints the program.
 """
 
 from __future__ import annotations

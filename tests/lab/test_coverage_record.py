@@ -24,6 +24,8 @@ from gradspec_lab.campaigns.coverage_record import OUT, ROOT, left_out, main, re
 from gradspec_lab.specimens import SCALE
 from in_one_process import let_go, together
 
+pytestmark = pytest.mark.slow
+
 #: The folders of tests that measure nothing of the package that others do not, or need a built site or a quiet machine.
 NOT_COVERING = {"browser", "drift", "examples", "pages", "site", "strangers"}
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -93,7 +95,7 @@ def test_a_total_that_is_not_the_sum_of_the_rooms_is_refused(made: Path) -> None
 
 def test_a_committed_record_is_of_what_the_session_runs_and_leaves_out() -> None:
     if not OUT.exists():
-        pytest.skip("it is not measured yet: nox -s coverage")
+        pytest.skip("it is not measured yet: nox -s lab -- coverage")
     record = read_coverage(OUT)
     assert record["left out"] == left_out(PYPROJECT)
     assert all((ROOT / folder).is_dir() for folder in record["tests"])
@@ -101,7 +103,9 @@ def test_a_committed_record_is_of_what_the_session_runs_and_leaves_out() -> None
 
 def test_each_folder_of_tests_is_measured_or_is_named_here() -> None:
     (covering,) = re.findall(
-        r"^COVERING = \[(.+?)^\]", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE | re.DOTALL
+        r"^COVERING = \[(.+?)^\]",
+        (ROOT / "src" / "gradspec_lab" / "tasks" / "_tasks.py").read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(re.findall(r'"(\w+)[/\w]*"', covering)) == folders - NOT_COVERING
@@ -149,7 +153,7 @@ def test_coverage_follows_into_forks_and_new_processes(tmp_path: Path) -> None:
 
 def test_a_child_may_end_by_itself_where_coverage_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     def code() -> int:
-        child = Child(str, seconds=60)
+        child = Child(str, time_limit=60)
         assert child.ask(3) == "3"
         return child._reap()[0]
 

@@ -9,6 +9,8 @@ import pytest
 
 from gradspec_lab.campaigns import coverage_run
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_files_of_folders_the_largest_first_each_once():
     found = coverage_run.files_in(["tests/record", "tests/record/test_key.py"])

@@ -13,6 +13,8 @@ from gradspec_lab.campaigns.mutations import counted, drawn
 from gradspec_lab.campaigns.mutations_together import noticed_together
 from gradspec_lab.campaigns.random_edits import edits_in
 
+pytestmark = pytest.mark.slow
+
 TEXT = """def f(x):
     if (
         x

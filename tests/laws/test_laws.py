@@ -84,4 +84,9 @@ def test_the_page_of_a_law_says_why_what_breaks_it_and_what_to_do(law):
 def test_a_law_comes_after_the_laws_that_it_requires():
     names = [law.name for law in LAWS]
 
-    assert all(names.index(needed) < names.index(law.name) for law in LAWS for needed in law.requires)
+    assert [
+        f"{law.name} comes before {needed}, which it requires: move it down in the list of laws"
+        for law in LAWS
+        for needed in law.requires
+        if names.index(needed) > names.index(law.name)
+    ] == []

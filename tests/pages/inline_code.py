@@ -98,9 +98,11 @@ def _gradspec(words: list[str]) -> str:
 
 def _nox(words: list[str]) -> str:
     names = words[words.index("-s") + 1 :] if "-s" in words else []
-    names = names[: names.index("--")] if "--" in names else names
-    unknown = sorted({*names} - sessions())
-    return f"noxfile.py has no session {unknown[0]!r}" if unknown else ""
+    names, given = (names[: names.index("--")], names[names.index("--") + 1 :]) if "--" in names else (names, [])
+    if unknown := sorted({*names} - sessions()):
+        return f"noxfile.py has no session {unknown[0]!r}"
+    asked = given[:1] if names == ["lab"] else []
+    return "".join(f"the laboratory has no task {task!r}" for task in asked if task not in tasks() | {"TASK"})
 
 
 def _pytest(words: list[str]) -> str:
@@ -131,11 +133,17 @@ COMMANDS = {"gradspec": _gradspec, "nox": _nox, "pytest": _pytest, "python": _py
 def sessions() -> frozenset[str]:
     """Return the names of the sessions of nox."""
     text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    found = re.findall(r"^@nox\.session(?:\(([^)]*)\))?\n(?:@nox\..*\n)*def (\w+)\(session", text, re.MULTILINE)
-    named = [(re.search(r'name="([\w-]+)"', how), function) for how, function in found]
+    return frozenset(re.findall(r"^@nox\.session.*\ndef (\w+)\(session", text, re.MULTILINE))
+
+
+@cache
+def tasks() -> frozenset[str]:
+    """Return what `nox -s lab -- TASK` takes: the keys of the table, and a word for each version of torch."""
+    text = (ROOT / "src" / "gradspec_lab" / "tasks" / "_tasks.py").read_text(encoding="utf-8")
     (versions,) = re.findall(r"^TORCHES = \{(.*)\}$", text, re.MULTILINE)
+    table = text.partition("\nTASKS: ")[2]
     each = {f"torch-{minor}" for minor in re.findall(r'"([\d.]+)":', versions)}
-    return frozenset(name[1] if name else function for name, function in named) | each
+    return frozenset({"measure", "--list", *re.findall(r'^    "([\w-]+)":', table, re.MULTILINE)} | each)
 
 
 @cache
@@ -143,7 +151,7 @@ def known() -> frozenset[str]:
     """Return every name that Python, torch and our source define, take or have as a value."""
     found = {name for thing in (builtins, *_TORCH) for name in dir(thing)} | set(keyword.kwlist) | sessions()
     found |= {f"gradspec_{name}" for name in Options.__dataclass_fields__}
-    for path in (p for name in ("gradspec", "gradspec_pytest") for p in (ROOT / "src" / name).rglob("*.py")):
+    for path in (ROOT / "src").rglob("*.py"):
         found.add(path.stem if path.stem != "__init__" else path.parent.name)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

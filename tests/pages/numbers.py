@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gradspec._record import read_experiment
-from gradspec.sphinx_ext.drawing._plot_record import number_of
+from gradspec_lab.sphinx.drawing._plot_record import number_of
 
 ROOT = Path(__file__).parents[2]
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)*(?:e[+-]?\d+)?(?!\w)")

@@ -32,8 +32,7 @@ ELSEWHERE = {
     ("how-to/move-from-textgrad.md", "python"): "tests/text/textgrad/test_page.py",
     ("how-to/move-from-textgrad.md", "text"): "tests/text/textgrad/test_page.py",
     **{("how-to/which-route.md", kind): "tests/pages/test_which_route.py" for kind in ("python", "cpp", "sh")},
-    ("reference/sphinx.md", "python"): "tests/sphinx_ext/test_plot.py",
-    ("reference/sphinx.md", ""): "tests/pages/test_blocks.py",
+    ("reference/sphinx.md", "toml"): "tests/sphinx_ext/test_announced.py",
     ("text/models.md", "python"): "tests/text/lm/test_docs.py",
 }
 
@@ -137,8 +136,9 @@ def test_a_longer_fence_holds_a_shorter_one() -> None:
     assert (block.kind, block.argument, block.text) == ("{gradspec-function}", "f", "```{eval-rst}\n```\n")
 
 
-def test_the_reference_shows_directives_that_exist() -> None:
-    text = "".join(b.text for b in BLOCKS if (b.page, b.kind) == ("reference/sphinx.md", ""))
+def test_the_pages_of_the_laboratory_show_directives_that_exist() -> None:
+    page = (ROOT / "src/gradspec_lab/sphinx/README.md").read_text(encoding="utf-8")
+    text = "".join(b.text for b in read_blocks(page, "README.md") if not b.kind)
     used = re.findall(r"^```(\S+)|(\{gradspec:\w+\})", text, re.MULTILINE)
     named = [one for pair in used for one in pair if one]
     assert named == ["{gradspec-curves}", "{gradspec:number}", "{gradspec-kill-matrix}"]

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from pages.inline_code import WORDS, Span, known, sessions, spans, wrong
+from pages.inline_code import WORDS, Span, known, sessions, spans, tasks, wrong
 
 
 def test_all_code_within_lines_names_what_is_there() -> None:
@@ -31,6 +31,7 @@ def test_each_listed_word_is_used_and_is_needed() -> None:
         ("gradspec check gradspec.functoins", "there is no gradspec.functoins"),
         ("nox -s recrods", "noxfile.py has no session 'recrods'"),
         ("nox -s lint tpyes", "noxfile.py has no session 'tpyes'"),
+        ("nox -s lab -- fuz", "the laboratory has no task 'fuz'"),
         ("pytest --gradspec-recrod", "the plugin has no option --gradspec-recrod"),
         ("python -m pip install .[katxe]", "gradspec has no extra 'katxe'"),
         ("python src/gradspec_lab/rome.py", "there is no src/gradspec_lab/rome.py"),
@@ -48,7 +49,7 @@ def test_a_wrong_name_is_found(code: str, said: str) -> None:
     "code",
     [
         "gradspec check TARGET --record PATH",
-        "nox -s records -- --check",
+        "nox -s lab -- drift --drawn 10",
         "FunctionSpec.primal",
         "GradFactor",
         "torch.func.grad(loss)",
@@ -61,4 +62,5 @@ def test_a_right_name_is_left_alone(code: str) -> None:
 
 
 def test_the_sessions_are_read_with_their_names() -> None:
-    assert {"tests", "local-model", "sphinx", "records"} <= sessions()
+    assert {"tests", "slow", "lab"} <= sessions()
+    assert {"local-model", "torch-2.13", "sphinx-oldest", "measure"} <= tasks()

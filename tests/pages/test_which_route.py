@@ -63,10 +63,10 @@ def is_interpreted(route: str, law: str, message: str) -> bool:
 def lacking(route: str) -> str:
     """Return what this machine lacks for a route; empty where it has all of it."""
     if route == "triton_op" and importlib.util.find_spec("triton") is None:
-        return "triton is not installed: nox -s routes"
+        return "triton is not installed: nox -s lab -- routes"
     if route == "C++":
         missing = [program for program in (get_cxx_compiler(), "ninja") if shutil.which(program) is None]
-        return f"no {' and no '.join(missing)} here: nox -s routes installs ninja" if missing else ""
+        return f"no {' and no '.join(missing)} here: nox -s lab -- routes installs ninja" if missing else ""
     return ""
 
 
@@ -134,7 +134,7 @@ def test_a_column_of_the_table_is_what_torch_does(route: str, folder: Path) -> N
     assert {row: cell["word"] for row, cell in found.items()} == said
 
 
-@pytest.mark.skipif("GRADSPEC_ROUTES" not in os.environ, reason="every law takes a minute: nox -s routes")
+@pytest.mark.skipif("GRADSPEC_ROUTES" not in os.environ, reason="every law takes a minute: nox -s lab -- routes")
 @on_each_route()
 def test_the_laws_find_nothing_worse_than_a_limit_of_torch(route: str, folder: Path) -> None:
     found = measured("laws", route, folder)
@@ -144,7 +144,7 @@ def test_the_laws_find_nothing_worse_than_a_limit_of_torch(route: str, folder: P
             assert (status, rank) in {("not_measured", ""), ("not_promised", ""), ("broken", "limit")}, (law, message)
 
 
-@pytest.mark.skipif("GRADSPEC_ROUTES" not in os.environ, reason="many seeds take minutes: nox -s routes")
+@pytest.mark.skipif("GRADSPEC_ROUTES" not in os.environ, reason="many seeds take minutes: nox -s lab -- routes")
 @on_each_route("custom_op", "triton_op", "C++")
 def test_an_operator_is_sound_under_many_seeds(route: str, folder: Path) -> None:
     found = measured("seeds", route, folder, seconds=3000)

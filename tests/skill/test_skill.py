@@ -14,6 +14,8 @@ import pytest
 
 from pages.blocks import read_blocks
 
+pytestmark = pytest.mark.slow
+
 SKILL = files("gradspec").joinpath("SKILL.md").read_text(encoding="utf-8")
 BLOCKS = list(read_blocks(SKILL, "SKILL.md"))
 OPS = """import torch

@@ -87,6 +87,14 @@ def copied(root: str, folder: Path) -> Project:
     return made
 
 
+def with_the_laboratory(project: Project) -> Project:
+    """Add the extension of the laboratory to a mini-project, and return it."""
+    conf = project.source / "conf.py"
+    text = conf.read_text(encoding="utf-8")
+    conf.write_text(text.replace('"gradspec.sphinx_ext"', '"gradspec.sphinx_ext", "gradspec_lab.sphinx"'), "utf-8")
+    return project
+
+
 def resealed(path: Path, edit: Callable[[Any], object] = lambda data: None) -> None:
     """Edit a record, and write it with the checksum of what it holds then: as if that had been measured."""
     data = json.loads(path.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from gradspec.report import write_record
 from gradspec_lab.selftest._record import Matrix, Subject
-from sphinx_ext.handmade import Project, copied, edited, report, source_of
+from sphinx_ext.handmade import Project, copied, edited, report, source_of, with_the_laboratory
 
 MISMATCH = "GradcheckError: Jacobian mismatch"
 SUBJECTS = (
@@ -36,7 +36,7 @@ PAGE = "# Checkers\n\n```{gradspec-checkers} kills.json\n:unmeasured: OpInfo\n``
 
 
 def prepared(folder: Path) -> Project:
-    project = copied("test-function", folder)
+    project = with_the_laboratory(copied("test-function", folder))
     write_record(report(project), project.record)
     matrix = Matrix(
         provenance={"date": "2026-01-02", "torch": "2.13.0"},

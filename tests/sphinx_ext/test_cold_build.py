@@ -9,6 +9,8 @@ import pytest
 from sphinx_ext import test_benchmark, test_plot
 from sphinx_ext.handmade import OF_TORCH, ROOTS, copied
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from bs4 import BeautifulSoup
 
-from gradspec.sphinx_ext.drawing._graph_svg import svg
+from gradspec.sphinx_ext.directives._graph_svg import svg
 from gradspec.text import Variable
 from gradspec.text._graph._picture import graph
 from gradspec.text.ops import split

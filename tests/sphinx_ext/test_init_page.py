@@ -10,6 +10,8 @@ import pytest
 
 from sphinx_ext.handmade import Project
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torch")
 
 MODULE = '''

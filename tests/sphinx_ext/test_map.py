@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from gradspec.sphinx_ext.drawing._frame import END, LEFT
-from gradspec.sphinx_ext.drawing._map_contour import regions
-from gradspec.sphinx_ext.drawing._map_record import Map
-from gradspec.sphinx_ext.drawing._map_svg import BASE, SHADES, TOP, described, map_svg, shade
-from gradspec.sphinx_ext.drawing._plot_record import Axis
-from gradspec.sphinx_ext.output._assets import STATIC
+from gradspec_lab.sphinx._setup import STYLE
+from gradspec_lab.sphinx.drawing._frame import END, LEFT
+from gradspec_lab.sphinx.drawing._map_contour import regions
+from gradspec_lab.sphinx.drawing._map_record import Map
+from gradspec_lab.sphinx.drawing._map_svg import BASE, SHADES, TOP, described, map_svg, shade
+from gradspec_lab.sphinx.drawing._plot_record import Axis
 from sphinx_ext.handmade import copied, resealed
 from sphinx_ext.test_plot import luminance
 
@@ -119,9 +119,7 @@ def test_what_is_at_a_level_or_above_has_the_right_area(values: list[list[float]
 
 @pytest.mark.parametrize("block", [0, 1, 2], ids=["light", "dark by the system", "dark by choice"])
 def test_lightness_goes_one_way_in_steps_that_are_seen(block: int) -> None:
-    blocks = re.findall(
-        r"\{\n((?: +--gradspec-shade-\d: #\w{6};\n)+)", (STATIC / "plot.css").read_text(encoding="utf-8")
-    )
+    blocks = re.findall(r"\{\n((?: +--gradspec-shade-\d: #\w{6};\n)+)", STYLE.read_text(encoding="utf-8"))
     colours = re.findall(r"#(\w{6})", blocks[block])
     lightness = [116 * luminance(colour) ** (1 / 3) - 16 for colour in colours]
     assert len(colours) == SHADES

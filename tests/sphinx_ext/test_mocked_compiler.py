@@ -8,6 +8,8 @@ import pytest
 
 from sphinx_ext.handmade import copied
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torch")
 
 MODULE = """\

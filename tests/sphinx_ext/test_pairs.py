@@ -13,17 +13,34 @@ from bs4 import BeautifulSoup
 from gradspec._record import to_text
 from gradspec.law import Finding, Status
 from gradspec.report import write_record
-from gradspec.sphinx_ext._setup import DIRECTIVES, ROLES
+from gradspec.sphinx_ext import _setup as core
 from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from gradspec.sphinx_ext.domain._objects import OBJECTS
 from gradspec_lab.selftest._record import Matrix, Subject
 from gradspec_lab.selftest._seeds_record import Seeds
-from sphinx_ext.handmade import LAW, ROOTS, SHEET, Built, Project, breaking, copied, normal, report, resealed, verdict
+from gradspec_lab.sphinx import _setup as laboratory
+from gradspec_lab.sphinx._setup import ROLES
+from sphinx_ext.handmade import (
+    LAW,
+    ROOTS,
+    SHEET,
+    Built,
+    Project,
+    breaking,
+    copied,
+    normal,
+    report,
+    resealed,
+    verdict,
+    with_the_laboratory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PEER = "pub.Scale"
+#: Of the extension, of the entry points of the package, and of the laboratory.
+DIRECTIVES = (*core.DIRECTIVES, "gradspec-graph", *laboratory.DIRECTIVES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +102,7 @@ TARGETS: Mapping[str, str] = {
 
 def prepared(folder: Path, suffix: str) -> Project:
     """Return a project with a page for each directive, and one of all roles, written in one language."""
-    project = copied("test-function", folder)
+    project = with_the_laboratory(copied("test-function", folder))
     source = project.source
     for page in (*source.glob("*.md"), *source.glob("*.rst")):
         page.unlink()

@@ -13,9 +13,9 @@ from bs4 import BeautifulSoup, Tag
 
 from gradspec._record import read_experiment
 from gradspec.report import RecordError
-from gradspec.sphinx_ext.drawing._frame import CHARACTER, WIDTH
-from gradspec.sphinx_ext.drawing._plot_record import Axis, Figure, Line, figure_of, number_of
-from gradspec.sphinx_ext.drawing._plot_svg import svg
+from gradspec_lab.sphinx.drawing._frame import CHARACTER, WIDTH
+from gradspec_lab.sphinx.drawing._plot_record import Axis, Figure, Line, figure_of, number_of
+from gradspec_lab.sphinx.drawing._plot_svg import svg
 from sphinx_ext.handmade import Built, Project, copied, edited, resealed, source_of
 
 CONTRAST = 3.0
@@ -299,12 +299,10 @@ def test_a_missing_record_is_named(plots: Project) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_line_has_contrast(scheme: str) -> None:
     """WCAG 1.4.11: 3 to 1 against the background, here furo's."""
-    from gradspec.sphinx_ext.drawing._plot_svg import STYLES
-    from gradspec.sphinx_ext.output._assets import STATIC
+    from gradspec_lab.sphinx._setup import STYLE
+    from gradspec_lab.sphinx.drawing._plot_svg import STYLES
 
-    blocks = re.findall(
-        r"\{\n((?: +--gradspec-style-\d: #\w{6};\n)+)", (STATIC / "plot.css").read_text(encoding="utf-8")
-    )
+    blocks = re.findall(r"\{\n((?: +--gradspec-style-\d: #\w{6};\n)+)", STYLE.read_text(encoding="utf-8"))
     light, dark, chosen = (re.findall(r"#(\w{6})", block) for block in blocks)
     assert dark == chosen, "dark by the system and dark by choice are the same"
     colours = light if scheme == "light" else dark
@@ -325,7 +323,7 @@ def luminance(colour: str) -> float:
 
 
 def test_the_script_that_the_reference_shows_writes_what_a_page_reads(plots: Project) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "sphinx.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "src/gradspec_lab/sphinx/README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     script, path = plots.source / "train.py", plots.source / "record.json"
     script.write_text(text, encoding="utf-8")

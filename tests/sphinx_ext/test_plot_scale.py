@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradspec.sphinx_ext.drawing._plot_record import Axis
-from gradspec.sphinx_ext.drawing._plot_scale import scale, tick_label
+from gradspec_lab.sphinx.drawing._plot_record import Axis
+from gradspec_lab.sphinx.drawing._plot_scale import scale, tick_label
 
 LINEAR, LOG = Axis(label="x"), Axis(label="x", scale="log")
 

@@ -8,7 +8,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 from gradspec.report import write_experiment
-from sphinx_ext.handmade import Project, copied
+from sphinx_ext.handmade import Project, copied, with_the_laboratory
 
 PAGE = "# Versions\n\n```{gradspec-versions} versions\n```\n\n```{gradspec-versions} versions\n:transforms:\n```\n"
 BROKEN = {"spec": "cube", "law": "vjp", "status": "broken", "message": "gradient of `x` differs"}
@@ -27,7 +27,7 @@ def record(torch: str, word: str, *otherwise: dict[str, str], failed: int = 0) -
 
 
 def built_of(folder: Path, *records: dict[str, Any]) -> tuple[Any, list[list[list[str]]]]:
-    project: Project = copied("test-function", folder)
+    project: Project = with_the_laboratory(copied("test-function", folder))
     for number, content in enumerate(records):
         (project.source / "versions").mkdir(exist_ok=True)
         write_experiment(content, project.source / "versions" / f"{number}.json")

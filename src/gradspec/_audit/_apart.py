@@ -14,7 +14,10 @@ Answer = TypeVar("Answer")
 
 
 def apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Finding:
-    """Return what a call of unknown code gives; the finding that it ended its process, where it did."""
+    """Return what a call of unknown code gives; the finding that it ended its process, where it did.
+
+    The limit of the profile is on each call.
+    """
 
     def alone(_: None) -> Answer:
         with preserved_process_state(profile.device, seed):
@@ -22,5 +25,5 @@ def apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Fi
 
     if not available(profile.device):
         return alone(None)
-    with Child(alone, seconds=profile.seconds) as child:
+    with Child(alone, time_limit=profile.time_limit, per_call=True) as child:
         return child.ask(None)

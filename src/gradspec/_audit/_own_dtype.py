@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from gradspec._audit._subject import Subject
+from gradspec._heartbeat import beat
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import fresh
 from gradspec.spec import Case
@@ -26,6 +27,8 @@ def plain_error(subject: Subject, cases: Sequence[Case]) -> str:
             subject.call(*tree_map(fresh, case.args), **tree_map(fresh, dict(case.kwargs)))
         except (Exception, SystemExit) as error:
             return f"{shown(error)} (case {case.name!r})"
+        finally:
+            beat()
     return ""
 
 

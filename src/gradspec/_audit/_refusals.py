@@ -30,4 +30,5 @@ def ended_call(found: Finding) -> Finding:
     """Return the finding that the process of the plain calls died, or gave no answer, forward or backward."""
     own = found.message.startswith("gradspec itself")
     message = found.message if own else f"{found.message}, in a plain call or its backward pass"
-    return replace(found, status=Status.ERROR, message=message)
+    status = found.status if found.is_cut_off else Status.ERROR
+    return replace(found, status=status, message=message)

@@ -12,9 +12,11 @@ import signal
 from contextlib import suppress
 from multiprocessing.connection import wait
 
+from gradspec._clock import Clock
 from gradspec._engine._fork import after_fork, quiet_moment
 
-#: How many seconds a child may take for the gradient of one number. Another thread may hold what it waits for.
+#: How many seconds of CPU time a child may take for the gradient of one number, or sleep: it may wait for a lock that
+#: another thread has held.
 PATIENCE = 10.0
 
 
@@ -33,9 +35,12 @@ def children_take_gradients() -> bool:
             _try()
         end = os.pidfd_open(child)
     try:
-        if not wait([end], PATIENCE):
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+        clock = Clock(child, PATIENCE)
+        while not wait([end], clock.look):
+            if clock.ran_out():
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                break
         _, status = os.waitpid(child, 0)
     finally:
         os.close(end)

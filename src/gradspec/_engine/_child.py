@@ -1,15 +1,13 @@
 """A child process that runs checks one after another: a crash or a hang ends the child, and nothing else.
 
 The child is forked, so that specs made of lambdas need not be pickled; only verdicts travel. It computes on one thread:
-torch's pool of threads does not survive a fork.
+torch's pool of threads does not survive a fork. A limit on an answer counts CPU time (see `_clock`).
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
-import re
 import signal
 import sys
 import tempfile
@@ -20,15 +18,21 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Generic, TypeVar
 
+from gradspec._clock import Clock, tree_of
 from gradspec._engine._autograd import children_take_gradients
 from gradspec._engine._fork import quiet_moment
 from gradspec._engine._home import at_home
-from gradspec._engine._serving import GRACE, UNSENT, _ends, _not_plain, _serve
+from gradspec._engine._no_answer import died, ran_out, read
+from gradspec._engine._serving import UNSENT, _ends, _serve
 from gradspec._engine._wire import ForeignError, Frame
-from gradspec.law import Finding, Status, broken
+from gradspec._heartbeat import Heartbeat
+from gradspec.law import Finding, Status
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
+
+#: How many seconds a child that has closed its pipe may take to end; a busy machine is slow.
+GRACE = 60
 
 
 def available(device: str = "cpu") -> bool:
@@ -48,16 +52,22 @@ class Child(Generic[Question, Answer]):
 
     Args:
         run: what the child does with a question; questions and answers travel as pickles.
-        seconds: how long one answer may take.
+        time_limit: how many seconds of CPU time one answer may take, in all processes that the child starts together.
+        per_call: let each call of the function that the answer takes have that limit: see `gradspec._heartbeat`.
         silent: drop what the child prints; it goes to stderr otherwise.
     """
 
-    def __init__(self, run: Callable[[Question], Answer], *, seconds: float, silent: bool = False) -> None:
+    def __init__(
+        self, run: Callable[[Question], Answer], *, time_limit: float, per_call: bool = False, silent: bool = False
+    ) -> None:
         self._run = run
         self._silent = silent
-        self._seconds = seconds
+        self._time_limit = time_limit
+        self._heartbeat = Heartbeat() if per_call else None
         self._process: Any = None
         self._pipe: Connection | None = None
+        #: Closed as this process ends, however it does; the child ends then too.
+        self._life: Connection | None = None
         #: The number of the last question, and whether the child that lives was asked one.
         self._number, self._asked = 0, False
         #: A descriptor that can be read once the child has ended.
@@ -86,28 +96,39 @@ class Child(Generic[Question, Answer]):
     def _answer(self, question: Question) -> Answer | Finding:
         assert self._pipe is not None
         self._number += 1
-        frame, end = Frame(self._number, self._process.pid), time.monotonic() + self._seconds
+        frame, clock = Frame(self._number, self._process.pid), Clock(self._process.pid, self._time_limit)
+        calls = self._calls()
         try:
             self._pipe.send((self._number, question))
             while True:
-                ended = wait([self._pipe, self._end], max(0.0, end - time.monotonic()))
+                ended = wait([self._pipe, self._end], clock.look)
                 if not ended:
-                    self.close()
-                    return Finding(
-                        status=Status.ERROR,
-                        message=f"no answer within {self._seconds:g} s",
-                        likely="the function hangs; or the machine is slow, then raise `seconds` in the profile",
-                        details={"seconds": self._seconds},
-                    )
+                    if (now := self._calls()) != calls:
+                        calls = now
+                        clock.restart()
+                    if not (passed := clock.ran_out()):
+                        continue
+                    self._kill_all()
+                    return ran_out(passed)
                 if self._pipe not in ended:
                     return self._exit_finding()  # its pipe may live on, in a child of its own
                 if (come := frame.read(self._pipe.fileno())) is not None:
-                    answer: Answer | Finding = _read(come)
+                    answer: Answer | Finding = read(come)
                     return answer
         except (EOFError, ConnectionError):
             if not wait([self._end], GRACE):
                 raise ForeignError("its end, while the child lives") from None
             return self._exit_finding()
+
+    def _calls(self) -> int:
+        return 0 if self._heartbeat is None else self._heartbeat.count
+
+    def _kill_all(self) -> None:
+        """End the child and all that it started, in process groups of their own too."""
+        for number in tree_of(self._process.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        self.close()
 
     def close(self) -> None:
         """End the child, if there is one; the next question starts another."""
@@ -133,22 +154,25 @@ class Child(Generic[Question, Answer]):
             # Python warns of a fork beside threads; the child takes none of their locks: see `_serve`.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pipe, theirs = fork.Pipe()
-            _ends.add(self._pipe)
+            life, self._life = fork.Pipe(duplex=False)
+            _ends.update((self._pipe, self._life))
             self._stack = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
             # daemon=False: a compiler in the child may want children of its own.
-            how = (theirs, self._stack, self._silent, self._seconds, self._run)
+            how = (theirs, life, self._stack, self._silent, self._heartbeat, self._run)
             process = fork.Process(target=_serve, args=how, daemon=False)
             process.start()
             assert process.pid is not None
             self._process, self._end, self._asked = process, os.pidfd_open(process.pid), False
             theirs.close()
+            life.close()
 
     def _reap(self) -> tuple[int, str]:
         """End the child and all that it started; return its exit code and the stack that it left."""
-        process, pipe, stack, end = self._process, self._pipe, self._stack, self._end
+        process, pipe, life, stack, end = self._process, self._pipe, self._life, self._stack, self._end
         assert pipe is not None
+        assert life is not None
         assert stack is not None
-        self._process, self._pipe, self._stack, self._end = None, None, None, -1
+        self._process, self._pipe, self._life, self._stack, self._end = None, None, None, None, -1
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # a child that is dead already keeps its number until `join`
         process.kill()  # where it has not come to have a group of its own
@@ -161,35 +185,16 @@ class Child(Generic[Question, Answer]):
             code = -signal.SIGKILL
         else:
             process.close()
-        _ends.discard(pipe)
-        pipe.close()
+        for mine in (pipe, life):
+            _ends.discard(mine)
+            mine.close()
         os.close(end)
         with stack:
             stack.seek(0)
-            return int(code), _innermost(stack.read().decode(errors="replace"))
+            return int(code), stack.read().decode(errors="replace")
 
     def _exit_finding(self) -> Finding:
         code, stack = self._reap()
         if code == UNSENT:
             raise ForeignError("its end: the child could not send its answer")
-        if code < 0:
-            return broken(
-                f"the interpreter died of {signal.Signals(-code).name}",
-                likely="an operation on memory that is not there: look for .data, data_ptr() and custom kernels",
-                details={"stack": stack},
-            )
-        return broken(f"the function ended the interpreter, with exit code {code}", likely="os._exit() or sys.exit()")
-
-
-def _read(come: bytes) -> Any:
-    """Return an answer; where it cannot be unpickled, the finding that it cannot."""
-    try:
-        return pickle.loads(come)
-    except Exception as error:
-        return _not_plain(error)
-
-
-def _innermost(text: str) -> str:
-    """Return where a crash was: the innermost three calls of a stack of faulthandler, files without their folders."""
-    frames = re.findall(r'File ".*?([^/"]+)", line (\d+) in (\S+)', text)
-    return "\n".join(f"{name}, {file}:{line}" for file, line, name in frames[:3])
+        return died(code, stack)

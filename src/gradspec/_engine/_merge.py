@@ -96,8 +96,8 @@ def _joined(group: Sequence[tuple[str, Report]]) -> tuple[Report, list[str]]:
             if _says(before[1]) == _says(verdict):
                 continue
             where = f"{' · '.join(cell)} {_in_words(before[1])} in {before[0]}, {_in_words(verdict)} in {name}"
-            slow = [one for one in (before, (name, verdict)) if "seconds" in one[1].finding.details]
-            if len(slow) == 1:  # no answer came in time: a machine that had one is right
+            slow = [one for one in (before, (name, verdict)) if one[1].finding.is_cut_off]
+            if len(slow) == 1:  # a limit ran out: a machine that had an answer is right
                 found[cell] = before if slow[0] is not before else (name, verdict)
                 notes.append(f"conflict: {where}: the answer that came is kept")
             else:

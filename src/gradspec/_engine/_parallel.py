@@ -55,16 +55,20 @@ def run_checks(
     # In this process, where checks would meet, one at a time.
     jobs = max(1, min(len(groups), jobs or min(processors(), paying))) if apart else 1
     lock = threading.Lock()
+    failed = 0
 
     with interrupts() as again:
 
         def run(session: Session, number: int) -> None:
+            nonlocal failed
             again()
             check = checks[number]
             if progress:
                 with lock:
-                    progress(len(verdicts), len(checks), f"{check.spec.name} · {check.law.name} · {check.case}")
+                    now = f"{check.spec.name} · {check.law.name} · {check.case}"
+                    progress(len(verdicts), len(checks), f"{failed} failed · {now}" if failed else now)
             verdicts[number] = session.run(check)
+            failed += verdicts[number].finding.is_failure
 
         if left:
             sessions = [Session(checks, profile, seed=seed, isolate=isolate, said=known) for _ in range(jobs)]

@@ -95,10 +95,18 @@ def checks_of(
             Check(spec=spec, path=path, law=law, case=name, maker=maker, roots=_named_in(by_name, law.explained_by))
             for law in mine
             if not profile.laws or law.name in profile.laws
-            for name in subjects[law.over]
+            for name in (_asked(law, subjects[law.over], profile) if case is None else subjects[law.over])
             if case in (None, name)
         ]
     return checks
+
+
+def _asked(law: Law, cases: Sequence[str], profile: Profile) -> Sequence[str]:
+    """Return the cases on which a law runs: of a law that compiles as many as the profile says, evenly spread."""
+    most = profile.compiled_cases
+    if law.cost != "compile" or not most or len(cases) <= most:
+        return cases
+    return [cases[round(place * (len(cases) - 1) / max(1, most - 1))] for place in range(most)]
 
 
 def with_required(laws: Sequence[Law], known: Sequence[Law]) -> list[Law]:

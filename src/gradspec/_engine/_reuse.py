@@ -118,12 +118,12 @@ def _joint_profile(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str
 
 
 def _depends_on_another(verdict: Verdict, known: Mapping[Cell, Verdict], report: Report) -> bool:
-    """Whether a law that this one requires ended in an error: what it then says depends on which laws were asked."""
+    """Whether a law that this one requires gave no verdict: what it then says depends on which laws were asked."""
     required = report.laws[verdict.law]["requires"] if verdict.law in report.laws else ()
     found = (known.get((verdict.spec, law, verdict.case)) for law in required)
-    return any(other is not None and other.status is Status.ERROR for other in found)
+    return any(other is not None and (other.status is Status.ERROR or other.finding.is_cut_off) for other in found)
 
 
 def _depends_on_the_machine(verdict: Verdict) -> bool:
-    """Whether a slower or faster machine may give another verdict: no answer came in time."""
-    return "seconds" in verdict.finding.details
+    """Whether a slower or faster machine may give another verdict: its limit ran out."""
+    return verdict.finding.is_cut_off

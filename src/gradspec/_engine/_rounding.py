@@ -68,7 +68,7 @@ def _furthest(law: Law, dtype: torch.dtype, trial: NewTrial) -> dict[str, float]
     if not available(profile.device):
         return _noted(law, dtype, trial)
     with Child[int, dict[str, float] | None](
-        lambda _: _noted(law, dtype, trial), seconds=profile.seconds, silent=True
+        lambda _: _noted(law, dtype, trial), time_limit=profile.time_limit, silent=True
     ) as child:
         answer = child.ask(0)
     return None if isinstance(answer, Finding) else answer

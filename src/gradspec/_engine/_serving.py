@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import fcntl
 import gc
 import io
-import math
 import os
 import pickle
+import select
 import signal
 import sys
 import traceback
@@ -17,15 +18,15 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
+from gradspec._clock import keep_orphans
 from gradspec._engine._fork import after_fork
 from gradspec._engine._own_error import innermost, own_error, own_place
 from gradspec._engine._twin import end_where_it_comes_back
 from gradspec._engine._wire import send
+from gradspec._heartbeat import Heartbeat, take
 from gradspec._one_line import visible
 from gradspec.law import Finding, Status, shown
 
-#: How many seconds longer than its parent a child waits for an answer.
-GRACE = 10
 #: With what a child ends that cannot send its answer.
 UNSENT = 117
 #: This process's ends of the pipes of all its children: a child that had them could write to another one, and would
@@ -35,9 +36,10 @@ _ends: set[Connection] = set()
 
 def _serve(
     pipe: Connection,
+    life: Connection,
     stack: IO[bytes],
     silent: bool,
-    seconds: float,
+    heartbeat: Heartbeat | None,
     run: Callable[[Any], Any],
 ) -> None:
     import torch
@@ -51,6 +53,9 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's affair: a law would take it for an error
     while _ends:
         _ends.pop().close()
+    end_with_parent(life.fileno())
+    keep_orphans()
+    take(heartbeat)
     torch.set_num_threads(1)
     faulthandler.enable(stack)
     if silent or not _is_open(2):
@@ -63,7 +68,6 @@ def _serve(
     try:
         while True:
             number, question = pipe.recv()
-            signal.alarm(math.ceil(seconds) + GRACE)  # a parent that was killed can end nobody any more
             try:
                 answer = run(question)
             except Exception as error:  # a law and an audit catch what the function raises
@@ -72,12 +76,23 @@ def _serve(
                 if os.getpid() != child:  # the function has forked, and this one has come back too
                     os._exit(0)
             _send(pipe.fileno(), number, answer)
-            signal.alarm(0)
     except (EOFError, ConnectionError, KeyboardInterrupt):
         os._exit(0)  # without the handlers of the parent, which would run twice
     except BaseException:
         traceback.print_exc()
         os._exit(1)
+
+
+def end_with_parent(life: int) -> None:
+    """Have the kernel end this group of processes once nobody can write to a pipe any more: its parent was killed.
+
+    A signal does it, and no thread that looks: a kernel that hangs would hold that up too.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpgid(0) if os.getpgid(0) == os.getpid() else os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([life], [], [], 0)[0]:  # it was killed before this
+        os._exit(0)
 
 
 def _send(descriptor: int, number: int, answer: Any) -> None:

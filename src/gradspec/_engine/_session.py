@@ -9,7 +9,7 @@ from gradspec._engine._child import Child, available
 from gradspec._engine._compiler import import_compiler
 from gradspec._engine._home import at_home
 from gradspec._engine._plan import Check
-from gradspec.law import Finding, Status, Verdict, raised
+from gradspec.law import LIMIT, Finding, Status, Verdict, raised
 from gradspec.profile import Profile
 
 
@@ -43,7 +43,7 @@ class Session:
         self._said = {(verdict.spec, verdict.law, verdict.case): verdict for verdict in said}
         #: One child for all checks, and one for each check of a law that wants a process in which nothing has run.
         self._child, self._untouched = (
-            Child[tuple[int, dict[str, Status]], Verdict](self._answer, seconds=profile.seconds, silent=silent)
+            Child[tuple[int, dict[str, Status]], Verdict](self._answer, time_limit=profile.time_limit, silent=silent)
             for _ in range(2)
         )
         #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
@@ -53,12 +53,12 @@ class Session:
         """Return the verdict of a check; the laws that it requires are run first, once, if the plan has them."""
         if (found := self._said.get(check.cell)) is not None:
             return found
-        prior = {}
+        required = {}
         for law in check.law.requires:
             key = (check.spec.name, law, check.case)
             if key in self._numbers:
-                prior[law] = self.run(self._checks[self._numbers[key]]).status
-        verdict = self._said[check.cell] = self._verdict(check, prior)
+                required[law] = self.run(self._checks[self._numbers[key]])
+        verdict = self._said[check.cell] = self._verdict(check, required)
         return verdict
 
     def start(self) -> None:
@@ -77,7 +77,12 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _verdict(self, check: Check, prior: dict[str, Status]) -> Verdict:
+    def _verdict(self, check: Check, required: dict[str, Verdict]) -> Verdict:
+        if cut_off := next((law for law, verdict in required.items() if verdict.finding.is_cut_off), ""):
+            why = f"needs the law {cut_off}, whose limit ran out"
+            finding = Finding(status=Status.NOT_MEASURED, message=why, details={LIMIT: "time"})
+            return verdict_of(check, finding, self._profile, seed=self._seed)
+        prior = {law: verdict.status for law, verdict in required.items()}
         if not (self._isolate or check.law.cost == "process"):
             return run_check(check, self._profile, seed=self._seed, prior=prior)
         if not self._can:

@@ -32,7 +32,13 @@ def settled(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     for verdict in before:
         groups.setdefault((verdict.spec, verdict.law), []).append(verdict)
     wrong = {verdict.spec for verdict in before if verdict.law in _ROOTS and verdict.status is Status.BROKEN}
-    said = {key: ("", "") if key[0] in wrong else _said(group) for key, group in groups.items()}
+    cases = {key: frozenset(verdict.case for verdict in group) for key, group in groups.items()}
+    of_spec: dict[str, set[frozenset[str]]] = {}
+    for (spec, _), mine in cases.items():
+        of_spec.setdefault(spec, set()).add(mine)
+    # A law that ran on fewer cases than another might have shown something on the rest.
+    partial = {key for key, mine in cases.items() if any(mine < other for other in of_spec[key[0]])}
+    said = {key: ("", "") if key[0] in wrong or key in partial else _said(group) for key, group in groups.items()}
     return tuple(_vacuous(verdict, said[verdict.spec, verdict.law]) for verdict in before)
 
 

@@ -14,7 +14,7 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
-from gradspec.cli._output import Output, format_option
+from gradspec.cli._output import Output, exit_code, format_option
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, run_options, save
 from gradspec.profile import load_profile
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "Exit code",
         "0  every law that needs no spec holds, or says why it was not checked",
         "1  a law is broken or inconclusive, or something raised",
-        "2  the arguments cannot be used; nothing was run or written",
+        "2  a limit ran out, so that something was not measured; or the arguments cannot be used, and nothing was run",
     )
     + "\n\n"
     + block(
@@ -75,6 +75,7 @@ def audit(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    time_limit: float | None,
     jobs: int | None,
     record: Path | None,
     fresh: bool,
@@ -92,15 +93,15 @@ def audit(
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
-            sys.exit(1 if audit_all(target, law_names, load_profile(profile_name), seed=seed, jobs=jobs) else 0)
+            how = load_profile(profile_name, time_limit=time_limit)
+            sys.exit(audit_all(target, law_names, how, seed=seed, jobs=jobs))
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
         output = Output.of(formats)
-        profile = load_profile(profile_name)
-        profile = replace(profile, laws=law_names or profile.laws)
+        profile = replace(how := load_profile(profile_name, time_limit=time_limit), laws=law_names or how.laws)
         kept = Kept(record, fresh=fresh)
         with printed_once():
             found = audited(
@@ -118,7 +119,7 @@ def audit(
         if proposal is not None and found.proposal:
             save(found.proposal, proposal, option="--proposal")
     judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose))
-    sys.exit(1 if judgement.fails else 0)
+    sys.exit(exit_code(judgement))
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
@@ -192,7 +193,6 @@ def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
     _report.print_report(judgement, verbose=verbose, brief=not verbose)
-    for remark in found.remarks_of_proposal:
-        click.echo(f"\n{remark}")
+    click.echo("".join(f"\n{remark}\n" for remark in found.remarks_of_proposal), nl=False)
     if found.proposal:
         click.echo(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)

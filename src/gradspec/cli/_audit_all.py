@@ -33,10 +33,12 @@ class Row:
     danger: int
     worst: str
     laws: str
+    #: Whether a limit kept a law from being measured.
+    is_cut_off: bool = False
 
 
-def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed: int, jobs: int | None) -> bool:
-    """Audit all Functions of a module, or operators of a namespace; print the table, return whether one was found.
+def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed: int, jobs: int | None) -> int:
+    """Audit all Functions of a module, or operators of a namespace; print the table, return the exit code.
 
     Raises:
         Unusable: the target is neither a module nor a namespace, or nothing is in it.
@@ -63,7 +65,7 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
     _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
-    return any(row.danger < _CLEAN for row in rows)
+    return 2 if any(row.is_cut_off for row in rows) else int(any(row.danger < _CLEAN for row in rows))
 
 
 def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, seed: int, jobs: int | None) -> Row:
@@ -82,5 +84,6 @@ def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, se
         number = len(remarks(found.report))
         said = f"{number} remark{'s' * (number != 1)}: audit it alone" if number else ""
         return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said)
+    is_cut_off = any(verdict.finding.is_cut_off for verdict in found.report.verdicts)
     laws_of = dict.fromkeys(law for one in worst for law in one.laws)
-    return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of))
+    return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of), is_cut_off)

@@ -13,7 +13,15 @@ from gradspec._registry._laws import did_you_mean, select_laws
 from gradspec._registry._registry import installed_specs, resolve_all, select_checks
 from gradspec._searches import no_search
 from gradspec.cli._kept import Kept
-from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._output import (
+    Output,
+    exit_code,
+    exit_zero_option,
+    for_people,
+    format_option,
+    judging_options,
+    read_baseline,
+)
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import (
     Unusable,
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
         "Exit code",
         "0  every law holds, or says why it was not checked",
         "1  a law is broken, inconclusive or vacuous, or something raised",
-        "2  the arguments cannot be used; nothing was run or written",
+        "2  a limit ran out, so that something was not measured; or the arguments cannot be used, and nothing was run",
     )
     + "\n\n"
     + block(
@@ -74,6 +82,7 @@ def check(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    time_limit: float | None,
     jobs: int | None,
     record: Path | None,
     fresh: bool,
@@ -91,7 +100,7 @@ def check(
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
-        profile = load_profile(profile_name)
+        profile = load_profile(profile_name, time_limit=time_limit)
         profile = replace(profile, laws=law_names or profile.laws)
         part = _shard(shard)
         kept = Kept(record, fresh=fresh, prune=prune)
@@ -105,7 +114,7 @@ def check(
         kept.write(report)
         kept.said(report)
     judgement = output.put(report, for_people(verbose=verbose))
-    sys.exit(1 if judgement.fails and not exit_zero else 0)
+    sys.exit(exit_code(judgement, exit_zero=exit_zero))
 
 
 def _run(

@@ -10,7 +10,15 @@ from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import split
 from gradspec.cli._audit import audited, checked_cases
 from gradspec.cli._prints import printed_once
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save, seed_option
+from gradspec.cli._shared import (
+    Unusable,
+    block,
+    one_line_errors,
+    refuse_unwritable,
+    save,
+    seed_option,
+    time_limit_option,
+)
 from gradspec.profile import load_profile
 
 _TEST = '''"""Hold {name} to the laws that its spec promises: a test for each law and case."""
@@ -60,7 +68,10 @@ _PAGE = """# {name}
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @seed_option
-def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int) -> None:
+@time_limit_option
+def init(
+    target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int, time_limit: float | None
+) -> None:
     """Write a spec of a function, a test and a documentation page, from calls of it.
 
     The spec promises what `gradspec audit` measures. What cannot be measured is a TODO in it: until you write it, the
@@ -77,8 +88,10 @@ def init(target: str, cases: tuple[str, ...], into: Path | None, force: bool, se
             if path.exists() and not force:
                 raise Unusable(f"{path} is there already: --force overwrites it, --into writes elsewhere")
         with printed_once():
-            laws, profile = select_laws(()), load_profile("quick")
+            laws, profile = select_laws(()), load_profile("quick", time_limit=time_limit)
             found = audited(target, checked_cases(cases, seed), laws=laws, profile=profile, seed=seed, jobs=None)
+        if cut_off := next((v for v in found.report.verdicts if v.finding.is_cut_off), None):
+            raise Unusable(f"{cut_off.law}: {cut_off.finding.message}; raise --time-limit: nothing was written")
         if not found.proposal:
             said = [*(verdict.finding.message for verdict in found.report.failures), *found.remarks]
             raise Unusable(f"no spec of {target} can be written: {said[-1] if said else 'see `gradspec audit`'}")

@@ -86,6 +86,13 @@ class Output:
         return judgement
 
 
+def exit_code(*judgements: Judgement, exit_zero: bool = False) -> int:
+    """Return 2 if a limit kept anything from being measured, else 1 if a run fails, unless told otherwise."""
+    if any(judgement.is_cut_off for judgement in judgements):
+        return 2
+    return int(any(judgement.fails for judgement in judgements) and not exit_zero)
+
+
 def for_people(**how: bool) -> Callable[[Judgement], None]:
     """Return the printer of a report on a terminal."""
 

@@ -62,7 +62,7 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         click.echo(f"{left_out}: --verbose lists them\n")
     if verbose:
         for verdict in report.verdicts:
-            if verdict.finding.message and not verdict.status.is_failure:
+            if verdict.finding.message and not verdict.finding.is_failure:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
     recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     pass
 
 
+#: From so many checks on, a run also says in a pipe how far it is.
+LONG = 500
 #: Wide enough for any table: a pipe has no width, and a name that is cut cannot be searched for.
 NO_LIMIT = 10_000
 
@@ -26,17 +28,31 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """Give a function that moves a progress bar on stderr, or None where stderr is not a terminal."""
+    """Give a function that shows on stderr how far a run is: a bar on a terminal, elsewhere a line for each tenth."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     screen = Console(stderr=True)
     if not screen.is_terminal:
-        yield None
+        yield _in_lines()
         return
     columns = (BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)
+
+
+def _in_lines() -> Callable[[int, int, str], None]:
+    """Return a function that writes a line for each tenth of a long run."""
+    told = -1
+
+    def tell(done: int, total: int, label: str) -> None:
+        nonlocal told
+        tenth = 10 * done // max(total, 1)
+        if total >= LONG and tenth > told and done < total:
+            told = tenth
+            click.echo(f"{done:,} of {total:,} checks done · {label}", err=True)
+
+    return tell
 
 
 def put(screen: Console, table: Table) -> None:

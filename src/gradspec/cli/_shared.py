@@ -15,7 +15,7 @@ import click
 from gradspec._record import RecordError, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
-from gradspec.profile import ProfileError, available
+from gradspec.profile import DAY, Profile, ProfileError, available
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,6 +58,15 @@ seed_option = click.option(
 )
 
 
+time_limit_option = click.option(
+    "--time-limit",
+    type=click.FloatRange(0, DAY, min_open=True),
+    metavar="SECONDS",
+    help="CPU time that one check may take, in all its processes together; it is not measured if it needs more, and "
+    f"the exit code is 2. Default: that of the profile, {Profile.time_limit:g}.",
+)
+
+
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every command that runs laws."""
     options = (
@@ -71,6 +80,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|FILE.toml",
             help=f"Which laws to run, and how hard: {', '.join(available())}, or a TOML file.",
         ),
+        time_limit_option,
         jobs_option,
         click.option(
             "--record",

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import click
 
-from gradspec.cli._output import Output, exit_zero_option, for_people, format_option, judging_options, read_baseline
+from gradspec.cli._output import (
+    Output,
+    exit_code,
+    exit_zero_option,
+    for_people,
+    format_option,
+    judging_options,
+    read_baseline,
+)
 from gradspec.cli._shared import Unusable, block, one_line_errors, say_what_lacks
 from gradspec.law import Rank
 from gradspec.report import read_records
@@ -47,5 +55,5 @@ def show(
         _report.print_differences(reports)
     say_what_lacks(record, reports)
     judged = [output.put(report, for_people(verbose=verbose, provenance=True)) for report in reports]
-    lacks = any(report.incomplete for report in reports)
-    sys.exit(1 if (lacks or any(judgement.fails for judgement in judged)) and not exit_zero else 0)
+    lacks = any(report.incomplete for report in reports) and not exit_zero
+    sys.exit(exit_code(*judged, exit_zero=exit_zero) or int(lacks))

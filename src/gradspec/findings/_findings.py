@@ -10,7 +10,16 @@ from gradspec.law import Rank, Status, Verdict
 from gradspec.report import Report
 
 #: The most dangerous first. What could not be judged comes behind what is wrong, and before what is refused.
-ORDER = (Rank.WRONG, Status.ERROR, Status.VACUOUS, Status.INCONCLUSIVE, Rank.REFUSED, Rank.WASTE, Rank.LIMIT)
+ORDER = (
+    Rank.WRONG,
+    Status.ERROR,
+    Status.NOT_MEASURED,  # a limit ran out
+    Status.VACUOUS,
+    Status.INCONCLUSIVE,
+    Rank.REFUSED,
+    Rank.WASTE,
+    Rank.LIMIT,
+)
 #: The laws that call a function in other dtypes than the case: of one rank, what is wrong in its own comes first.
 _OTHER_DTYPES = ("precision", "autocast")
 _WORDS = {
@@ -19,6 +28,7 @@ _WORDS = {
     Rank.WASTE: "waste",
     Rank.LIMIT: "a limit of torch",
     Status.ERROR: "could not be judged",
+    Status.NOT_MEASURED: "a limit ran out",
     Status.VACUOUS: "shows nothing",
     Status.INCONCLUSIVE: "cannot tell",
 }
@@ -146,6 +156,8 @@ def _cause(verdict: Verdict) -> str:
         return "form"
     if finding.rank == Rank.LIMIT:
         return "limit"
+    if verdict.finding.is_cut_off:
+        return "cut off"
     if verdict.status is Status.ERROR:
         return f"error {finding.message}"
     if verdict.status is Status.VACUOUS:

@@ -38,6 +38,11 @@ class Judgement:
         """Whether the run fails."""
         return any(judged.fails for judged in self.findings)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a limit kept anything from being measured; then the run says too little, also beside a baseline."""
+        return any(verdict.finding.is_cut_off for verdict in self.report.verdicts)
+
 
 def judge(report: Report, fail_on: Rank = Rank.LIMIT, baseline: Report | None = None) -> Judgement:
     """Return what a report means for a run.
@@ -54,7 +59,7 @@ def judge(report: Report, fail_on: Rank = Rank.LIMIT, baseline: Report | None = 
         is_known = all(_was_there(verdict, before) for verdict in found.verdicts)
         counts = isinstance(found.rank, Status) or found.rank in dangerous
         judged.append(Judged(found=found, is_known=is_known, fails=counts and not is_known))
-    now = {_cell(verdict): verdict.status for verdict in report.verdicts}
+    now = {_cell(verdict): verdict.finding for verdict in report.verdicts}
     mended = [v for cell, v in before.items() if cell in now and not now[cell].is_failure]
     return Judgement(report=report, findings=tuple(judged), has_baseline=baseline is not None, mended=tuple(mended))
 

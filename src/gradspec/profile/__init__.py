@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-#: The longest that a check may take, in seconds.
+#: The highest limit on a check, in seconds.
 DAY = 86_400
 _FOLDER = Path(__file__).parent
 
@@ -27,12 +27,15 @@ class Profile:
     backend: str = "aot_eager"
     #: The device on which the cases are made.
     device: str = "cpu"
+    #: The most cases of a spec, evenly spread, on which a law that compiles runs; 0 for all.
+    compiled_cases: int = 0
     #: How many random cotangents a derivative law draws.
     directions: int = 2
     #: Relative tolerance of an exact comparison in float64, per term summed.
     rtol: float = 1e-12
-    #: How long one check may take, in seconds, before it counts as hanging.
-    seconds: float = 60.0
+    #: How many seconds of CPU time one check may take, in all its processes together, before it is `not measured`; and
+    #: how many seconds it may sleep, up to ten times as many while others use the processors.
+    time_limit: float = 60.0
 
 
 def available() -> tuple[str, ...]:
@@ -40,8 +43,12 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(p.name.removesuffix(".toml") for p in _FOLDER.iterdir() if p.name.endswith(".toml")))
 
 
-def load_profile(name: str) -> Profile:
+def load_profile(name: str, *, time_limit: float | None = None) -> Profile:
     """Return the profile of a name (`quick`) or of a path that ends in `.toml`.
+
+    Args:
+        name: which one.
+        time_limit: replaces its `time_limit`.
 
     Raises:
         ProfileError: no such profile, not TOML, an unknown key, or a value of the wrong type.
@@ -55,6 +62,8 @@ def load_profile(name: str) -> Profile:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ProfileError(f"profile {name!r} is not valid TOML: {error}") from None
+    if time_limit is not None:
+        table["time_limit"] = time_limit
     defaults = {f.name: f.default for f in fields(Profile) if f.name != "name"}
     for key, value in table.items():
         if key not in defaults:
@@ -67,10 +76,9 @@ def load_profile(name: str) -> Profile:
         if not all(isinstance(law, str) for law in table["laws"]):
             raise ProfileError(f"profile {name!r}: laws is {table['laws']!r}, expected a list of names")
         table["laws"] = tuple(table["laws"])
-    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or not 0 < table.get("seconds", 1.0) <= DAY:
-        raise ProfileError(
-            f"profile {name!r}: directions must be at least 1, rtol at least 0, and seconds above 0 and at most {DAY}"
-        )
+    if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or not 0 < table.get("time_limit", 1.0) <= DAY:
+        numbers = f"directions must be at least 1, rtol at least 0, and time_limit above 0 and at most {DAY}"
+        raise ProfileError(f"profile {name!r}: {numbers}")
     # A file is named by its path, so that the command that runs a check again finds it.
     return Profile(name=name, **table)
 

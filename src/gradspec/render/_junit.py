@@ -61,10 +61,10 @@ def _case(verdict: Verdict, excuse: str) -> ElementTree.Element:
     if verdict.status in _PASSED:
         return case
     message = _text(reason(verdict))
-    if not verdict.status.is_failure or excuse:
+    if not verdict.finding.is_failure or excuse:
         ElementTree.SubElement(case, "skipped", message=f"{excuse}{message}")
         return case
-    kind = "error" if verdict.status is Status.ERROR else "failure"
+    kind = "error" if verdict.status is Status.ERROR or verdict.finding.is_cut_off else "failure"
     failure = ElementTree.SubElement(case, kind, type=words(verdict.status), message=message)
     failure.text = _text(failure_text(verdict))
     return case

@@ -7,55 +7,33 @@ from typing import TYPE_CHECKING
 
 from gradspec import __version__
 from gradspec.spec._kinds import kinds
-from gradspec.sphinx_ext import _config, _gc_tuning, _inventories
+from gradspec.sphinx_ext import _announced, _config, _gc_tuning, _inventories
 from gradspec.sphinx_ext.autodoc import _autodoc, _numpydoc, _viewcode
 from gradspec.sphinx_ext.directives._audit import AuditDirective
-from gradspec.sphinx_ext.directives._benchmark import BenchmarkDirective
-from gradspec.sphinx_ext.directives._checkers import CheckersDirective
-from gradspec.sphinx_ext.directives._curves import CurvesDirective
 from gradspec.sphinx_ext.directives._failure import FailureDirective
 from gradspec.sphinx_ext.directives._fields import FieldsDirective
-from gradspec.sphinx_ext.directives._gallery import GalleryDirective
-from gradspec.sphinx_ext.directives._graph import GraphDirective
-from gradspec.sphinx_ext.directives._kill_matrix import KillMatrixDirective
 from gradspec.sphinx_ext.directives._law import LawDirective
 from gradspec.sphinx_ext.directives._laws import LawsDirective
-from gradspec.sphinx_ext.directives._map import MapDirective
 from gradspec.sphinx_ext.directives._matrix import MatrixDirective
-from gradspec.sphinx_ext.directives._number import NumberRole
-from gradspec.sphinx_ext.directives._peers import PeersDirective
 from gradspec.sphinx_ext.directives._spec import SpecDirective
-from gradspec.sphinx_ext.directives._versions import VersionsDirective
 from gradspec.sphinx_ext.domain import _domain
-from gradspec.sphinx_ext.drawing import _style
 from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary
 from gradspec.sphinx_ext.page import _defaults, _links
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-    from sphinx.util.docutils import SphinxDirective, SphinxRole
+    from sphinx.util.docutils import SphinxDirective
     from sphinx.util.typing import ExtensionMetadata
 
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     **{f"gradspec-{kind.name}": SpecDirective for kind in kinds()},
     "gradspec-audit": AuditDirective,
-    "gradspec-benchmark": BenchmarkDirective,
-    "gradspec-checkers": CheckersDirective,
-    "gradspec-versions": VersionsDirective,
-    "gradspec-curves": CurvesDirective,
     "gradspec-failure": FailureDirective,
     "gradspec-fields": FieldsDirective,
-    "gradspec-gallery": GalleryDirective,
-    "gradspec-graph": GraphDirective,
-    "gradspec-kill-matrix": KillMatrixDirective,
     "gradspec-law": LawDirective,
     "gradspec-laws": LawsDirective,
-    "gradspec-map": MapDirective,
     "gradspec-matrix": MatrixDirective,
-    "gradspec-peers": PeersDirective,
 }
-#: Roles that are no links; the domain has those.
-ROLES: Mapping[str, type[SphinxRole]] = {"number": NumberRole}
 
 #: Moves when a pickled environment of the former form can no longer be read.
 ENV_VERSION = 1
@@ -74,12 +52,10 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _links.setup(app)
     _math.setup(app)
     _assets.setup(app)
-    _style.setup(app)
     _summary.setup(app)
     _llms.setup(app)
     _viewcode.setup(app)
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
-    for name, role in ROLES.items():
-        app.add_role_to_domain(_domain.NAME, name, role())
+    _announced.setup(app)
     return {"env_version": ENV_VERSION, "parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}

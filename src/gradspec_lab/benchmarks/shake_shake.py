@@ -1,7 +1,7 @@
 """`ShakeShake` and `ShakeResNet` against the published code of archai, cut from its wheel, interleaved.
 
 `python -m gradspec_lab.benchmarks.shake_shake --site FOLDER --out docs/records/benchmarks/shake_shake.json`, where
-FOLDER is what pip installed the published packages into (`nox -s peers` makes one).
+FOLDER is what pip installed the published packages into (`nox -s lab -- peers` makes one).
 
 The published code makes its noise with `torch.cuda.FloatTensor`; `torch.FloatTensor` stands in for it here.
 """

@@ -2,7 +2,7 @@
 
     python -m gradspec_lab.campaigns.coverage_record build/coverage.json --tests tests/functions tests/nn ...
 
-`nox -s coverage` measures and runs this. A room is a package or module directly in `gradspec`.
+`nox -s lab -- coverage` measures and runs this. A room is a package or module directly in `gradspec`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def read_coverage(path: Path) -> dict[str, Any]:
     """
     record = read_experiment(path)
     if record["total"] != total(record["rooms"]):
-        raise RecordError(f"{path}: its total is not the sum of its rooms: nox -s coverage")
+        raise RecordError(f"{path}: its total is not the sum of its rooms: nox -s lab -- coverage")
     return record
 
 
@@ -112,7 +112,7 @@ def main() -> None:
         "left out": left_out((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
     roots = ["gradspec" if room == "__init__" else f"gradspec.{room}" for room in found]
-    write_experiment(content, options.out, *roots, command="nox -s coverage", coverage=report["meta"]["version"])
+    write_experiment(content, options.out, *roots, command="nox -s lab -- coverage", coverage=report["meta"]["version"])
     print(f"{content['total']['taken']:,} of {content['total']['branches']:,} branches: {options.out}")
 
 

@@ -2,7 +2,7 @@
 
     python -m gradspec_lab.campaigns.coverage_run tests/functions tests/nn ...
 
-`nox -s coverage` runs this. A file whose tests fail is named, and what it has measured counts.
+`nox -s lab -- coverage` runs this. A file whose tests fail is named, and what it has measured counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Search for a call, a composition of transforms or a graph on which a function of ours is not its reference.
 
 It runs the search of tests/fuzz, more of it and with a seed, and writes the record docs/records/fuzz.json.
-`nox -s fuzz` runs the same search as tests.
+`nox -s lab -- fuzz` runs the same search as tests.
 """
 
 from __future__ import annotations

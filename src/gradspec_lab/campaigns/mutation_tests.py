@@ -70,7 +70,7 @@ class Suite:
             for file, context, line in base.execute("select file_id, context_id, tono from arc where tono > 0"):
                 suite._runs(paths[file], contexts[context], line)
         if not suite.running:
-            raise ValueError(f"{data} does not say which tests run a line: run `nox -s coverage` first")
+            raise ValueError(f"{data} does not say which tests run a line: run `nox -s lab -- coverage` first")
         return suite
 
     def _runs(self, path: str, context: str, line: int) -> None:

@@ -1,9 +1,9 @@
 """Change single lines of the package at random, and see whether a test notices.
 
 `python -m gradspec_lab.campaigns.mutations --count 200` asks, for each change, the tests that run the line and are most
-about its file, as `nox -s coverage` has found them in `.coverage`; then all tests, of all changes that none of these
-notices, made together. A second call goes on with what the first found. `--record docs/records/mutations.json` writes
-what a page says of it.
+about its file, as `nox -s lab -- coverage` has found them in `.coverage`; then all tests, of all changes that none of
+these notices, made together. A second call goes on with what the first found. `--record docs/records/mutations.json`
+writes what a page says of it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="how many changes")
     parser.add_argument("--seed", type=int, default=0, help="of the first change")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time; one per CPU")
-    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data of `nox -s coverage`")
+    parser.add_argument(
+        "--coverage", type=Path, default=ROOT / ".coverage", help="the data of `nox -s lab -- coverage`"
+    )
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutations", help="where copies are made")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutations.json", help="where to write the rows")
     parser.add_argument("--record", type=Path, help="where to write the record")

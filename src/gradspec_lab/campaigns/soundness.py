@@ -58,7 +58,7 @@ def cells_of(folder: Path) -> dict[str, Any]:
     from gradspec_lab.specimens import honest, noisy
 
     specs = list({spec.name: spec for spec in (*FUNCTIONS, *MODULES, *TEXTS, *honest.HONEST, *noisy.NOISY)}.values())
-    profile = Profile(name="soundness", seconds=120)
+    profile = Profile(name="soundness", time_limit=120)
     by_law: dict[str, list[Any]] = {}
     for check in plan(specs, LAWS, profile):
         by_law.setdefault(check.law.name, []).append(check)

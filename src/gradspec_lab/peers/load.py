@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import builtins
+import pkgutil
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -34,7 +35,9 @@ def cut(path: Path, name: str) -> type:
     scope = vars(module)
     scope |= {"torch": torch, "nn": torch.nn, "Tensor": torch.Tensor}
     scope |= {"Function": torch.autograd.Function, "Variable": torch.autograd.Variable}
-    exec(compile(alone, str(path), "exec"), scope)  # the file's own name and lines, so that a traceback points there
+    builtins.exec(
+        compile(alone, str(path), "exec"), scope
+    )  # the file's own name and lines, so that a traceback points there
     loaded = scope[name]
     assert isinstance(loaded, type)
     return loaded
@@ -55,4 +58,5 @@ def alone(site: Path, path: str) -> ModuleType:
         package = ModuleType(".".join(parts[:depth]))
         package.__path__ = [str(site.joinpath(*parts[:depth]))]
         sys.modules.setdefault(package.__name__, package)
-    return importlib.import_module(path)
+    found: ModuleType = pkgutil.resolve_name(f"{path}:")
+    return found

@@ -124,7 +124,7 @@ def other_words(verdicts: Sequence[Verdict], pattern: str) -> str:
     Only one that says `broken` counts: that a law could not be checked says nothing of a disease.
     """
     failed = [
-        (v.status, str(v.finding.details.get("found", v.finding.message))) for v in verdicts if v.status.is_failure
+        (v.status, str(v.finding.details.get("found", v.finding.message))) for v in verdicts if v.finding.is_failure
     ]
     if any(status is Status.BROKEN and re.search(pattern, said) for status, said in failed):
         return ""
@@ -153,7 +153,7 @@ def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
             return judge(tool, spec, cases[number], seed)
 
         answer: Any = ""
-        with Child(ask, seconds=120, silent=True) as child:
+        with Child(ask, time_limit=120, silent=True) as child:
             for number in range(len(cases)):
                 answer = child.ask(number)
                 if answer != "accepts":

@@ -84,7 +84,7 @@ def judge_mutant(
     makers: Callable[[str], Maker],
     *,
     seed: int = 0,
-    seconds: float = 600,
+    time_limit: float = 600,
     known: MutantResult | None = None,
     moved: Collection[str] = (),
 ) -> MutantResult:
@@ -96,7 +96,7 @@ def judge_mutant(
         profile: how hard.
         makers: from a kind of spec to what makes what makes its arguments.
         seed: of all random numbers.
-        seconds: how long that may take.
+        time_limit: how many seconds of CPU time that may take.
         known: what became of it before; only the laws in `moved` have changed since, so only they are asked again,
             up to the stage that killed it.
         moved: the names of these laws.
@@ -119,7 +119,7 @@ def judge_mutant(
                 return number, tuple(law.name for law in laws if law.name in killers)
         return len(stages) - 1, ()
 
-    with Child(live, seconds=seconds, silent=True) as child:
+    with Child(live, time_limit=time_limit, silent=True) as child:
         answer = child.ask(None)
     if isinstance(answer, Finding):
         return MutantResult(name=mutant.name, spec=mutant.spec.name, crash=answer.message)

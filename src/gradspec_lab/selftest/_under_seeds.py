@@ -99,7 +99,7 @@ def answers_of(
         if save:
             saving(save)
 
-    children = [Child(ask, seconds=profile.seconds * max(1, count)) for _ in range(jobs or processors())]
+    children = [Child(ask, time_limit=profile.time_limit * max(1, count)) for _ in range(jobs or processors())]
     run_groups(groups, children, run, on=lambda: time.monotonic() < end)
     return answers
 

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 #: Every law has a limit of its own; an hour ends what hangs outside of them.
-SECONDS = 3600
+LIMIT = 3600
 
 
 def run_items(
@@ -54,7 +54,7 @@ def run_items(
             elif not lost:
                 take(made)
 
-    children = [Child[int, Made](lambda number: work(items[number]), seconds=SECONDS) for _ in range(jobs)]
+    children = [Child[int, Made](lambda number: work(items[number]), time_limit=LIMIT) for _ in range(jobs)]
     run_groups([[number] for number in range(len(items))], children, run, on=lambda: not lost and on())
     if lost:
         raise RuntimeError(f"a worker ended before its work was done: {lost[0].message}")

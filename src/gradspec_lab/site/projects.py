@@ -1,8 +1,8 @@
 """The documentation of published projects, built with the extension and without: what it takes out, what it costs.
 
-`nox -s projects` fetches their sources and runs this. Each build is of a project as its authors publish it, but for
-what needs the network or other programs: links to other sites, and notebooks. Where the build with the extension warns
-of anything that the other does not, the script fails.
+`nox -s lab -- projects` fetches their sources and runs this. Each build is of a project as its authors publish it, but
+for what needs the network or other programs: links to other sites, and notebooks. Where the build with the extension
+warns of anything that the other does not, the script fails.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def main() -> None:
             "builds": ROUNDS,
             "measurements": rows,
         }
-        write_experiment(content, options.out, __file__, "gradspec.sphinx_ext", command="nox -s projects")
+        write_experiment(content, options.out, __file__, "gradspec.sphinx_ext", command="nox -s lab -- projects")
     sys.exit(1 if worse else 0)
 
 

@@ -1,6 +1,6 @@
 """What holds under one version of torch: verdicts, specimens, transforms and tests, as a record.
 
-`nox -s torch-2.14` runs it in an environment with that version.
+`nox -s lab -- torch-2.14` runs it in an environment with that version.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "gr
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "gradient_scaling.json"
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     subprocess.run(

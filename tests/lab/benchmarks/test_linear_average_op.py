@@ -26,6 +26,7 @@ def record() -> dict[str, Any]:
     return read_experiment(RECORD)
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path, record: dict[str, Any]) -> None:
     if "GRADSPEC_PUBLISHED" not in os.environ:
         pytest.skip("GRADSPEC_PUBLISHED names no folder with brails in it")

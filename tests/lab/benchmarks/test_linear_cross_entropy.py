@@ -13,7 +13,9 @@ from lab.benchmarks.form import noted
 
 SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "linear_cross_entropy.py"
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "linear_cross_entropy.json"
-needs_record = pytest.mark.skipif(not RECORD.is_file(), reason="no record is committed: `nox -s bench` writes it")
+needs_record = pytest.mark.skipif(
+    not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it"
+)
 ALONE, BOTH = "x alone", "x and weight"
 
 
@@ -27,6 +29,7 @@ def rows(by):
 
 
 @needs_record
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     small = [sys.executable, SCRIPT, "--size", "600", "--size", "700", "--rounds", "2", "--out", out]

@@ -14,7 +14,9 @@ from lab.benchmarks.form import noted
 
 SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "memory_bank.py"
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "memory_bank.json"
-needs_record = pytest.mark.skipif(not RECORD.is_file(), reason="no record is committed: `nox -s bench` writes it")
+needs_record = pytest.mark.skipif(
+    not RECORD.is_file(), reason="no record is committed: `nox -s lab -- bench` writes it"
+)
 #: How many times as fast as the published operation at least, by rows of the bank.
 FASTER = {10_000: 1.5, 100_000: 2.5, 1_281_167: 3.5}
 #: Of the time of two matrix products at most: on a small bank the exponentials are not hidden behind the memory.
@@ -32,6 +34,7 @@ def row(request):
 
 @needs_record
 @pytest.mark.skipif("GRADSPEC_PUBLISHED" not in os.environ, reason="GRADSPEC_PUBLISHED names no folder with brails")
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     small = [sys.executable, SCRIPT, "--size", "600", "--size", "700", "--rounds", "2", "--out", out]

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gradspec._record import read_experiment
 
 SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "sensitivity.py"
 RECORD = read_experiment(Path(__file__).parents[3] / "docs/records/benchmarks/sensitivity.json")
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     words = ["--rounds", "3", "--largest", "100", "--out", str(out)]

@@ -28,6 +28,7 @@ def ratio(row: dict[str, Any], of: str, to: str) -> float:
     return float(found)
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     site = os.environ.get("GRADSPEC_PEERS", "")
     if not (Path(site) / "archai").is_dir():

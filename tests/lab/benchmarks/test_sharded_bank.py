@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "sh
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "sharded_bank.json"
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     small = [sys.executable, SCRIPT, "--size", "60", "--size", "70", "--rounds", "2", "--out", out]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gradspec._record import read_experiment
 from gradspec_lab.benchmarks import text_engine
 from lab.benchmarks.form import noted
@@ -14,6 +16,7 @@ SCRIPT = Path(__file__).parents[3] / "src" / "gradspec_lab" / "benchmarks" / "te
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "benchmarks" / "text_engine.json"
 
 
+@pytest.mark.slow
 def test_benchmark_writes_a_record_of_the_committed_form(tmp_path: Path) -> None:
     out = tmp_path / "record.json"
     subprocess.run(

@@ -15,8 +15,8 @@ import torch
 from gradspec import FunctionSpec
 from gradspec._record import read_experiment
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR, GradFactor
-from gradspec.sphinx_ext.drawing._map_record import Map, map_of
-from gradspec.sphinx_ext.drawing._plot_record import figure_of
+from gradspec_lab.sphinx.drawing._map_record import Map, map_of
+from gradspec_lab.sphinx.drawing._plot_record import figure_of
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

@@ -26,7 +26,7 @@ BY_NAME = {mutation.name: mutation for mutation in MUTATIONS}
 
 def outcome(mutation: Mutation, spec=GRAD_FACTOR, cls=GradFactor):
     mutant = Mutant(spec=spec, cls=cls, mutation=mutation)
-    return subject_of(mutant, judge_mutant(mutant, CHEAP, PROFILE, maker_of, seconds=300))
+    return subject_of(mutant, judge_mutant(mutant, CHEAP, PROFILE, maker_of, time_limit=300))
 
 
 def test_a_mutation_that_changes_nothing_is_reported_as_a_survivor():

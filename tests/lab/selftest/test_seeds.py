@@ -22,7 +22,7 @@ from gradspec_lab.selftest._diseased_seeds import diseased_specimens, sweep_dise
 from gradspec_lab.specimens import DISEASED, HONEST, NET, SCALE
 from gradspec_lab.specimens.diseased import Disease
 
-pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not available(), reason="no fork on this machine")]
 BY_NAME = {law.name: law for law in LAWS}
 
 

@@ -13,7 +13,7 @@ from gradspec_lab.selftest._seeds_record import Seeds, read_seeds
 from gradspec_lab.selftest._seeds_run import seeds
 from gradspec_lab.selftest._standing import sources_of_seeds
 
-pytestmark = pytest.mark.skipif(not available(), reason="no fork on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not available(), reason="no fork on this machine")]
 NAMES = ("cube_once", "echo", "off_by_a_millionth")
 COUNT = 1
 

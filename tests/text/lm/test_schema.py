@@ -160,9 +160,9 @@ def test_unique_items_take_no_quadratic_time():
     import time
 
     schema = {"uniqueItems": True}
-    start = time.perf_counter()
+    start = time.process_time()
     assert parse(json.dumps([{"a": [i, str(i)]} for i in range(20_000)]), schema)[1] == []
-    assert time.perf_counter() - start < 5  # 40 s before, where each was compared with each
+    assert time.process_time() - start < 5  # 40 s before, where each was compared with each
 
 
 @pytest.mark.parametrize("repeats", ['[{"a": 1, "b": [2]}, {"b": [2.0], "a": 1.0}]', '["a", "a"]', "[null, null]"])

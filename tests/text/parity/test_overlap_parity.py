@@ -1,6 +1,6 @@
 """Random programs of texts, one call after the other, with answers on their way, and as coroutines: the same bytes.
 
-GRADSPEC_PARITY_PROGRAMS says how many, as for the programs of numbers; `nox -s parity` runs 10,000.
+GRADSPEC_PARITY_PROGRAMS says how many, as for the programs of numbers; `nox -s lab -- parity` runs 10,000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Call for call, `gradspec.text` does over numbers what `torch.autograd` does: random programs on both.
 
-GRADSPEC_PARITY_PROGRAMS says how many; `nox -s parity` runs 10,000.
+GRADSPEC_PARITY_PROGRAMS says how many; `nox -s lab -- parity` runs 10,000.
 """
 
 from __future__ import annotations

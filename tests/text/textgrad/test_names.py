@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -90,19 +90,19 @@ def test_two_losses_may_share_a_call_and_each_adds_what_it_says():
 
 
 def test_calls_overlap_in_both_directions_and_the_engine_of_the_pass_is_asked_in_its_threads():
+    together = threading.Barrier(16, timeout=600)  # no branch is answered before all sixteen have asked
+
     class Slow(Recorder):
         def generate(self, prompt, system_prompt=None):
-            time.sleep(0.05)
+            together.wait()
             return super().generate(prompt, system_prompt)
 
     slow, back = Slow(), Slow("say less")
     prompt = variable("Answer.", "system prompt")
-    began = time.monotonic()
     with concurrency(32):
         model = tg.BlackboxLLM(slow, prompt)
         answers = [model(variable(f"{n}?", f"question {n}")) for n in range(16)]
         tg.sum(answers).backward(back)
-    assert time.monotonic() - began < 1.0  # one after the other: 48 calls, 2.4 s
     assert (len(slow.asked), len(back.asked)) == (16, 32)
     assert prompt.get_gradient_text() == "\n".join(["say less"] * 16)
 

@@ -1,6 +1,6 @@
 """Held against TextGrad itself; needs GRADSPEC_TEXTGRAD to name the folder of its source distribution.
 
-None of it is in this repository: `nox -s textgrad` downloads it and runs this.
+None of it is in this repository: `nox -s lab -- textgrad` downloads it and runs this.
 """
 
 from __future__ import annotations

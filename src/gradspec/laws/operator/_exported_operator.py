@@ -67,7 +67,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
         return not_applicable("no case has a tensor that the operator takes and one that it gives")
     programs, operator = [run.program for run in runs], named(trial.spec.overload)
     try:
-        found = run_elsewhere(programs, operator, _modules(trial.spec), seconds=trial.profile.seconds)
+        found = run_elsewhere(programs, operator, _modules(trial.spec))
     except NewProcessError as error:
         return raised(_told(str(error)), "the new process", rank=Rank.REFUSED)
     for run, got in zip(runs, found, strict=True):

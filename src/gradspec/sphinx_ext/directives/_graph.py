@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.drawing._graph_svg import svg
+from gradspec.sphinx_ext.directives._graph_svg import svg
 from gradspec.sphinx_ext.page._nodes import code
 from gradspec.text import mermaid, tree
 from gradspec.text._graph._picture import graph

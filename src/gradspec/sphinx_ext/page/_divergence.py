@@ -17,7 +17,7 @@ def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
     report = view.record.report
     yield from _stale(view)
     for verdict in report.of(spec=view.name):
-        if verdict.status.is_failure:
+        if verdict.finding.is_failure:
             message = f": {verdict.finding.message}" if verdict.finding.message else ""
             again = f" (again: {verdict.rerun})" if verdict.rerun else ""
             yield (

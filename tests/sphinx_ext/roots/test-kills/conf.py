@@ -1,2 +1,2 @@
-extensions = ["gradspec.sphinx_ext", "myst_parser"]
+extensions = ["gradspec.sphinx_ext", "gradspec_lab.sphinx", "myst_parser"]
 html_theme = "basic"

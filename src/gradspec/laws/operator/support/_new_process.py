@@ -74,7 +74,7 @@ class NewProcessError(Exception):
 
 
 def run_elsewhere(
-    programs: Sequence[Program], operator: str, modules: Mapping[str, str | None], *, seconds: float
+    programs: Sequence[Program], operator: str, modules: Mapping[str, str | None]
 ) -> list[dict[str, Any] | str]:
     """Run programs in one new process.
 
@@ -82,7 +82,6 @@ def run_elsewhere(
         programs: what to run.
         operator: the name of the operator that they call.
         modules: what is imported first, each with its file where it is not found by its name.
-        seconds: when to give up.
 
     Returns:
         For each program `values` and `gradients`, None where no output has a graph; or the error that it raised.
@@ -96,7 +95,7 @@ def run_elsewhere(
         runs = [(list(p.tensors), list(p.wanted), list(p.cotangents)) for p in programs]
         torch.save({"modules": dict(modules), "operator": operator, "runs": runs}, Path(folder) / "given.pt")
         words = [sys.executable, "-c", _LOADS, folder]
-        run = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
+        run = subprocess.run(words, capture_output=True, text=True, check=False)
         if run.returncode:
             raise NewProcessError((run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1])
         found: list[dict[str, Any] | str] = torch.load(Path(folder) / "found.pt", weights_only=True)

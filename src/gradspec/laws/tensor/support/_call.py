@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._heartbeat import beat
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.spec import Case
@@ -106,6 +107,7 @@ def _signature(primal: Callable[..., Any]) -> inspect.Signature:
 
 def outputs(y: Any) -> tuple[Any, ...]:
     """Return what a function returned as a tuple."""
+    beat()
     return tuple(y) if isinstance(y, tuple | list) else (y,)
 
 
@@ -186,6 +188,7 @@ def gradients(
         return dict.fromkeys(leaves)
     given = [(w.clone() if w.requires_grad else fresh(w)) if copied else w for _, w in pairs]
     got = torch.autograd.grad([t for t, _ in pairs], list(leaves.values()), given, allow_unused=True, **how)
+    beat()
     return {name: dense(gradient) for name, gradient in zip(leaves, got, strict=True)}
 
 

@@ -7,10 +7,10 @@ from html import escape
 from itertools import pairwise
 from math import dist
 
-from gradspec.sphinx_ext.drawing._frame import CHARACTER, END, LEFT, Frame, number
-from gradspec.sphinx_ext.drawing._map_contour import Point, regions
-from gradspec.sphinx_ext.drawing._map_record import Map
-from gradspec.sphinx_ext.drawing._plot_scale import Scale, scale, tick_label
+from gradspec_lab.sphinx.drawing._frame import CHARACTER, END, LEFT, Frame, number
+from gradspec_lab.sphinx.drawing._map_contour import Point, regions
+from gradspec_lab.sphinx.drawing._map_record import Map
+from gradspec_lab.sphinx.drawing._plot_scale import Scale, scale, tick_label
 
 #: The style sheet has so many shades, from the lowest band to the highest.
 SHADES = 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradspec.report import RecordError
-from gradspec.sphinx_ext.drawing._plot_record import Axis, checked_axis, finite_numbers
+from gradspec_lab.sphinx.drawing._plot_record import Axis, checked_axis, finite_numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from gradspec.sphinx_ext.drawing._plot_record import Axis
-from gradspec.sphinx_ext.drawing._plot_scale import Scale, tick_label
+from gradspec_lab.sphinx.drawing._plot_record import Axis
+from gradspec_lab.sphinx.drawing._plot_scale import Scale, tick_label
 
 WIDTH = 480
 LEFT, RIGHT, BOTTOM = 54, 14, 42

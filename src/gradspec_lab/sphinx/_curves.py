@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 
-from gradspec.sphinx_ext.directives._figure import Drawing, FigureDirective, place, spread
-from gradspec.sphinx_ext.drawing._plot_record import Line, figure_of
-from gradspec.sphinx_ext.drawing._plot_svg import svg
 from gradspec.sphinx_ext.page._nodes import Cell
+from gradspec_lab.sphinx._figure import Drawing, FigureDirective, place, spread
+from gradspec_lab.sphinx.drawing._plot_record import Line, figure_of
+from gradspec_lab.sphinx.drawing._plot_svg import svg
 
 
 class CurvesDirective(FigureDirective):

@@ -8,10 +8,10 @@ from typing import Any
 
 from docutils import nodes
 
-from gradspec.sphinx_ext.directives._figure import Drawing, FigureDirective, place, spread
-from gradspec.sphinx_ext.drawing._map_record import map_of
-from gradspec.sphinx_ext.drawing._map_svg import map_svg
 from gradspec.sphinx_ext.page._nodes import Cell
+from gradspec_lab.sphinx._figure import Drawing, FigureDirective, place, spread
+from gradspec_lab.sphinx.drawing._map_record import map_of
+from gradspec_lab.sphinx.drawing._map_svg import map_svg
 
 
 class MapDirective(FigureDirective):

@@ -13,9 +13,9 @@ from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import is_about_today
-from gradspec.sphinx_ext.drawing._plot_record import number_of
 from gradspec.sphinx_ext.output._markdown_inline import OLDER
 from gradspec.sphinx_ext.page._verdicts import badge
+from gradspec_lab.sphinx.drawing._plot_record import number_of
 
 
 class NumberRole(SphinxRole):

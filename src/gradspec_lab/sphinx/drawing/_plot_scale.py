@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gradspec.sphinx_ext.drawing._plot_record import Axis
+from gradspec_lab.sphinx.drawing._plot_record import Axis
 
 #: About how many ticks an axis has.
 TICKS = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from gradspec.sphinx_ext.drawing._frame import BOTTOM, CHARACTER, WIDTH, Frame
-from gradspec.sphinx_ext.drawing._plot_record import Figure, Line
-from gradspec.sphinx_ext.drawing._plot_scale import scale
+from gradspec_lab.sphinx.drawing._frame import BOTTOM, CHARACTER, WIDTH, Frame
+from gradspec_lab.sphinx.drawing._plot_record import Figure, Line
+from gradspec_lab.sphinx.drawing._plot_scale import scale
 
 HEIGHT = 310
 #: Height of a line of the legend, and of the label of the vertical axis below it.

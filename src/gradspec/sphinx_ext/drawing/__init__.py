@@ -1,1 +1,0 @@
-"""Figures, maps and graphs as SVG."""

@@ -1,0 +1,63 @@
+"""The directives, the role and the style sheet that the laboratory adds to Sphinx."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradspec import __version__
+from gradspec.sphinx_ext.domain import _domain
+from gradspec_lab.sphinx._benchmark import BenchmarkDirective
+from gradspec_lab.sphinx._checkers import CheckersDirective
+from gradspec_lab.sphinx._curves import CurvesDirective
+from gradspec_lab.sphinx._gallery import GalleryDirective
+from gradspec_lab.sphinx._kill_matrix import KillMatrixDirective
+from gradspec_lab.sphinx._map import MapDirective
+from gradspec_lab.sphinx._number import NumberRole
+from gradspec_lab.sphinx._peers import PeersDirective
+from gradspec_lab.sphinx._versions import VersionsDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
+    from sphinx.util.docutils import SphinxDirective, SphinxRole
+    from sphinx.util.typing import ExtensionMetadata
+
+DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
+    "gradspec-benchmark": BenchmarkDirective,
+    "gradspec-checkers": CheckersDirective,
+    "gradspec-curves": CurvesDirective,
+    "gradspec-gallery": GalleryDirective,
+    "gradspec-kill-matrix": KillMatrixDirective,
+    "gradspec-map": MapDirective,
+    "gradspec-peers": PeersDirective,
+    "gradspec-versions": VersionsDirective,
+}
+#: Roles of the domain of the package that are no links.
+ROLES: Mapping[str, type[SphinxRole]] = {"number": NumberRole}
+STYLE = Path(__file__).parent / "static" / "plot.css"
+
+
+def setup_extension(app: Sphinx) -> ExtensionMetadata:
+    """Register every part of the extension."""
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
+    for name, role in ROLES.items():
+        app.add_role_to_domain(_domain.NAME, name, role())
+    app.connect("builder-inited", _link)
+    app.connect("write-started", _copy)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}
+
+
+def _link(app: Sphinx) -> None:
+    if app.builder.format == "html":
+        app.add_css_file("gradspec/plot.css")
+
+
+def _copy(app: Sphinx, builder: Builder) -> None:
+    if builder.format == "html":
+        folder = Path(app.outdir) / "_static" / "gradspec"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(STYLE, folder)

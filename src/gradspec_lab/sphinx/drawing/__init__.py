@@ -1,0 +1,1 @@
+"""Figures and maps of records, drawn as SVG."""
