@@ -95,7 +95,7 @@ def check(
     elif primal is None:
         chosen = tuple(law for law in chosen if law.name != "primal")  # nothing says what the values should be
     checks = plan([spec], chosen, profile, seed=seed)
-    report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False, noted=False)
+    report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
     try:

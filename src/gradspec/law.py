@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Status, broken, not_applicable, raised, shown
@@ -146,3 +146,19 @@ class Verdict:
     def status(self) -> Status:
         """The status of the finding."""
         return self.finding.status
+
+
+def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as a record holds it."""
+    flat = asdict(verdict)
+    finding = flat.pop("finding")
+    return {**flat, **finding}
+
+
+def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that a record holds."""
+    data = {"rerun": data.get("again", ""), **data}  # as it was called until 0.1
+    own = ("spec", "law", "case", "rerun")
+    finding = {key: value for key, value in data.items() if key not in (*own, "again")}
+    finding["status"] = Status(finding["status"])
+    return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gradspec._one_line import visible_data
 from gradspec._outcome import Outcome
-from gradspec._record import SCHEMA, RecordError, Source, from_text, read, to_text, write, write_experiment
-from gradspec.law import ALL_KINDS, Finding, Status, Verdict
+from gradspec._record import SCHEMA, Cell, RecordError, Source, cells_in, from_text, read, to_text, what_lacks, write
+from gradspec._record import write_experiment as write_experiment
+from gradspec.law import ALL_KINDS, Verdict, verdict_from_dict, verdict_to_dict
 
 __all__ = [
     "SCHEMA",
@@ -43,11 +44,13 @@ class Report(Outcome):
     sheets: Mapping[str, Mapping[str, Any]]
     #: What each law says of itself, by name: family, statement, doc, cost.
     laws: Mapping[str, Mapping[str, Any]]
-    #: What each spec and law depends on, and what runs them: by "spec NAME", "law NAME" and "harness KIND".
+    #: What each spec and law depends on, by "spec NAME" and "law NAME".
     sources: Mapping[str, Source]
     verdicts: tuple[Verdict, ...] = field(default=())
-    #: What was asked for, and the state of the source tree: where both are the same again, nothing is to be done.
-    request: Mapping[str, Any] = field(default_factory=dict)
+    #: Cells that were asked for and not measured: of an interrupted run, or of other shards.
+    missing: tuple[Cell, ...] = ()
+    #: Cells whose verdicts are of an older source than `sources` says.
+    older: tuple[Cell, ...] = ()
     #: How many of the verdicts are from an earlier run; not part of the record.
     reused: int = field(default=0, compare=False)
 
@@ -55,6 +58,11 @@ class Report(Outcome):
     def failures(self) -> tuple[Verdict, ...]:
         """The verdicts that make the run fail."""
         return tuple(v for v in self.verdicts if v.finding.is_failure)
+
+    @property
+    def incomplete(self) -> str:
+        """What lacks of what was asked for, in a sentence; empty if nothing does."""
+        return what_lacks(self.missing, self.older)
 
     def of(self, *, spec: str | None = None, law: str | None = None, case: str | None = None) -> tuple[Verdict, ...]:
         """Return the verdicts of a spec, a law, a case, or any combination."""
@@ -95,7 +103,8 @@ class Report(Outcome):
 def _content(report: Report) -> dict[str, Any]:
     return {
         "provenance": dict(report.provenance),
-        "request": dict(report.request),
+        "missing": [list(cell) for cell in report.missing],
+        "older": [list(cell) for cell in report.older],
         "sheets": {name: dict(sheet) for name, sheet in report.sheets.items()},
         "laws": {name: dict(law) for name, law in report.laws.items()},
         "sources": {name: source.to_dict() for name, source in report.sources.items()},
@@ -112,7 +121,8 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
             laws=visible_data(data["laws"]),
             sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
             verdicts=tuple(verdict_from_dict(v) for v in data["verdicts"]),
-            request=data["request"],
+            missing=cells_in(data, "missing"),
+            older=cells_in(data, "older"),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
@@ -122,7 +132,7 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
 
 def _check_shape(data: Mapping[str, Any]) -> None:
     """Refuse what a reader would stumble over later."""
-    for key in ("provenance", "request", "sheets", "laws", "sources"):
+    for key in ("provenance", "sheets", "laws", "sources"):
         if not isinstance(data[key], dict):
             raise TypeError(f"{key} is not an object")
     for key in ("sheets", "laws", "sources"):
@@ -161,9 +171,7 @@ def read_records(path: Path) -> tuple[Report, ...]:
         RecordError: as `read_record`.
     """
     data = read(path, KIND, KIND_OF_SEVERAL, again=AGAIN)
-    if data["kind"] == KIND:
-        return (_report(data, str(path)),)
-    reports = data.get("reports")
+    reports = [data] if data["kind"] == KIND else data.get("reports")
     if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
         raise RecordError(f"{path} holds no list of reports: {AGAIN}")
     return tuple(_report(one, str(path)) for one in reports)
@@ -182,19 +190,3 @@ def records_to_json(reports: Sequence[Report]) -> str:
 def write_record(report: Report, path: Path) -> None:
     """Write a report to a file, all or nothing: a reader sees the old record or the new one."""
     write(report.to_json(), path)
-
-
-def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as a record holds it."""
-    flat = asdict(verdict)
-    finding = flat.pop("finding")
-    return {**flat, **finding}
-
-
-def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that a record holds."""
-    data = {"rerun": data.get("again", ""), **data}  # as it was called until 0.1
-    own = ("spec", "law", "case", "rerun")
-    finding = {key: value for key, value in data.items() if key not in (*own, "again")}
-    finding["status"] = Status(finding["status"])
-    return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

@@ -48,7 +48,7 @@ def pytest_runtest_makereport(
     """Send the verdict of an item with its report: the process that writes the record may be another one."""
     report = yield
     if call.when == "call" and LAST:
-        from gradspec.report import verdict_to_dict
+        from gradspec.law import verdict_to_dict
 
         verdict, of = LAST[-1]
         LAST.clear()  # a test may have called `check` twice

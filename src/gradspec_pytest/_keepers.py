@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gradspec_pytest._run import Run, kept, targets_of
+from gradspec_pytest._run import Run, targets_of
 
 if TYPE_CHECKING:
     pass
@@ -49,9 +49,8 @@ class VacuousKeeper:
         if not any("blind" in verdict["details"] for found in whole for verdict in found):
             return
         from gradspec._engine._vacuous import settled
-        from gradspec.law import Status
+        from gradspec.law import Status, verdict_from_dict
         from gradspec.render import failure_text
-        from gradspec.report import verdict_from_dict
 
         for found in whole:
             vacuous = [v for v in settled(map(verdict_from_dict, found)) if v.status is Status.VACUOUS]
@@ -79,23 +78,30 @@ class RecordKeeper:
         if (verdict := getattr(report, VERDICT, None)) is not None and getattr(report, KEPT):
             self.found.append(json.loads(verdict))
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the record, with what an earlier one holds beside it."""
         if not self.found or not (targets := targets_of(self.config)):
             return
-        from gradspec._engine._reuse import current, merged
-        from gradspec._engine._vacuous import settled
-        from gradspec._record import only_writer
-        from gradspec.report import verdict_from_dict, write_record
+        from gradspec._engine._reuse import current, grown
+        from gradspec._record import RecordError, only_writer, put_aside, write
+        from gradspec.law import verdict_from_dict
+        from gradspec.report import read_records, records_to_json
 
         run = Run.of(self.config, targets)
         path, known = Path(self.config.option.gradspec_record), run.known
         report = replace(run.blank, verdicts=tuple(map(verdict_from_dict, self.found)))
         reused = len(current(known, run.blank, run.checks)) if known else 0
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            there = {(v.spec, v.law, v.case) for v in report.verdicts}
+            report = replace(report, missing=tuple(c.cell for c in run.checks if c.cell not in there))
+        aside = ""
         with only_writer(path):
-            there = kept(path)  # another run may have written to it since
-            write_record(merged(there, report) if there else replace(report, verdicts=settled(report.verdicts)), path)
-        self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}"
+            try:
+                reports = read_records(path) if path.exists() else ()  # another run may have written to it since
+            except RecordError:
+                reports, aside = (), f"; what was there cannot be read, and is kept as {put_aside(path)}"
+            write(records_to_json(grown(reports, report)), path)
+        self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}{aside}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say what was measured."""

@@ -62,14 +62,16 @@ class Run:
         if option.gradspec_record:
             paths = {spec.name: path for path, spec in pairs}
             report = blank([spec for _, spec in pairs], laws, profile, paths=paths)
-            known = kept(Path(option.gradspec_record))
+            from gradspec._engine._reuse import known_of
+
+            known = known_of(kept(Path(option.gradspec_record)), report)
         return cls(pairs, checks, profile, report, known)
 
 
-def kept(path: Path) -> Report | None:
-    """Return the record of a file, if there is one that can be read."""
-    from gradspec.report import RecordError, read_record
+def kept(path: Path) -> tuple[Report, ...]:
+    """Return the reports that a file holds, if there is one that can be read."""
+    from gradspec.report import RecordError, read_records
 
-    with contextlib.suppress(RecordError):  # one that cannot be read is written anew
-        return read_record(path)
-    return None
+    with contextlib.suppress(RecordError):  # the keeper says why
+        return read_records(path)
+    return ()

@@ -10,7 +10,7 @@ import pytest
 from gradspec._record._file import checksum, to_text
 from gradspec._registry import _laws
 from gradspec._registry import _registry as registry
-from gradspec.report import read_record
+from gradspec.report import read_record, read_records
 
 TARGETS = {
     "no_such_package": "no module 'no_such_package': install it, or run from the folder that holds it",
@@ -339,7 +339,8 @@ def test_a_record_that_cannot_be_read_is_measured_again_and_said_in_one_line(gra
 
     trouble, count = result.stderr.splitlines()
     assert said in trouble
-    assert trouble.endswith(": all was measured again")
+    assert trouble.endswith("; measured again, and it is kept as record.json.unreadable")
+    assert (folder / "record.json.unreadable").read_text() == spoilt
     assert count.startswith("0 of ")
     assert read_record(folder / "record.json").verdicts
 
@@ -356,8 +357,9 @@ def resealed(text, **changes):
         {"sources": {"law vjp": {"roots": [1], "key": "x"}}},
         {"sources": {"law vjp": {"roots": ["a"], "key": 5}}},
         {"sources": [1]},
-        {"request": {"tops": 5, "files": "a"}},
-        {"request": 5},
+        {"missing": 5},
+        {"missing": [["a"]]},
+        {"older": [1]},
         {"provenance": {"profile": 5}},
     ],
 )
@@ -369,4 +371,4 @@ def test_a_record_of_wrong_types_is_measured_again_without_a_traceback(gradspec,
 
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output
-    assert read_record(folder / "record.json").verdicts
+    assert read_records(folder / "record.json")[-1].verdicts

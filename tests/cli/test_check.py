@@ -257,9 +257,9 @@ def test_that_the_module_is_the_command():
 def test_what_verdicts_stand_on_is_looked_up_only_for_a_report_that_is_kept(gradspec, monkeypatch):
     asked = []
 
-    def sources(*_):
+    def sources(*_, **__):
         asked.append(True)
-        return {}, ([], [])
+        return {}
 
     monkeypatch.setattr("gradspec._engine._verify.sources", sources)
     for words in (

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from drift.edits import Edit, Records, Site, Tests, sealed
-from gradspec._record import Reach, Source, reach_from
+from gradspec._record import Source
 from gradspec.report import Report, read_record, write_record
 
 ROOT = Path(__file__).parents[2]
@@ -56,9 +56,8 @@ class WorkingCopy:
         assert text.count(ONE_RECORD) == 1, f"conf.py says no longer {ONE_RECORD!r}"
         each = [f"../{RECORDS}/{name}.json" for name in whole.sheets]
         conf.write_text(text.replace(ONE_RECORD, f"gradspec_records = {each!r}"), encoding="utf-8")
-        reach = reach_from(ROOT)
         for path in (folder / "docs" / "records").rglob("*.json"):
-            _as_of_today(path, reach)
+            _as_of_today(path)
         return cls(folder)
 
     @contextmanager
@@ -139,10 +138,10 @@ class WorkingCopy:
         return Done(done.returncode, done.stdout + done.stderr)
 
 
-def _as_of_today(path: Path, reach: Reach) -> None:
+def _as_of_today(path: Path) -> None:
     """Give a committed record the keys of today's source: the suite asks what pages make of it, not how old it is."""
     record = json.loads(path.read_text(encoding="utf-8"))
-    sources = {name: Source.from_dict(source).today(reach).to_dict() for name, source in record["sources"].items()}
+    sources = {name: Source.from_dict(source).today(ROOT).to_dict() for name, source in record["sources"].items()}
     path.write_text(sealed({**record, "sources": sources}), encoding="utf-8")
 
 
@@ -153,5 +152,4 @@ def _alone(whole: Report, name: str) -> Report:
         sheets={name: whole.sheets[name]},
         sources={key: s for key, s in whole.sources.items() if key == f"spec {name}" or not key.startswith("spec ")},
         verdicts=whole.of(spec=name),
-        request={},
     )

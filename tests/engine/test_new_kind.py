@@ -81,7 +81,8 @@ def test_its_specs_are_checked_and_recorded(checked: Path) -> None:
     report = read_record(checked / "record.json")
     assert {str(verdict.status) for verdict in report.of(law="falls")} == {"holds"}
     assert (report.sheets["halving"]["kind"], report.sheets["halving"]["warm_up"]) == ("schedule", 4)
-    assert report.sources["harness schedule"].key
+    assert report.sources["spec halving"].key
+    assert any("schedules" in root for root in report.sources["spec halving"].roots), "what makes its arguments counts"
 
 
 def test_a_spec_that_breaks_its_law_is_caught(run: Run, checked: Path, package: Path) -> None:

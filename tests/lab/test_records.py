@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from drift.record_edits import RECORD_EDITS
-from gradspec._record import Source, reach_from, to_text
+from gradspec._record import Source, to_text
 from gradspec._record._file import CHECKSUM, SCHEMA, checksum
 from gradspec.profile import load_profile
 from gradspec_lab.evidence import records
@@ -77,7 +77,7 @@ def test_a_record_beside_tests_that_is_edited_by_hand_is_named(
     path.parent.mkdir(parents=True)
     path.write_text(edit.applied((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
     monkeypatch.setattr(records, "ROOT", tmp_path)
-    assert records.check([state(recorded, path, reach_from(ROOT))]) == 1
+    assert records.check([state(recorded, path, ROOT)]) == 1
     assert re.match(edit.says, capsys.readouterr().out)
 
 
@@ -92,7 +92,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def written(script: Path, recorded: Recorded = MADE, **changes: Any) -> State:
-    source = Source.of(reach_from(script.parent), script.name)
+    source = Source(roots=(script.name,)).today(script.parent)
     content: Mapping[str, Any] = {
         "provenance": {"date": "2026-01-02 03:04 UTC"},
         "sources": {"experiment": source.to_dict()},
@@ -100,16 +100,16 @@ def written(script: Path, recorded: Recorded = MADE, **changes: Any) -> State:
     }
     path = script.parent / recorded.files
     path.write_text(to_text("experiment", {**content, **changes}))
-    return state(recorded, path, reach_from(script.parent))
+    return state(recorded, path, script.parent)
 
 
 def test_a_record_is_current_until_what_it_stands_on_changes(script: Path) -> None:
     assert written(script).is_current
     script.write_text(script.read_text() + "\n\n# a remark\n")
     path = script.parent / "made.json"
-    assert state(MADE, path, reach_from(script.parent)).is_current
+    assert state(MADE, path, script.parent).is_current
     script.write_text(script.read_text().replace("0.1", "0.2"))
-    found = state(MADE, path, reach_from(script.parent))
+    found = state(MADE, path, script.parent)
     assert (found.stale, found.stale_cells, found.date) == (("experiment",), 1, "2026-01-02")
 
 
@@ -125,7 +125,7 @@ def test_a_record_that_cannot_be_read_is_not_current(script: Path, spoil: Any, s
     written(script)
     path = script.parent / "made.json"
     path.write_text(spoil(path.read_text()))
-    found = state(MADE, path, reach_from(script.parent))
+    found = state(MADE, path, script.parent)
     assert said in found.error
     assert not found.is_current
 
@@ -144,7 +144,7 @@ def test_what_is_stale_is_named_and_fails_only_where_it_must_be_current(
         written(script, recorded)
         states.append(recorded)
     script.write_text("RATE = 0.3\n")
-    found = [state(one, script.parent / one.files, reach_from(script.parent)) for one in states]
+    found = [state(one, script.parent / one.files, script.parent) for one in states]
     assert records.check(found) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "made.json: 1 of 1 cell of an older source (2026-01-02): experiment"
@@ -187,7 +187,7 @@ def test_the_cells_of_a_report_stand_on_spec_harness_and_the_laws_that_decide() 
 def test_a_record_that_must_hold_all_laws_is_stale_where_one_is_new(script: Path) -> None:
     whole = Recorded(name="made", files="made.json", kind="experiment", command=(), laws=lambda law: law.name == "vjp")
     assert written(script, whole).stale == ("law vjp, which is new",)
-    source = Source.of(reach_from(script.parent), script.name)
+    source = Source(roots=(script.name,)).today(script.parent)
     assert written(script, whole, sources={"law vjp": source.to_dict()}).is_current
     gone = {"law vjp": source.to_dict(), "law that_was": source.to_dict()}
     assert written(script, whole, sources=gone).stale == ("law that_was, which is gone",)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gradspec._record import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
-from gradspec._record._file import checksum
+from gradspec._record import SCHEMA, RecordError, from_text, only_writer, put_aside, read, to_text, write
+from gradspec._record._file import _partial, checksum
 
 CONTENT = {"name": "loops", "numbers": {"ms": 25.5, "seen": [1, 2, 3]}, "rows": [{"a": 1}, {"b": "[ 1, 2 ]"}]}
 
@@ -65,14 +65,80 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
             read(tmp_path / name, "experiment", again="again")
 
 
-def test_a_link_at_the_path_or_at_a_guessed_name_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("precious")
-    for name in ("record.json", "record.json.partial", ".record.json.partial"):
+def test_a_link_of_the_user_is_followed_and_one_at_a_guessed_name_is_not(tmp_path: Path) -> None:
+    for name in ("mine", "real.json"):
+        (tmp_path / name).write_text("precious")
+    (tmp_path / "record.json").symlink_to("real.json")
+    for name in ("record.json.partial", ".record.json.partial"):
         (tmp_path / name).symlink_to(tmp_path / "mine")
     write("new", tmp_path / "record.json")
+    assert [(tmp_path / name).read_text() for name in ("mine", "real.json")] == ["precious", "new"]
+    assert (tmp_path / "record.json").is_symlink()
+
+
+def test_a_link_of_another_user_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "record.json").symlink_to("mine")
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    write("new", tmp_path / "record.json")
     assert (tmp_path / "mine").read_text() == "precious"
-    assert (tmp_path / "record.json").read_text() == "new"
     assert not (tmp_path / "record.json").is_symlink()
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o600, 0o664])
+def test_the_mode_of_a_file_stays(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "record.json"
+    write("old", path)
+    path.chmod(mode)
+    write("new", path)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+
+
+def test_what_dead_writers_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    dead = multiprocessing.get_context("fork").Process(target=int)
+    dead.start()
+    dead.join()
+    for number in (dead.pid, os.getppid()):
+        Path(f"{tmp_path}/{_partial(path)}{number}.x.partial").touch()
+    (tmp_path / f".record.json.elsewhere.{dead.pid}.x.partial").touch()
+    write("new", path)
+    left = {file.name for file in tmp_path.glob(".*.partial")}
+    assert left == {f"{_partial(path)}{os.getppid()}.x.partial", f".record.json.elsewhere.{dead.pid}.x.partial"}
+
+
+def test_a_file_is_put_aside_beside_those_that_were(tmp_path: Path) -> None:
+    names = []
+    for text in ("one", "two"):
+        (tmp_path / "r.json").write_text(text)
+        names.append(put_aside(tmp_path / "r.json").name)
+    assert names == ["r.json.unreadable", "r.json.unreadable.2"]
+    assert (tmp_path / "r.json.unreadable").read_text() == "one"
+
+
+def test_who_waits_for_another_writer_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    context = multiprocessing.get_context("fork")
+    locked, done = context.Event(), context.Event()
+    other = context.Process(target=hold, args=(tmp_path / "r.json", locked, done))
+    other.start()
+    locked.wait()
+
+    def told(text: str) -> None:
+        said.append(text)
+        done.set()
+
+    with only_writer(tmp_path / "r.json", told):
+        pass
+    other.join()
+    assert said == [f"waiting for another process that has locked {tmp_path} to write a record"]
+
+
+def hold(path: Path, locked: Any, done: Any) -> None:
+    with only_writer(path):
+        locked.set()
+        done.wait()
 
 
 def test_a_write_that_fails_leaves_the_old_record_and_nothing_else(tmp_path: Path) -> None:

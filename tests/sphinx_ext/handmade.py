@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from forked import server
-from gradspec._record import Source, reach_from, to_text
+from gradspec._record import Source, to_text
 from gradspec.law import Finding, Status, Verdict
 from gradspec.report import Report, write_record
 
@@ -112,12 +112,12 @@ def edited(path: Path, edit: Callable[[Any], object]) -> None:
 
 def source_of(file: Path) -> Source:
     """Return the source of what a file defines as it is now."""
-    return Source.of(reach_from(), str(file), documents=[str(file)])
+    return Source.of(str(file))
 
 
 def older(source: Source) -> Source:
     """Return a source of the same roots, when they were others."""
-    return replace(source, key="another", documented="another")
+    return replace(source, key="another")
 
 
 def report(project: Project) -> Report:

@@ -46,7 +46,7 @@ def disagreement(
     assert isinstance(spec, FunctionSpec)
     checks = plan([spec], every, profile, seed=seed)
     # Nobody keeps this report.
-    found = _failures(run_plan(checks, [spec], every, profile, seed=seed, isolate=False, noted=False))
+    found = _failures(run_plan(checks, [spec], every, profile, seed=seed, isolate=False))
     names = {law.name for law in asked}
     before = {cell for cell in _failures(report) if cell[0] in names}
     for law, case in sorted(found - before):

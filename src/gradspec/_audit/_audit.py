@@ -6,7 +6,7 @@ pass that gives something else is a finding; whether the eager gradient is the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,19 +32,12 @@ from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import blank, run_plan
-from gradspec._record import Source, reach_from, root_of
+from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
-
-#: What makes a spec of a function that has none.
-STAND_IN = (
-    "gradspec._audit._eager_spec:eager_spec",
-    "gradspec._audit._probe:measure",
-    "gradspec._audit._selection:selected",
-)
 
 
 @one_at_a_time
@@ -59,9 +52,8 @@ def audit(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
-    known: Report | None = None,
+    known: Report | Sequence[Report] | None = None,
     sharded: bool = False,
-    noted: bool = True,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none.
 
@@ -77,10 +69,8 @@ def audit(
         seed: of all random numbers.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
-        known: an earlier report: its verdicts are reused where nothing that can change them has changed.
+        known: an earlier report, or those of a record: their verdicts are reused as `verify` does.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
-        noted: whether the report says what its verdicts depend on: only one that is kept needs that, and it takes
-            seconds to find.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
@@ -121,17 +111,17 @@ def audit(
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     spec = eager_spec(subject, made, measured, seed)
-    given = {f"spec {spec.name}": _source(path, spec, made)} if noted else {}
+    given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made)})
     if measured.raised:
         finding = ended_call(ended) if ended else refused_call(measured)
-        return _refused(spec, finding, profile, seed, paths, given, noted=noted)
+        return _refused(spec, finding, profile, seed, paths, given)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, spec.kind)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
-    report = run_plan(checks, [spec], chosen, profile, **how, given=given, noted=noted)
+    report = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
     report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
     seen = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
@@ -154,24 +144,20 @@ def _refused(
     profile: Profile,
     seed: int,
     paths: dict[str, str] | None,
-    given: dict[str, Source],
-    *,
-    noted: bool,
+    given: Mapping[str, Source],
 ) -> Audit:
     """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
     law = next(law for law in LAWS if law.name == "primal")
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
-    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given, noted=noted)
+    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
     return Audit(report=replace(report, verdicts=verdicts), proposal="")
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
     """Return what the verdicts depend on: the function, its calls, and what replaces its spec."""
-    roots = root_of(spec.implementation or spec.function, spec.modules, path)
-    return Source.of(
-        reach_from(), *roots, *STAND_IN, facts=repr([(case.name, case.args, case.kwargs) for case in cases])
-    )
+    roots = roots_of(spec.modules, path)
+    return Source.of(*roots, facts=repr([(case.name, case.args, case.kwargs) for case in cases]))
 
 
 def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int) -> Case:

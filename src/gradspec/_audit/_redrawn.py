@@ -35,7 +35,7 @@ def redrawn(
         return report
     asked = [law for law in laws if law.name == "surrogate"]
     spec = alike()
-    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed, noted=False)
+    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
     right = {v.case for v in again.verdicts if v.status is Status.HOLDS}
     verdicts = (
         replace(v, finding=replace(v.finding, likely=REDRAWN))

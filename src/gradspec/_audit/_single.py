@@ -81,7 +81,7 @@ def with_float32(
     if single is None or not asked:
         return report
     spec = eager_spec(replace(subject, call=_refusing_float64(subject.call)), single, measured, seed)
-    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed, noted=False)
+    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
     found = {(v.law, v.case): v for v in again.verdicts}
     roots: dict[str, str] = {}
 

@@ -30,8 +30,6 @@ class Merged:
     reports: tuple[Report, ...]
     #: What a reader should know of how they were joined, each in a line.
     notes: tuple[str, ...]
-    #: The shards of a run that are not among the records, "2/3".
-    missing: tuple[str, ...]
 
 
 def merge(named: Sequence[tuple[str, Report]]) -> Merged:
@@ -52,7 +50,7 @@ def merge(named: Sequence[tuple[str, Report]]) -> Merged:
         mine.append((name, report))
     joined = [_joined(group) for group in groups]
     notes = tuple(note for _, said in joined for note in said)
-    return Merged(reports=tuple(report for report, _ in joined), notes=notes, missing=tuple(_missing_shards(named)))
+    return Merged(reports=tuple(report for report, _ in joined), notes=notes)
 
 
 def labels(reports: Sequence[Report]) -> list[str]:
@@ -117,6 +115,8 @@ def _one(reports: Sequence[Report], verdicts: Iterable[Verdict]) -> Report:
     laws = {name: law for report in reports for name, law in report.laws.items()}
     places = ({name: place for place, name in enumerate(table)} for table in (sheets, laws))
     of_spec, of_law = places
+    verdicts = tuple(verdicts)
+    there = {(v.spec, v.law, v.case) for v in verdicts}
     oldest = min(reports, key=lambda report: str(report.provenance.get("date", "")))
     profiles = [report.provenance.get("profile") or {} for report in reports]
     profile = profiles[0] if all(one == profiles[0] for one in profiles) else {**profiles[0], "laws": []}
@@ -127,19 +127,9 @@ def _one(reports: Sequence[Report], verdicts: Iterable[Verdict]) -> Report:
         laws=laws,
         sources={name: source for report in reports for name, source in report.sources.items()},
         verdicts=tuple(sorted(settled(verdicts), key=lambda v: (of_spec[v.spec], of_law[v.law]))),
-        request={},
+        missing=tuple(dict.fromkeys(cell for report in reports for cell in report.missing if cell not in there)),
+        older=tuple(dict.fromkeys(cell for report in reports for cell in report.older)),
     )
-
-
-def _missing_shards(named: Sequence[tuple[str, Report]]) -> Iterable[str]:
-    """Yield which shards of a run are not among the records."""
-    there: dict[int, set[int]] = {}
-    for _, report in named:
-        number, _, of = str(report.request.get("shard", "")).partition("/")
-        if number.isdigit() and of.isdigit():
-            there.setdefault(int(of), set()).add(int(number))
-    for parts, numbers in there.items():
-        yield from (f"{part}/{parts}" for part in range(1, parts + 1) if part not in numbers)
 
 
 def _says(verdict: Verdict) -> tuple[Status, str]:

@@ -9,10 +9,16 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec._engine._vacuous import settled
-from gradspec._record import Cell, cell_key, laws_behind, reusable
+from gradspec._record import Cell, cell_key, reusable
 from gradspec._record._cells import how_hard
 from gradspec.law import Status, Verdict
-from gradspec.report import Report, kind_of_sheet
+from gradspec.report import Report
+
+
+def known_of(known: Report | Sequence[Report] | None, today: Report) -> Report | None:
+    """Return that of some earlier reports which is of the environment, profile and seed of today's, if there is one."""
+    reports = (known,) if isinstance(known, Report) else known or ()
+    return next((report for report in reports if reusable(report.provenance, today.provenance)), None)
 
 
 def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell, Verdict]:
@@ -23,15 +29,17 @@ def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell,
         today: a report of today's sources, without verdicts.
         checks: what is asked for.
     """
-    if not reusable(known.provenance, today.provenance):
+    same = [facts.get("dependencies") for facts in (known.provenance, today.provenance)]
+    if not reusable(known.provenance, today.provenance) or same[0] != same[1]:
         return {}
     was, now = keys_of(known), keys_of(today)
-    asked = {check.cell for check in checks}
+    asked, older = {check.cell for check in checks}, set(known.older)
     found = {(v.spec, v.law, v.case): v for v in known.verdicts}
     return {
         cell: verdict
         for cell, verdict in found.items()
         if cell in asked
+        and cell not in older
         and (key := now(cell, verdict.status))
         and key == was(cell, verdict.status)
         and not (_depends_on_the_machine(verdict) or _depends_on_another(verdict, found, today))
@@ -57,40 +65,56 @@ def keys_of(report: Report) -> Callable[[Cell, str], str]:
         spec, law, _ = cell
         if spec not in report.sheets or law not in report.laws:
             return ""
-        kind = kind_of_sheet(report.sheets[spec])
-        return cell_key(cell, kind, report.laws[law], report.sources, how, status=status)
+        return cell_key(cell, report.laws[law], report.sources, how, status=status)
 
     return key
 
 
 def merged(known: Report, new: Report) -> Report:
-    """Return a new report with what an earlier one holds beside it and what is still current; of a part of a run.
+    """Return a new report and, beside it, all that an earlier one holds; both are of one environment, profile and seed.
 
-    The specs and laws keep the order of the earlier report, and those that only the new one has come behind.
+    A cell of the earlier one that is not of today's source stays, and is noted as older. The specs and laws keep the
+    order of the earlier report, and those that only the new one has come after these.
     """
-    if not reusable(known.provenance, new.provenance):
-        return new
-    sources = {**known.sources, **new.sources}
-    both = replace(new, sheets={**known.sheets, **new.sheets}, laws={**known.laws, **new.laws}, sources=sources)
+    how = _joint_profile(known.provenance, new.provenance)
+    both = replace(
+        new,
+        provenance={**new.provenance, **how},
+        sheets={**known.sheets, **new.sheets},
+        laws={**known.laws, **new.laws},
+        sources={**known.sources, **new.sources},
+    )
     was, now = keys_of(known), keys_of(both)
-    kept = {(v.spec, v.law, v.case): v for v in known.verdicts}
-    kept = {cell: v for cell, v in kept.items() if (key := was(cell, v.status)) and key == now(cell, v.status)}
+    measured = {(v.spec, v.law, v.case) for v in new.verdicts}
+    kept = {cell: v for v in known.verdicts if (cell := (v.spec, v.law, v.case)) not in measured}
     verdicts = kept | {(v.spec, v.law, v.case): v for v in new.verdicts}
-    verdicts = {cell: v for cell, v in verdicts.items() if not _depends_on_another(v, verdicts, both)}
+    older = {cell for cell in (*known.older, *new.older) if cell in kept}
+    older |= {cell for cell, v in kept.items() if was(cell, v.status) != now(cell, v.status)}
+    older |= {cell for cell, v in kept.items() if _depends_on_another(v, verdicts, both)}
+    missing = dict.fromkeys(cell for cell in (*known.missing, *new.missing) if cell not in verdicts)
     specs = {name: place for place, name in enumerate(both.sheets)}
     laws = {name: place for place, name in enumerate(both.laws)}
     ordered = sorted(settled(verdicts.values()), key=lambda v: (specs[v.spec], laws[v.law]))
-    held = {v.spec: kind_of_sheet(both.sheets[v.spec]) for v in ordered}
-    behind = {f"spec {spec}" for spec in held} | {f"harness {kind}" for kind in held.values()}
-    behind |= {source for name, law in both.laws.items() for source in laws_behind(name, law, Status.BROKEN)}
-    request = known.request if known.request == new.request else {}
     return replace(
         both,
-        request=request,
-        sources={name: source for name, source in sources.items() if name in behind or name in new.sources},
-        sheets={name: sheet for name, sheet in both.sheets.items() if name in held},
         verdicts=tuple(ordered),
+        missing=tuple(missing),
+        older=tuple(cell for v in ordered if (cell := (v.spec, v.law, v.case)) in older),
     )
+
+
+def grown(reports: Sequence[Report], new: Report) -> tuple[Report, ...]:
+    """Return the reports of a record with a new one: joined to that of its environment, profile and seed, or beside."""
+    mine = next((number for number, one in enumerate(reports) if reusable(one.provenance, new.provenance)), None)
+    if mine is None:
+        return (*reports, replace(new, verdicts=settled(new.verdicts)))
+    return tuple(merged(one, new) if number == mine else one for number, one in enumerate(reports))
+
+
+def _joint_profile(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the profile of a report that two runs made: it names no laws if these ran different ones."""
+    profiles = [facts.get("profile") for facts in (one, other)]
+    return {"profile": {**profiles[1], "laws": []}} if profiles[1] and profiles[0] != profiles[1] else {}
 
 
 def _depends_on_another(verdict: Verdict, known: Mapping[Cell, Verdict], report: Report) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -10,11 +11,11 @@ from gradspec._engine._autograd import settle
 from gradspec._engine._check import rerun
 from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_roots
-from gradspec._engine._reuse import current, made_when
+from gradspec._engine._reuse import current, known_of, made_when
 from gradspec._engine._sources import sources
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._vacuous import settled, unsettled
-from gradspec._record import Source, provenance, state_of
+from gradspec._record import Source, SourcesLater, provenance
 from gradspec.law import Law, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
@@ -38,7 +39,7 @@ def verify(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-    known: Report | None = None,
+    known: Report | Sequence[Report] | None = None,
 ) -> Report:
     """Hold specs to laws; calls from several threads wait for one another.
 
@@ -54,8 +55,9 @@ def verify(
         jobs: how many child processes at a time; as many as there are processors, where that pays. The report is the
             same for any number.
         progress: called before each check, and once at the end.
-        known: an earlier report. Its verdicts are kept, and not measured again, where no definition that can change
-            them has changed since, and profile, seed, versions and machine are the same.
+        known: an earlier report, or those of a record. Their verdicts are kept, and not measured again, if the files of
+            the user's own packages that the spec reaches by imports are the same, and profile, seed, versions and kind
+            of machine are, too.
 
     Returns:
         The report. A spec or a law that raises is a verdict in it, never an exception.
@@ -92,12 +94,10 @@ def run_plan(
     isolate: bool | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-    known: Report | None = None,
+    known: Report | Sequence[Report] | None = None,
     given: Mapping[str, Source] | None = None,
-    request: Mapping[str, Any] | None = None,
     keep: Callable[[Report], None] | None = None,
     whole: bool = True,
-    noted: bool = True,
 ) -> Report:
     """Run checks that are planned, and report them.
 
@@ -105,14 +105,12 @@ def run_plan(
         checks: what `plan` returned, or a part of it.
         specs, laws, profile, seed, paths, isolate, jobs, progress, known: as `verify` takes them.
         given: sources of specs that are known already, by "spec NAME".
-        request: what the report answers, as plain data: noted, so that it need not be asked again.
         keep: called with what was measured so far, if the run is interrupted.
         whole: whether these are all cases of their specs, so that it can be said that none of them shows anything.
-        noted: whether the report says what its verdicts depend on: only one that is kept needs that, and it takes
-            seconds to find.
     """
-    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given, request=request, noted=noted)
-    reused = current(known, report, checks) if known is not None else {}
+    report = blank(specs, laws, profile, seed=seed, paths=paths, given=given)
+    before = known_of(known, report)
+    reused = current(before, report, checks) if before is not None else {}
     found: dict[int, Verdict] = {
         number: replace(unsettled(reused[check.cell]), rerun=rerun(check, profile, seed))
         for number, check in enumerate(checks)
@@ -121,14 +119,14 @@ def run_plan(
 
     def so_far() -> Report:
         verdicts = tuple(found[number] for number in sorted(found))
-        made = made_when(known, report.provenance, reused=len(reused), measured=len(verdicts) - len(reused))
+        made = made_when(before, report.provenance, reused=len(reused), measured=len(verdicts) - len(reused))
         return replace(report, provenance=made, verdicts=verdicts, reused=len(reused))
 
     try:
         run_checks(checks, profile, seed=seed, isolate=isolate, jobs=jobs, progress=progress, found=found)
     except KeyboardInterrupt:
         if keep is not None:
-            keep(replace(so_far(), request={"interrupted": True}))
+            keep(replace(so_far(), missing=tuple(c.cell for number, c in enumerate(checks) if number not in found)))
         raise
     report = so_far()
     return replace(report, verdicts=settled(report.verdicts)) if whole else report
@@ -142,19 +140,17 @@ def blank(
     seed: int = 0,
     paths: Mapping[str, str] | None = None,
     given: Mapping[str, Source] | None = None,
-    request: Mapping[str, Any] | None = None,
-    noted: bool = True,
 ) -> Report:
     """Return the report of a run before it has a verdict."""
     kinds = {spec.kind for spec in specs}
     laws = tuple(law for law in laws if any(map(law.judges, kinds)))
-    stands_on, tree = sources(specs, with_roots(laws, LAWS), paths, given) if noted else ({}, ([], []))
+    began = time.time()
+    stands_on = SourcesLater(lambda: sources(specs, with_roots(laws, LAWS), paths, given, since=began))
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
         laws={law.name: _law_sheet(law) for law in laws},
         sources=stands_on,
-        request=state_of(request, *tree) if request is not None else {},
     )
 
 

@@ -1,6 +1,6 @@
 """Records: what a measurement depends on, where it was made, and the one form in which it is kept."""
 
-from gradspec._record._cells import Cell, cell_key, laws_behind, reusable, stale_names, stands_on
+from gradspec._record._cells import Cell, cell_key, cells_in, laws_behind, reusable, stale_names, stands_on, what_lacks
 from gradspec._record._experiment import (
     experiment_sources,
     experiment_text,
@@ -8,43 +8,42 @@ from gradspec._record._experiment import (
     update_experiment,
     write_experiment,
 )
-from gradspec._record._file import SCHEMA, RecordError, from_text, only_writer, read, to_text, write
+from gradspec._record._file import SCHEMA, RecordError, from_text, read, to_text, write
+from gradspec._record._files import file_of
+from gradspec._record._packages import is_beneath, versions
 from gradspec._record._provenance import provenance, same_environment
-from gradspec._record._reach import Reach
-from gradspec._record._roots import home_of, root_of
-from gradspec._record._source import Source, reach_from, tree_of
-from gradspec._record._unchanged import is_unchanged, state_of
-from gradspec._record._where import Where, where_is
+from gradspec._record._source import Source, SourcesLater, roots_of, shown_path
+from gradspec._record._writers import only_writer, put_aside
 
 __all__ = [
     "SCHEMA",
     "Cell",
-    "Reach",
     "RecordError",
     "Source",
-    "Where",
+    "SourcesLater",
     "cell_key",
+    "cells_in",
     "experiment_sources",
     "experiment_text",
+    "file_of",
     "from_text",
-    "home_of",
-    "is_unchanged",
+    "is_beneath",
     "laws_behind",
     "only_writer",
     "provenance",
-    "reach_from",
+    "put_aside",
     "read",
     "read_experiment",
     "reusable",
-    "root_of",
+    "roots_of",
     "same_environment",
+    "shown_path",
     "stale_names",
     "stands_on",
-    "state_of",
     "to_text",
-    "tree_of",
     "update_experiment",
-    "where_is",
+    "versions",
+    "what_lacks",
     "write",
     "write_experiment",
 ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradspec._record._key import combined
+from gradspec._one_line import visible_data
+from gradspec._record._bytes import short
 from gradspec._record._provenance import same_environment
 from gradspec._record._source import Source
 
 #: A spec, a law and a case of it, by name.
 Cell = tuple[str, str, str]
+_PARTS = ("spec", "law", "case")
 #: What a law says where it is violated: other laws are asked then whether they explain it.
 _EXPLAINED = ("broken", "waived", "not_promised")
 #: What a profile says of itself beside how hard it is.
@@ -24,21 +27,20 @@ def how_hard(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cell_key(
-    cell: Cell, kind: str, law: Mapping[str, Any], sources: Mapping[str, Source], how: Mapping[str, Any], *, status: str
+    cell: Cell, law: Mapping[str, Any], sources: Mapping[str, Source], how: Mapping[str, Any], *, status: str
 ) -> str:
     """Return the key of a cell; empty where something that it depends on is not known.
 
     Args:
         cell: spec, law, case.
-        kind: of the spec.
         law: the sheet of the law.
-        sources: of specs, laws and the harness, by name.
+        sources: of specs and laws, by name.
         how: what `how_hard` returned.
         status: what the law says.
     """
-    keys = [_key(cell[0], law, sources), _of(sources, f"harness {kind}")]
-    keys += [_of(sources, name) for name in laws_behind(cell[1], law, status)]
-    return combined(keys, law["over"], cell[2], how) if all(keys) else ""
+    names = [f"spec {cell[0]}", *laws_behind(cell[1], law, status)]
+    keys = [sources[name].key if name in sources else "" for name in names]
+    return short(json.dumps([keys, law["over"], cell[2], how], sort_keys=True, default=str)) if all(keys) else ""
 
 
 def laws_behind(law: str, sheet: Mapping[str, Any], status: str) -> Sequence[str]:
@@ -48,19 +50,15 @@ def laws_behind(law: str, sheet: Mapping[str, Any], status: str) -> Sequence[str
 
 
 def stale_names(source_names: Mapping[str, Source], today: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the names of sources that are not as they were; `examples of NAME` where only docstrings moved."""
+    """Yield the names of sources that are not as they were."""
     for name, was in source_names.items():
-        now = today[name]
-        if not was.key or was.key != now.key:
+        if not was.agrees(today[name]):
             yield name
-        elif was.documented != now.documented:
-            yield f"examples of {name}"
 
 
-def stands_on(spec: str, kind: str, law: str, sheet: Mapping[str, Any], status: str) -> frozenset[str]:
+def stands_on(spec: str, law: str, sheet: Mapping[str, Any], status: str) -> frozenset[str]:
     """Return the names of the sources that a verdict of a law on a spec depends on, as `stale_names` yields them."""
-    names = {f"spec {spec}", f"harness {kind}", *laws_behind(law, sheet, status)}
-    return frozenset(names | {f"examples of spec {spec}"} if sheet.get("over") == "documents" else names)
+    return frozenset({f"spec {spec}", *laws_behind(law, sheet, status)})
 
 
 def reusable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -68,12 +66,32 @@ def reusable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return same_environment(one, other) and how_hard(one) == how_hard(other)
 
 
-def _key(spec: str, law: Mapping[str, Any], sources: Mapping[str, Source]) -> str:
-    source = sources.get(f"spec {spec}")
-    if source is None:
-        return ""
-    return source.documented if law["over"] == "documents" else source.key
+def what_lacks(missing: Sequence[Cell], older: Sequence[Cell]) -> str:
+    """Return in a sentence what a report lacks of what was asked for; empty if nothing is missing or older."""
+    said = [
+        f"{len(cells):,} {words} ({_named(cells)})"
+        for cells, words in (
+            (missing, "of the cells that were asked for are not measured"),
+            (older, "cells are of an older source"),
+        )
+        if cells
+    ]
+    return f"incomplete: {' and '.join(said)}: run the command again" if said else ""
 
 
-def _of(sources: Mapping[str, Source], name: str) -> str:
-    return sources[name].key if name in sources else ""
+def cells_in(data: Mapping[str, Any], key: str) -> tuple[Cell, ...]:
+    """Return the cells that a record lists under a key.
+
+    Raises:
+        TypeError: it holds something else there.
+    """
+    found = tuple(map(tuple, visible_data(data.get(key, []))))
+    for cell in found:
+        if len(cell) != len(_PARTS) or not all(isinstance(name, str) for name in cell):
+            raise TypeError(f"{cell!r} among {key} is not a cell")
+    return found
+
+
+def _named(cells: Sequence[Cell]) -> str:
+    more = f" and {len(cells) - 1:,} more" if len(cells) > 1 else ""
+    return f"{' · '.join(cells[0])}{more}"

@@ -8,8 +8,7 @@ from typing import Any
 
 from gradspec._record._file import CHECKSUM, RecordError, read, to_text, write
 from gradspec._record._provenance import provenance
-from gradspec._record._roots import shown_path
-from gradspec._record._source import Source, reach_from, tree_of
+from gradspec._record._source import Source, shown_path
 
 KIND = "experiment"
 AGAIN = "measure it again"
@@ -32,16 +31,14 @@ def write_experiment(content: Mapping[str, Any], path: Path, *roots: str, **fact
         content: plain data: `figures`, `maps` or `measurements`, and any numbers beside them.
         path: where; the file is written as a whole.
         roots: the code that measured: `module:NAME`, a module, or the path of a script, from the working directory.
-            When a definition that it reaches changes, pages say that the record is of an older source.
+            When a file that it reaches by imports changes, pages say that the record is of an older source.
         facts: what the provenance notes beside date, commit and versions: `device`, `seed`, `command`.
 
     Raises:
         OSError: the file cannot be written.
     """
     shown = [shown_path(Path(root)) if root.endswith(".py") else root for root in roots]
-    reach = reach_from()
-    tops, _ = tree_of([Source(roots=tuple(shown))], reach)  # the provenance notes versions
-    sources = {"experiment": Source.of(reach, *shown, noted=tops)} if roots else {}
+    sources = {"experiment": Source.of(*shown)} if roots else {}
     write(experiment_text(content, sources, **facts), path)
 
 

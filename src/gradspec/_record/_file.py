@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
+import re
+import socket
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,22 +87,25 @@ def read(path: Path, kind: str, *others: str, again: str) -> dict[str, Any]:
 def write(text: str, path: Path) -> None:
     """Write a file, all or nothing: a reader sees the old one or the new one, whoever else writes.
 
+    A link of the user's own is followed, and the mode of a file that is there stays. What a writer of this machine
+    that has died left half-written is removed.
+
     Raises:
         OSError: the disk or the folder does not take it.
         UnicodeEncodeError: it is not valid Unicode.
     """
     content = text.encode()
+    path = followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_partial(path)
     # A new file of its own name: no other writer has it open, and no link of that name is followed.
-    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    descriptor, partial = tempfile.mkstemp(prefix=f"{_partial(path)}{os.getpid()}.", suffix=".partial", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(partial).chmod(0o666 & ~umask)  # as any new file; a temporary one is private
+        Path(partial).chmod(_mode(path))
         Path(partial).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -106,24 +113,43 @@ def write(text: str, path: Path) -> None:
         raise
 
 
-@contextlib.contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Wait until nobody else is between reading and writing a record of this folder.
+def followed(path: Path) -> Path:
+    """Return where a link at a path leads, if this user has made it: that of another one may lead anywhere."""
+    is_mine = path.is_symlink() and (os.name == "nt" or path.lstat().st_uid == os.geteuid())
+    return path.resolve() if is_mine else path
 
-    The lock is on the folder, so that no file is left behind; where a system has none, two writers do not merge.
-    """
+
+def _mode(path: Path) -> int:
+    """Return the mode of a file; of one that is not there, that of any new file: a temporary one is private."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(path.stat().st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+def _partial(path: Path) -> str:
+    """Return how the partial files of a path begin that this machine writes; the number of the process follows."""
+    return f".{path.name}.{re.sub(r'[^A-Za-z0-9-]', '-', socket.gethostname())}."
+
+
+def _remove_partial(path: Path) -> None:
+    """Remove the partial files of writers of this machine that have died."""
+    for file in path.parent.glob(f"{glob.escape(_partial(path))}*.partial"):
+        number = file.name.removeprefix(_partial(path)).partition(".")[0]
+        if number.isdecimal() and not _is_alive(int(number)):
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def _is_alive(process: int) -> bool:
     try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = False) -> str:

@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gradspec._record._bytes import short
+from gradspec._record._packages import versions
+
 #: What must agree for a measurement to replace another one, beside its key.
 ENVIRONMENT = ("torch", "numpy", "sympy", "python", "platform", "device")
 
@@ -31,6 +34,7 @@ def environment(device: str = "cpu") -> dict[str, Any]:
     return {
         **{name: version(name) for name in ("gradspec", "torch", "numpy", "sympy")},
         "python": platform.python_version(),
+        "dependencies": short("\n".join(versions())),
         "platform": f"{sys.platform} {platform.machine()}",
         "device": device,
     }

@@ -1,42 +1,39 @@
-"""What a measurement depends on: its roots, and the key that their definitions had."""
+"""What a measurement depends on: the modules it begins at, and the key of the files that they reach."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradspec._record._key import combined, hash_of
-from gradspec._record._modules import UNREADABLE, Modules, place_of
-from gradspec._record._reach import Closure, Reach
-from gradspec._record._roots import shown_path
+from gradspec._record._bytes import short
+from gradspec._record._files import Reached, reach
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """What a spec, a law or a whole measurement depends on."""
 
-    #: Where it is defined: `module:NAME`, `module`, or the path of a file in place of the module.
+    #: Where it is defined: import paths of modules, or paths of files.
     roots: tuple[str, ...]
-    #: What no definition says, such as the version of a published package.
+    #: What no file says, such as the calls of an audit.
     facts: str = ""
-    #: The top-level names of others of which the provenance notes the version, where others count by it.
-    noted: tuple[str, ...] = ()
-    #: The hash of the definitions; empty: they are not known, and nothing can be said of it later.
+    #: The hash of the files that these reach; empty: it is not known, and nothing can be said of it later.
     key: str = ""
-    #: Where the objects are defined of which the examples are run; as `roots`.
-    documents: tuple[str, ...] = ()
-    #: The hash with the docstrings of these, and what their examples call; empty if there are none.
-    documented: str = ""
 
     @classmethod
-    def of(
-        cls, reach: Reach, *roots: str, facts: str = "", noted: Iterable[str] = (), documents: Iterable[str] = ()
-    ) -> Source:
-        """Return the source of roots as their files are now."""
-        return cls(roots=roots, facts=facts, noted=tuple(noted), documents=tuple(documents)).today(reach)
+    def of(cls, *roots: str, facts: str = "", since: float | None = None) -> Source:
+        """Return the source of roots as their files are now.
+
+        Args:
+            roots: modules or files.
+            facts: what no file says.
+            since: when the measurement began: a file that changed later leaves the key empty.
+        """
+        return cls(roots=roots, facts=facts).today(since=since)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
@@ -45,101 +42,90 @@ class Source:
         Raises:
             TypeError: it holds something else.
         """
-        roots = tuple(data["roots"])
-        texts = {name: data.get(name, "") for name in ("facts", "key", "documented")}
-        noted, documents = tuple(data.get("noted", ())), tuple(data.get("documents", ()))
-        for value in (*roots, *noted, *documents, *texts.values()):
+        roots, texts = tuple(data["roots"]), {name: data.get(name, "") for name in ("facts", "key")}
+        for value in (*roots, *texts.values()):
             if not isinstance(value, str):
                 raise TypeError(f"{value!r} in a source is not text")
-        return cls(roots=roots, noted=noted, documents=documents, **texts)
+        return cls(roots=roots, **texts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, without what is empty."""
         return {name: value for name, value in asdict(self).items() if value}
 
-    def today(self, reach: Reach) -> Source:
-        """Return the source as its files are now: of the same roots, or of where these are found with the same key."""
-        reach = reach.looking_into(self.roots)
-        now = self._as_it_is(reach)
-        if not now.key and self.key:
-            for places in reach.moved((*self.roots, *self.documents)):
-                there = self._at(places)._as_it_is(reach)
-                if self.agrees(there):
-                    return there
-        return now
-
-    def _as_it_is(self, reach: Reach) -> Source:
-        try:
-            closure = reach.closure(self.roots)
-            key = combined(hash_of(closure, noted=self.noted), self.facts) if self.roots else ""
-            documented = ""
-            if self.documents:
-                closure = reach.closure(self.roots, documents=self.documents)
-                documented = combined(hash_of(closure, noted=self.noted), self.facts)
-        except UNREADABLE:
-            key = documented = ""
-        return replace(self, key=key, documented=documented)
-
-    def _at(self, places: Mapping[str, str]) -> Source:
-        roots, documents = (tuple(places.get(root, root) for root in some) for some in (self.roots, self.documents))
-        return replace(self, roots=roots, documents=documents)
-
-    def is_current(self, reach: Reach) -> bool:
-        """Whether the definitions are still those that were measured, wherever they are."""
-        return self.agrees(self.today(reach))
+    def today(self, *folders: Path, since: float | None = None) -> Source:
+        """Return the source as its files are now; paths of files count from `folders` too."""
+        found = self.reached(*folders)
+        is_known = self.roots and not found.missing and (since is None or found.newest() <= since)
+        return replace(self, key=short(f"{found.key()}\n{self.facts}") if is_known else "")
 
     def agrees(self, other: Source | None) -> bool:
-        """Whether both are of the same definitions, wherever these are."""
-        return other is not None and self.key != "" and (self.key, self.documented) == (other.key, other.documented)
+        """Whether both are of the same bytes, wherever these lie."""
+        return other is not None and self.key != "" and self.key == other.key
 
-    def closure(self, reach: Reach) -> Closure:
-        """Return what its roots depend on, as far as they are there."""
-        found, reach = Closure(), reach.looking_into(self.roots)
-        for root in self.roots:
-            try:
-                closure = reach.closure([root])
-            except UNREADABLE:
-                continue
-            found.definitions |= closure.definitions
-            found.others |= closure.others
-            found.data |= closure.data
-            found.imported |= closure.imported
-        return found
+    def is_current(self, *folders: Path) -> bool:
+        """Whether the files are still those that were measured."""
+        return self.agrees(self.today(*folders))
 
-    def files(self, reach: Reach) -> list[Path]:
-        """Return the files that it depends on, as far as they are there."""
-        return self.closure(reach).files
+    def reached(self, *folders: Path) -> Reached:
+        """Return what it depends on."""
+        return reach(self.roots, folders)
 
 
-def tree_of(sources: Iterable[Source], reach: Reach) -> tuple[list[str], list[str]]:
-    """Return the top-level packages that sources depend on, and the files beside these."""
-    tops: set[str] = set()
-    files: set[Path] = set()
-    for source in sources:
-        closure = source.closure(reach)
-        tops |= {other.partition(".")[0] for other in closure.others}
-        tops |= {d.module.name.partition(".")[0] for d in closure.definitions if not d.module.name.endswith(".py")}
-        files |= set(closure.files)
-    places = {place for top in tops if (place := place_of(top)) is not None}
-    beside = [file for file in files if places.isdisjoint((*file.parents, file.with_suffix("")))]
-    return sorted(tops - sys.stdlib_module_names), sorted(map(shown_path, beside))
+class SourcesLater(Mapping[str, Source]):
+    """Sources that are computed when the first of them is read: a report that is not saved spends nothing on them.
 
-
-def reach_from(*folders: Path) -> Reach:
-    """Return what finds definitions: paths of files count from the working directory, or from one of `folders`.
-
-    A process that asks again gets the same one, for as long as no file that it has read has changed.
+    Args:
+        compute: returns the sources by name.
     """
-    key = (folders, tuple(sys.path), str(Path.cwd()))
-    found = _reaches.get(key)
-    if found is None or not found.is_fresh():
-        _reaches.pop(key, None)
-        while len(_reaches) >= _KEPT:  # a process that goes from folder to folder would keep them all
-            del _reaches[next(iter(_reaches))]
-        found = _reaches[key] = Reach(Modules(folders=folders))
-    return found
+
+    def __init__(self, compute: Callable[[], Mapping[str, Source]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _sources(self) -> Mapping[str, Source]:
+        return self._compute()
+
+    def __getitem__(self, name: str) -> Source:
+        return self._sources[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self)!r})"
+
+    def __reduce__(self) -> tuple[type[dict[str, Source]], tuple[dict[str, Source]]]:
+        return dict, (dict(self),)
 
 
-#: How many of them a process keeps.
-_KEPT = 4
-_reaches: dict[tuple[tuple[Path, ...], tuple[str, ...], str], Reach] = {}
+def roots_of(modules: Collection[str], path: str = "") -> tuple[str, ...]:
+    """Return the roots of what was made in modules: their import paths, or the files of those outside packages.
+
+    Args:
+        modules: the import paths of the modules.
+        path: where it is, as the command line takes it, if that is known.
+
+    Returns:
+        None at all if a part of it was typed: no file has that.
+    """
+    where = path.partition(":")[0] if ".py:" not in path else path.rpartition(":")[0]
+    found = dict.fromkeys([shown_path(Path(where))] if where.endswith(".py") else [where] if where else [])
+    for name in modules:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is None and name not in sys.builtin_module_names:
+            return ()
+        code = Path(file or "")
+        if name == "__main__" and (code.suffix != ".py" or "site-packages" in code.parts):
+            continue  # a command: here for a function in C, which has no module
+        is_loose = "." not in name and code.suffix == ".py" and code.name != "__init__.py"
+        found[shown_path(code) if is_loose and "site-packages" not in code.parts else name] = None
+    return tuple(found)
+
+
+def shown_path(file: Path) -> str:
+    """Return a path as a record holds it: from the working directory, if it lies below it."""
+    file, here = file.resolve(), Path.cwd()
+    return file.relative_to(here).as_posix() if file.is_relative_to(here) else file.as_posix()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +102,7 @@ def audit(
         refuse_unwritable(proposal, option="--proposal")
         output = Output.of(formats)
         profile = replace(how := load_profile(profile_name, time_limit=time_limit), laws=law_names or how.laws)
-        kept = Kept(record, fresh=fresh, partly=bool(law_names))
+        kept = Kept(record, fresh=fresh)
         with printed_once():
             found = audited(
                 target,
@@ -110,9 +111,8 @@ def audit(
                 profile=profile,
                 seed=seed,
                 jobs=jobs,
-                known=kept.report,
+                known=kept.reports,
                 sharded=sharded,
-                noted=kept.has_path or output.has_json,
             )
         kept.write(found.report)
         kept.said(found.report)
@@ -147,9 +147,8 @@ def audited(
     profile: Profile,
     seed: int,
     jobs: int | None,
-    known: Report | None = None,
+    known: Sequence[Report] = (),
     sharded: bool = False,
-    noted: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
 
@@ -176,7 +175,6 @@ def audited(
                 progress=report_progress,
                 known=known,
                 sharded=sharded,
-                noted=noted,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None

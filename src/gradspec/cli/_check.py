@@ -12,7 +12,7 @@ import click
 from gradspec._registry._laws import did_you_mean, select_laws
 from gradspec._registry._registry import installed_specs, resolve_all, select_checks
 from gradspec._searches import no_search
-from gradspec.cli._kept import Kept, request_of
+from gradspec.cli._kept import Kept
 from gradspec.cli._output import (
     Output,
     exit_code,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 @format_option
 @exit_zero_option
 @run_options
+@click.option("--prune", is_flag=True, help="Drop from the record what this run does not ask for.")
 def check(
     targets: tuple[str, ...],
     case: str | None,
@@ -85,6 +86,7 @@ def check(
     jobs: int | None,
     record: Path | None,
     fresh: bool,
+    prune: bool,
     verbose: bool,
 ) -> None:
     """Check specs against the laws.
@@ -92,8 +94,8 @@ def check(
     TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
     one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
 
-    With --record, what the record holds already is not measured again, as long as no definition that can change it
-    has changed.
+    With --record, what the record holds already is not measured again, as long as no file that the spec reaches by
+    imports has changed, nor a version. Whatever else the record holds stays in it.
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
@@ -101,21 +103,15 @@ def check(
         profile = load_profile(profile_name, time_limit=time_limit)
         profile = replace(profile, laws=law_names or profile.laws)
         part = _shard(shard)
-        kept = Kept(record, fresh=fresh, partly=bool(law_names) or case is not None or part is not None)
-        asked = {"targets": list(targets), "case": case, **({"shard": shard} if part else {})}
-        request = request_of(profile, seed, **asked)
-        report = kept.unchanged(request, profile)
-        if report is not None:
-            report = replace(report, reused=len(report.verdicts))
-        else:
-            # Whatever the code under test prints must not end up in the report.
-            with printed_once():
-                with no_search():
-                    pairs = resolve_all(targets) if targets else installed_specs()
-                    chosen = select_laws(profile.laws)
-                how: Any = {"profile": profile, "seed": seed, "jobs": jobs, "noted": kept.has_path or output.has_json}
-                report = _run(pairs, chosen, kept, request, case=case, part=part, **how)
-            kept.write(report)
+        kept = Kept(record, fresh=fresh, prune=prune)
+        # Whatever the code under test prints must not end up in the report.
+        with printed_once():
+            with no_search():
+                pairs = resolve_all(targets) if targets else installed_specs()
+                chosen = select_laws(profile.laws)
+            how: Any = {"profile": profile, "seed": seed, "jobs": jobs}
+            report = _run(pairs, chosen, kept, case=case, part=part, **how)
+        kept.write(report)
         kept.said(report)
     judgement = output.put(report, for_people(verbose=verbose))
     sys.exit(exit_code(judgement, exit_zero=exit_zero))
@@ -125,7 +121,6 @@ def _run(
     pairs: list[tuple[str, Spec]],
     chosen: tuple[Law, ...],
     kept: Kept,
-    request: dict[str, Any],
     *,
     case: str | None,
     part: tuple[int, int] | None,
@@ -140,24 +135,26 @@ def _run(
         have = f"the cases are {', '.join(map(repr, sorted(known)))}"
         raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
     checks = [check for check in checks if case in (None, check.case)]
+    asked = [check.cell for check in checks]
     if part:
-        whole, checks = len(checks), shard_of(checks, *part)
+        checks = shard_of(checks, *part)
         if not checks:
-            click.echo(f"part {part[0]} of {part[1]} is empty: there are {whole} checks", err=True)
+            click.echo(f"part {part[0]} of {part[1]} is empty: there are {len(asked)} checks", err=True)
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
     with _screen.progress() as report_progress:
-        return run_plan(
+        report = run_plan(
             checks,
             specs,
             chosen,
             paths=paths,
             progress=report_progress,
-            known=kept.report,
-            request=request if kept.has_path else None,
+            known=kept.reports,
             keep=lambda report: kept.keep(report, len(checks)),
             whole=case is None and part is None,
             **how,
         )
+    there = {check.cell for check in checks}
+    return replace(report, missing=tuple(cell for cell in asked if cell not in there))
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

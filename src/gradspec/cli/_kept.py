@@ -1,23 +1,17 @@
-"""The record of a run on disk: what of it is still valid, and how the new one is written."""
+"""The record of a run on disk: what of it is still valid, and how it grows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import click
 
-from gradspec._record import RecordError, is_unchanged, only_writer, same_environment
-from gradspec._record._provenance import environment
+from gradspec._record import RecordError, only_writer, put_aside
 from gradspec.cli._shared import Interrupted, refuse_another_record, save
-from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_record
-
-if TYPE_CHECKING:
-    from gradspec.profile import Profile
-
+from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_records, records_to_json
 
 Recorded = TypeVar("Recorded")
 
@@ -27,45 +21,32 @@ class Kept:
 
     Args:
         path: where the record is, or will be; None: there is none.
-        fresh: measure all anew, whatever the record holds.
-        partly: a part of the specs is run: what the record holds beside it stays.
+        fresh: measure all again, whatever the record holds.
+        prune: drop what this run was not asked for.
 
     Raises:
         Unusable: the file at the path is not a record, or one of another kind.
     """
 
-    def __init__(self, path: Path | None, *, fresh: bool, partly: bool = False) -> None:
-        self._path, self._partly, self._fresh = path, partly, fresh
+    def __init__(self, path: Path | None, *, fresh: bool, prune: bool = False) -> None:
+        self._path, self._fresh, self._prune = path, fresh, prune
         self._began = time.monotonic()
-        #: Why the record cannot be used, in one line.
-        self._trouble = ""
         if path is not None:
             refuse_another_record(path, KIND, KIND_OF_SEVERAL)
-        self.report = None if fresh else self._read()
-
-    @property
-    def has_path(self) -> bool:
-        """Whether a record is to be written."""
-        return self._path is not None
-
-    def unchanged(self, request: Mapping[str, Any], profile: Profile) -> Report | None:
-        """Return the record if it answers a request, and nothing has changed since, without importing torch."""
-        known = self.report
-        if known is None or profile.device != "cpu" or not same_environment(known.provenance, environment()):
-            return None
-        if any(verdict.finding.is_cut_off for verdict in known.verdicts):
-            return None
-        return known if is_unchanged(known.request, request) else None
+        there = () if fresh else self._read()
+        #: What is known, one report for each environment, profile and seed.
+        self.reports: tuple[Report, ...] = there
 
     def write(self, report: Report) -> None:
-        """Write a report together with the kept part of the record, if there is a path."""
+        """Add a report to the record, if there is a path; what else the record holds stays, but for `prune`."""
         if self._path is None:
             return
-        from gradspec._engine._reuse import merged
+        from gradspec._engine._reuse import grown
 
-        with only_writer(self._path):
-            there = self._read() if self._partly and not self._fresh else None
-            save((merged(there, report) if there else report).to_json(), self._path, option="--record")
+        with only_writer(self._path, lambda said: click.echo(said, err=True)):
+            there = self._read(final=True)
+            reports = grown(() if self._prune else there, report)
+            save(records_to_json(reports), self._path, option="--record")
 
     def keep(self, report: Report, asked: int) -> None:
         """Write what an interrupted run has measured, and end.
@@ -74,26 +55,28 @@ class Kept:
             Interrupted: something was written.
         """
         if self._path is not None and report.verdicts:
+            self._prune = False  # what is not measured yet must not go
             self.write(report)
             count = f"{len(report.verdicts):,} of {asked:,} cells"
             raise Interrupted(f"interrupted: {count} are kept in {self._path}; run it again for the others")
 
     def said(self, report: Report) -> None:
-        """Say on stderr what was measured, and what still stood."""
-        if self._trouble:
-            click.echo(f"{self._trouble}: all was measured again", err=True)
+        """Say on stderr what was measured, and what was known."""
         if self._path is not None:
             every = len(report.verdicts)
             say_what_is_current("cells", every, every - report.reused, self._began)
 
-    def _read(self) -> Report | None:
+    def _read(self, *, final: bool = False) -> tuple[Report, ...]:
+        """Return what the file holds; in the end one that cannot be read is put aside, and nothing is lost."""
         if self._path is None or not self._path.exists():
-            return None
+            return ()
         try:
-            return read_record(self._path)
+            return read_records(self._path)
         except RecordError as error:
-            self._trouble = " ".join(str(error).split())
-        return None
+            if final:
+                aside = put_aside(self._path)
+                click.echo(f"{' '.join(str(error).split())}; measured again, and it is kept as {aside}", err=True)
+        return ()
 
 
 def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str, *, fresh: bool) -> Recorded | None:
@@ -111,12 +94,6 @@ def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str
 
 
 def say_what_is_current(what: str, every: int, measured: int, began: float) -> None:
-    """Say on stderr how much of a record still stood."""
+    """Say on stderr how much of a record was still valid."""
     took = f"{measured:,} measured in {time.monotonic() - began:.0f} s"
     click.echo(f"{every - measured:,} of {every:,} {what} are current; {took}", err=True)
-
-
-def request_of(profile: Profile, seed: int, **asked: Any) -> dict[str, Any]:
-    """Return the request of a command, as a record notes it."""
-    facts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(profile).items()}
-    return {**asked, "seed": seed, "profile": facts}

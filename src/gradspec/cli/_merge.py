@@ -7,7 +7,15 @@ from pathlib import Path
 
 import click
 
-from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_another_record, refuse_unwritable, save
+from gradspec.cli._shared import (
+    Unusable,
+    block,
+    one_line_errors,
+    refuse_another_record,
+    refuse_unwritable,
+    save,
+    say_what_lacks,
+)
 from gradspec.report import KIND, KIND_OF_SEVERAL, read_records, records_to_json
 
 
@@ -15,7 +23,7 @@ from gradspec.report import KIND, KIND_OF_SEVERAL, read_records, records_to_json
     epilog=block(
         "Exit code",
         "0  the records are joined; `gradspec show` judges what they say",
-        "1  they are joined, and shards of the run are missing",
+        "1  they are joined, and cells that were asked for are missing",
         "2  a file is not a record, or the records do not go together; nothing was written",
     )
     + "\n\n"
@@ -54,7 +62,5 @@ def merge(records: tuple[Path, ...], record: Path) -> None:
     for label, report in zip(labels(merged.reports), merged.reports, strict=True):
         click.echo(f"{label}: {len(report.verdicts):,} cells")
     click.echo(f"wrote {record}")
-    if merged.missing:
-        many = "s" if len(merged.missing) > 1 else ""
-        click.echo(f"gradspec: the record is incomplete: without shard{many} {', '.join(merged.missing)}", err=True)
-        sys.exit(1)
+    say_what_lacks(record, merged.reports)
+    sys.exit(1 if any(report.incomplete for report in merged.reports) else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec import render
+from gradspec._record import reusable
 from gradspec._registry._laws import did_you_mean
 from gradspec._registry._targets import with_cwd
-from gradspec.cli._shared import Unusable, refuse_unwritable, save
+from gradspec.cli._shared import Unusable, refuse_unwritable, save, say_what_lacks
 from gradspec.findings import Judgement, judge
 from gradspec.law import Rank
-from gradspec.report import read_record
+from gradspec.report import read_records
 
 if TYPE_CHECKING:
     from gradspec.report import Report
@@ -51,7 +52,7 @@ class Output:
     formats: tuple[tuple[str, Path | None], ...]
     html: Path | None = None
     fail_on: Rank = Rank.LIMIT
-    baseline: Report | None = None
+    baseline: Sequence[Report] = ()
 
     @classmethod
     def of(cls, formats: tuple[str, ...], html: Path | None = None, **how: Any) -> Output:
@@ -69,14 +70,9 @@ class Output:
         refuse_unwritable(html, option="--html")
         return cls(formats=(*found, *([] if on_stdout else [("text", None)])), html=html, **how)
 
-    @property
-    def has_json(self) -> bool:
-        """Whether the report itself is given, and must say what its verdicts depend on."""
-        return any(name == "json" for name, _ in self.formats)
-
     def put(self, report: Report, text: Callable[[Judgement], None]) -> Judgement:
         """Give a report in every form; `text` prints it for people. Return what it means for the run."""
-        judgement = judge(report, self.fail_on, self.baseline)
+        judgement = judge(report, self.fail_on, _fitting(self.baseline, report))
         with_cwd()  # the source is looked up from there
         for name, path in self.formats:
             if name == "text":
@@ -133,13 +129,22 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_baseline(path: Path | None) -> Report | None:
-    """Return the record of a baseline.
+def read_baseline(path: Path | None) -> Sequence[Report]:
+    """Return the reports of the record of a baseline, and say what it lacks.
 
     Raises:
         RecordError: it is not a record.
     """
-    return None if path is None else read_record(path)
+    reports = () if path is None else read_records(path)
+    if path is not None:
+        say_what_lacks(path, reports)
+    return reports
+
+
+def _fitting(baseline: Sequence[Report], report: Report) -> Report | None:
+    """Return the report of a baseline that is of the environment, profile and seed of another one, or else the last."""
+    fitting = (one for one in baseline if reusable(one.provenance, report.provenance))
+    return next(fitting, baseline[-1] if baseline else None)
 
 
 def _read(word: str) -> tuple[str, Path | None]:

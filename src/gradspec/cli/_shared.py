@@ -18,7 +18,9 @@ from gradspec._registry._targets import TargetError
 from gradspec.profile import DAY, Profile, ProfileError, available
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from gradspec.report import Report
 
 
 class Unusable(click.ClickException):
@@ -126,6 +128,13 @@ def refuse_another_record(path: Path, *kinds: str) -> None:
         raise Unusable(f"--record {path} is a record of kind {kind[1]!r}, and would be replaced: give another path")
     if beginning and not (beginning.startswith("{") and '"schema"' in beginning):
         raise Unusable(f"--record {path} is not a record of gradspec, and would be replaced: give another path")
+
+
+def say_what_lacks(path: Path, reports: Iterable[Report]) -> None:
+    """Say on stderr what a record lacks of what was asked for, a line for each of its reports."""
+    for report in reports:
+        if report.incomplete:
+            click.echo(f"{path}: {report.incomplete}", err=True)
 
 
 def save(text: str, path: Path, *, option: str) -> None:

@@ -16,7 +16,7 @@ from gradspec.cli._output import (
     judging_options,
     read_baseline,
 )
-from gradspec.cli._shared import Unusable, block, one_line_errors
+from gradspec.cli._shared import Unusable, block, one_line_errors, say_what_lacks
 from gradspec.law import Rank
 from gradspec.report import read_records
 
@@ -53,5 +53,7 @@ def show(
         from gradspec.cli import _report
 
         _report.print_differences(reports)
+    say_what_lacks(record, reports)
     judged = [output.put(report, for_people(verbose=verbose, provenance=True)) for report in reports]
-    sys.exit(exit_code(*judged, exit_zero=exit_zero))
+    lacks = any(report.incomplete for report in reports) and not exit_zero
+    sys.exit(exit_code(*judged, exit_zero=exit_zero) or int(lacks))

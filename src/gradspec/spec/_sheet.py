@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from gradspec._record import home_of
+from gradspec._record import is_beneath, roots_of
 from gradspec.spec._base import Spec
 from gradspec.spec._dispatch import KEYS, kernels
 from gradspec.spec._formula_tex import formula_tex, stated_tex
@@ -39,7 +40,16 @@ def common_sheet(spec: Spec, path: str) -> dict[str, Any]:
 def _under_test(spec: Spec) -> str:
     """Return where the code under test is defined: the Function, the module or the callable; "" if it has no name."""
     things = (getattr(spec, role, None) for role in ("autograd_function", "module", "implementation", "function"))
-    return next(filter(None, map(home_of, things)), "")
+    return next(filter(None, map(_home_of, things)), "")
+
+
+def _home_of(thing: Any) -> str:
+    """Return where a class or function is defined, `module:NAME`; "" for one of torch, a lambda or a local one."""
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
+    if not isinstance(module, str) or not name or "<" in name or is_beneath(module.partition(".")[0]):
+        return ""
+    (root,) = roots_of((module,)) or ("",)
+    return f"{root}:{name}" if root and not Path(root).is_absolute() else ""
 
 
 def function_sheet(spec: FunctionSpec) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import RecordError, Source, provenance, reach_from, read, same_environment, to_text, write
+from gradspec._record import RecordError, Source, provenance, read, same_environment, to_text, write
 from gradspec_lab.audits.audit_table import AUDITED, Audited
 
 KIND = "audits"
@@ -120,15 +120,13 @@ def updated(known: Mapping[str, Any], new: Mapping[str, Any], order: list[str]) 
 def sources() -> dict[str, Source]:
     """Return what the audits stand on: each law, and what runs it."""
     from gradspec._engine._plan import with_required
-    from gradspec._engine._sources import HARNESS
     from gradspec._engine._sources import sources as of_laws
     from gradspec.laws import LAWS
 
-    reach = reach_from()
     judging = [law for law in LAWS if law.judges("function") and not law.needs_spec]
-    found, _ = of_laws((), with_required(judging, LAWS))
-    found |= {"audit": Source.of(reach, *STANDS_ON)}
-    return found | {"harness function": Source.of(reach, *HARNESS)}
+    found = of_laws((), with_required(judging, LAWS))
+    found |= {"audit": Source.of(*STANDS_ON)}
+    return found | {"harness function": Source.of("gradspec")}
 
 
 def moved(known: Mapping[str, Source], today: Mapping[str, Source]) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import Source, provenance, reach_from, read_experiment, to_text, write
+from gradspec._record import Source, provenance, read_experiment, to_text, write
 from gradspec_lab.audits.audit_record import HOME, command
 from gradspec_lab.audits.report_table import REPOSITORIES
 from gradspec_lab.audits.truth_answers import QUESTIONS, SILENT, answers
@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
     options = parser.parse_args()
-    sources = {"gallery": Source.of(reach_from(), *STANDS_ON).to_dict()}
+    sources = {"gallery": Source.of(*STANDS_ON).to_dict()}
     content = gallery(read_experiment(TRUTH))
     write(
         to_text(KIND, {"provenance": provenance(seed=0), "sources": sources, **content}, rows="functions"), options.out

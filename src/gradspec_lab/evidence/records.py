@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "src"))  # `--check` runs where gradspec is not installed
 
-from gradspec._record import RecordError, Source, reach_from, read, stale_names, stands_on  # noqa: E402 - after the line above
+from gradspec._record import RecordError, Source, read, stale_names, stands_on  # noqa: E402 - after the line above
 from gradspec._registry._declared import declared_laws  # noqa: E402 - likewise
 from gradspec.law import Law  # noqa: E402 - likewise
 from gradspec.profile import load_profile  # noqa: E402 - likewise
@@ -177,7 +177,6 @@ class State:
 
 def states(names: Sequence[str] = ()) -> Iterator[State]:
     """Yield the state of each committed record; of all, unless some are named."""
-    reach = reach_from(ROOT)
     for recorded in RECORDED:
         if names and recorded.name not in names:
             continue
@@ -185,10 +184,10 @@ def states(names: Sequence[str] = ()) -> Iterator[State]:
         if not paths:
             yield State(recorded=recorded, path=ROOT / recorded.folder / recorded.files, error="there is none")
         for path in paths:
-            yield state(recorded, path, reach)
+            yield state(recorded, path, ROOT)
 
 
-def state(recorded: Recorded, path: Path, reach: Any) -> State:
+def state(recorded: Recorded, path: Path, folder: Path) -> State:
     """Return the state of one record."""
     try:
         again = f"nox -s records -- {recorded.name}" if recorded.command else "measure it again"
@@ -199,7 +198,7 @@ def state(recorded: Recorded, path: Path, reach: Any) -> State:
         stale = (
             *moved_profile(record["provenance"]),
             # Of a source without a key nothing can be said, whatever its files are today.
-            *stale_names(sources, {name: s.today(reach) if s.key else s for name, s in sources.items()}),
+            *stale_names(sources, {name: s.today(folder) if s.key else s for name, s in sources.items()}),
             *moved_laws(recorded, sources),
         )
         rows = list(cells(recorded.kind, record))
@@ -244,7 +243,7 @@ def cells(kind: str, record: Mapping[str, Any]) -> Iterator[set[str]]:
     if kind == "report":
         for verdict in record["verdicts"]:
             spec, law, status = verdict["spec"], verdict["law"], verdict["status"]
-            yield set(stands_on(spec, record["sheets"][spec]["kind"], law, record["laws"][law], status))
+            yield set(stands_on(spec, law, record["laws"][law], status))
     elif kind == "kill matrix":
         laws = {name for name in every if name.startswith("law ")} | {"judging"}
         for subject in record["subjects"]:

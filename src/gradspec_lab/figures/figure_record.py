@@ -19,9 +19,8 @@ from gradspec._record import (
     Source,
     experiment_sources,
     experiment_text,
-    reach_from,
     read_experiment,
-    root_of,
+    roots_of,
     write,
 )
 from gradspec.functions import FUNCTIONS
@@ -47,7 +46,7 @@ def measured(spec: FunctionSpec) -> dict[str, Any]:
 
 def sources(spec: FunctionSpec) -> dict[str, Source]:
     """Return what the record of a function stands on."""
-    return {"experiment": Source.of(reach_from(), *root_of(spec, spec.modules), HERE)}
+    return {"experiment": Source.of(*roots_of(spec.modules), HERE)}
 
 
 def is_current(path: Path, today: Mapping[str, Source]) -> bool:

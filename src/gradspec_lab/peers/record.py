@@ -19,7 +19,7 @@ import torch
 
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._verify import run_plan
-from gradspec._record import Reach, Source, reach_from, root_of
+from gradspec._record import Source, roots_of
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, LINEAR_CROSS_ENTROPY, SHAKE_SHAKE
 from gradspec.functions._linear_cross_entropy._differences import BY_ROW, SUMMED, TORCH
 from gradspec.functions._shake_shake._differences import ON_THE_CPU, PUBLISHED
@@ -170,22 +170,22 @@ def summary(report: Report) -> str:
     return "\n".join(lines)
 
 
-def source(peer: Peer, reach: Reach, version: str) -> Source:
+def source(peer: Peer, version: str) -> Source:
     """Return what the verdicts about a peer stand on: its package, our spec, and how it is held here."""
-    ours = root_of(peer.spec, peer.spec.modules)
+    ours = roots_of(peer.spec.modules)
     # Not this file as a whole: it runs every law, and each law of a verdict is in its key by itself.
     held_by = [f"{HERE}/{Path(inspect.getfile(by)).name}:{by.__name__}" for by in (held, peer.call, peer.noise) if by]
     facts = f"{peer.name}: {peer.path} of {peer.package} {version}"
-    return Source.of(reach, *ours, *held_by, facts=facts)
+    return Source.of(*ours, *held_by, facts=facts)
 
 
-def source_of_torch(peer: Peer, reach: Reach) -> Source:
+def source_of_torch(peer: Peer) -> Source:
     """Return what the verdicts about a function of torch stand on: its version, our spec, and how it is held here."""
     called = f"{HERE}/linear_cross_entropy.py:{peer.call.__name__}"
     offered = f"{HERE}/linear_cross_entropy.py:{OFFERED[peer.name].__name__}"
-    ours = root_of(peer.spec, peer.spec.modules)
+    ours = roots_of(peer.spec.modules)
     facts = f"{peer.name}: torch {torch.__version__}"
-    return Source.of(reach, *ours, f"{HERE}/record.py:held_of_torch", called, offered, facts=facts)
+    return Source.of(*ours, f"{HERE}/record.py:held_of_torch", called, offered, facts=facts)
 
 
 def main() -> None:
@@ -227,12 +227,12 @@ def measured(
     keep: Callable[[Report], None] | None = None,
 ) -> Report:
     """Return the report on the packages in a folder; of some cells, with those that they require, if they are given."""
-    found, reach = versions(site), reach_from()
+    found = versions(site)
     specs = [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
     profile = load_profile("quick")
     checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
-    given = {f"spec {peer.name}": source(peer, reach, found[peer.package]) for peer in PEERS}
-    given |= {f"spec {peer.name}": source_of_torch(peer, reach) for peer in OF_TORCH}
+    given = {f"spec {peer.name}": source(peer, found[peer.package]) for peer in PEERS}
+    given |= {f"spec {peer.name}": source_of_torch(peer) for peer in OF_TORCH}
     report = run_plan(checks, specs, LAWS, profile, known=known, given=given, keep=keep)
     return replace(
         report,

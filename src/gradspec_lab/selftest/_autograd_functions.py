@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradspec._record import Source, reach_from
+from gradspec._record import Source
 from gradspec.spec import FunctionSpec
 
 #: What speaks with other ranks is in here, and what imports it is called over a mesh, by no case of a spec.
@@ -23,7 +23,7 @@ def autograd_functions(spec: FunctionSpec) -> list[type]:
     own: Any = spec.autograd_function
     if own is None:
         return []
-    files = {str(file) for file in Source(roots=(own.__module__,)).files(reach_from())}
+    files = {str(file) for file in Source(roots=(own.__module__,)).reached().files}
     homes = [m for m in list(sys.modules.values()) if str(getattr(m, "__file__", None)) in files and not _of_ranks(m)]
     found = [
         value

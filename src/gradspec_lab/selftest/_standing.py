@@ -10,9 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from gradspec._engine._plan import with_required
-from gradspec._engine._sources import harness
 from gradspec._engine._sources import sources as of_specs
-from gradspec._record import Reach, Source, reach_from, reusable, root_of
+from gradspec._record import Source, reusable, roots_of
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Law
 from gradspec.laws import LAWS
@@ -95,31 +94,29 @@ class Standing:
 
 def sources_of_seeds() -> dict[str, Source]:
     """Return what a run under many seeds depends on."""
-    reach = reach_from()
-    of_sound, _ = of_specs(sound_specs(), ())
-    return _of_laws(reach) | _of_specimens(reach) | of_sound | {"sweep": Source.of(reach, *_SWEEP)}
+    of_sound = of_specs(sound_specs(), ())
+    return _of_laws() | _of_specimens() | of_sound | {"sweep": Source.of(*_SWEEP)}
 
 
 def sources() -> dict[str, Source]:
     """Return what a self-test depends on."""
-    reach = reach_from()
-    found = _of_laws(reach)
-    found |= {name: Source.of(reach, *roots) for name, roots in _HOW.items()}
-    found |= _of_specimens(reach)
+    found = _of_laws()
+    found |= {name: Source.of(*roots) for name, roots in _HOW.items()}
+    found |= _of_specimens()
     for spec in FUNCTIONS:
-        source, _ = of_specs([spec], ())
+        source = of_specs([spec], ())
         found[function_of(spec.name)] = source[f"spec {spec.name}"]
     return found
 
 
-def _of_laws(reach: Reach) -> dict[str, Source]:
-    found = {f"law {law.name}": Source.of(reach, *root_of(law, (law.check.__module__,))) for law in LAWS}
-    return found | harness([kind.name for kind in kinds()], reach)
+def _of_laws() -> dict[str, Source]:
+    found = {f"law {law.name}": Source.of("gradspec", *roots_of((law.check.__module__,))) for law in LAWS}
+    return found | {f"harness {kind.name}": Source.of("gradspec", kind.maker.__module__) for kind in kinds()}
 
 
-def _of_specimens(reach: Reach) -> dict[str, Source]:
+def _of_specimens() -> dict[str, Source]:
     homes = {kind.name: _modules_of(kind.name) for kind in kinds()}
-    return {specimens_of(kind): Source.of(reach, *found, documents=found) for kind, found in homes.items()}
+    return {specimens_of(kind): Source.of(*found) for kind, found in homes.items()}
 
 
 def specimens_of(kind: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gradspec._record import reach_from
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.nn import MODULES
@@ -31,8 +30,7 @@ def record() -> Report:
 
 
 def test_it_is_of_todays_source(record: Report) -> None:
-    reach = reach_from(RECORD.parents[2])
-    stale = [name for name, source in record.sources.items() if not source.is_current(reach)]
+    stale = [name for name, source in record.sources.items() if not source.is_current(RECORD.parents[2])]
     assert stale == [], "renew it with `nox -s records`"
 
 

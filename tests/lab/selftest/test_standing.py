@@ -7,16 +7,13 @@ from pkgutil import iter_modules
 
 import pytest
 
-from gradspec._engine._sources import sources as of_specs
-from gradspec._record import reach_from
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec.spec._kinds import kinds
 from gradspec_lab import specimens
 from gradspec_lab.selftest._record import Matrix, Subject
 from gradspec_lab.selftest._run import selftest
-from gradspec_lab.selftest._seeds import sound_specs
-from gradspec_lab.selftest._standing import Standing, sources, sources_of_seeds, specimens_of
+from gradspec_lab.selftest._standing import Standing, sources, specimens_of
 from gradspec_lab.specimens import DISEASED
 
 NAMES = ("GradFactor.sign_flipped", "GradFactor.prints", "clipping_backward", "scale")
@@ -138,15 +135,3 @@ def test_each_specimen_stands_on_the_modules_of_its_kind() -> None:
 def test_a_module_of_specimens_holds_those_of_one_kind() -> None:
     homes = [home for kind in kinds() for home in TODAY[specimens_of(kind.name)].roots]
     assert sorted(homes) == sorted(f"{specimens.__name__}.{module.name}" for module in iter_modules(specimens.__path__))
-
-
-def test_a_run_under_many_seeds_depends_on_each_spec_that_it_holds() -> None:
-    reach = reach_from()
-    held = [source.closure(reach).definitions for source in sources_of_seeds().values()]
-    swept = {definition for definitions in held for definition in definitions}
-    left = {
-        name: missing
-        for name, source in of_specs(sound_specs(), ())[0].items()
-        if (missing := set(source.closure(reach).definitions) - swept)
-    }
-    assert left == {}

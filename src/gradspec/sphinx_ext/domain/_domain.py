@@ -37,7 +37,7 @@ class GradspecDomain(Domain):
     roles: ClassVar[dict[str, Any]] = {role: XRefRole(warn_dangling=True) for role in (*OBJECTS, *SPEC_ROLES)}
     indices: ClassVar[list[type[Index]]] = [ObjectIndex]
     #: kind -> name -> (page, anchor); and what was found in the last build, so that it need not be looked for again.
-    initial_data: ClassVar[dict[str, Any]] = {**{kind: {} for kind in object_types}, "patterns": {}, "seen": {}}
+    initial_data: ClassVar[dict[str, Any]] = {**{kind: {} for kind in object_types}, "patterns": {}}
     data_version = 4
 
     def __init__(self, env: BuildEnvironment) -> None:
@@ -152,7 +152,7 @@ def _read(app: Sphinx) -> None:
     chosen = options(app.config)
     folder = Path(app.confdir) if app.confdir is not None else Path.cwd()
     paths = tuple(chosen.records), tuple(chosen.committed_records)
-    domain.records = read_records(folder, *paths, domain.data["seen"])
+    domain.records = read_records(folder, *paths)
     for error in domain.records.errors:
         warn(GradspecWarning.RECORD, error)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gradspec._record import stands_on
-from gradspec.report import RecordError, Report, kind_of_sheet, read_record
+from gradspec.report import RecordError, Report, kind_of_sheet
+from gradspec.report import read_records as reports_in
 from gradspec.sphinx_ext.domain._staleness import Today
 
 
@@ -18,7 +19,7 @@ class Record:
 
     path: Path
     report: Report
-    #: "spec NAME", "law NAME", "harness KIND", and "examples of spec NAME" where only docstrings have.
+    #: By "spec NAME" and "law NAME".
     changed: frozenset[str]
     #: The files that each spec depends on.
     files: Mapping[str, list[str]] = field(default_factory=dict)
@@ -30,9 +31,9 @@ class Record:
 
     def is_stale(self, spec: str, law: str) -> bool:
         """Whether a verdict of this record is about an older source."""
-        kind, sheet = kind_of_sheet(self.report.sheets.get(spec, {})), self.report.laws.get(law, {})
+        sheet = self.report.laws.get(law, {})
         found = {str(v.status) for v in self.report.verdicts if (v.spec, v.law) == (spec, law)} or {""}
-        return any(not self.changed.isdisjoint(stands_on(spec, kind, law, sheet, status)) for status in found)
+        return any(not self.changed.isdisjoint(stands_on(spec, law, sheet, status)) for status in found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +48,6 @@ class Records:
     errors: tuple[str, ...] = ()
     #: Where the records are, or should be.
     paths: tuple[Path, ...] = ()
-    #: What was found in earlier builds, as `Today` takes it.
-    seen: MutableMapping[str, Any] = field(default_factory=dict)
     #: By folder: the records of one share what is parsed for them.
     _todays: dict[Path, Today] = field(default_factory=dict)
 
@@ -56,7 +55,7 @@ class Records:
         """Return the sources of today, for the record at a path."""
         folder = path.resolve().parent
         if folder not in self._todays:
-            self._todays[folder] = Today(self.seen, (folder, *folder.parents))
+            self._todays[folder] = Today((folder, *folder.parents))
         return self._todays[folder]
 
     def of_spec(self, name: str) -> Record | None:
@@ -91,19 +90,16 @@ def by_family(laws: Mapping[str, Mapping[str, Any]]) -> Mapping[str, list[str]]:
     return found
 
 
-def read_records(
-    folder: Path, build: tuple[str, ...], committed: tuple[str, ...], seen: MutableMapping[str, Any]
-) -> Records:
+def read_records(folder: Path, build: tuple[str, ...], committed: tuple[str, ...]) -> Records:
     """Read the records.
 
     Args:
         folder: where relative paths start.
         build: the paths of `gradspec_records`.
         committed: the paths of `gradspec_committed_records`; one that does not exist is not an error.
-        seen: what the files of each source looked like, as `Today` takes it.
     """
     errors: list[str] = []
-    found = Records(seen=seen)
+    found = Records()
 
     def read(names: tuple[str, ...], *, required: bool) -> Iterator[Record]:
         for path in ((folder / name).resolve() for name in names):
@@ -113,13 +109,14 @@ def read_records(
                 errors.append(f"there is no record {path}: make it with `gradspec check TARGET --record {path}`")
                 continue
             try:
-                report = read_record(path)
+                reports = reports_in(path)
             except RecordError as error:
                 errors.append(str(error))
-            else:
-                if report.request.get("interrupted"):
-                    errors.append(f"{path} is of a run that was interrupted: run the command that made it again")
-                today = found.today(path)
+                continue
+            today = found.today(path)
+            for report in reports:
+                if report.incomplete:
+                    errors.append(f"{path}: {report.incomplete}")
                 files = {name: today.files(source) for name, source in report.sources.items() if name[:5] == "spec "}
                 yield Record(path=path, report=report, changed=today.changed(report.sources), files=files)
 

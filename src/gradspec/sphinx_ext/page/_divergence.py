@@ -54,9 +54,6 @@ def _stands_on(view: View) -> Iterator[str]:
     """Yield the names of the sources of a function's verdicts."""
     laws = view.record.report.laws
     yield f"spec {view.name}"
-    if any(law.get("over") == "documents" for law in laws.values()):
-        yield f"examples of spec {view.name}"
-    yield f"harness {view.kind}"
     required = (name for law in laws.values() for name in law.get("requires", ()))
     yield from dict.fromkeys(f"law {name}" for name in (*laws, *required))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradspec._record import Where, where_is
+from gradspec.render._place import Where, where_is
 
 SOURCE = '''"""A module that cannot be imported."""
 
@@ -42,7 +42,7 @@ def _source(tmp_path, monkeypatch):
         "ops.py:Scale": ("ops.py", 9),
         "pack.ops:Scale": ("pack/ops.py", 9),
         "pack.ops:Scale.Inner.apply": ("pack/ops.py", 12),
-        "ops.py:SPEC": ("ops.py", 16),
+        "ops.py:SPEC": ("ops.py", 17),
         "ops.py:torch": ("ops.py", 1),
         "ops.py": ("ops.py", 1),
     }.items(),
