@@ -16,7 +16,7 @@ import pytest
 from gradspec import laws
 from gradspec._engine._reuse import current, merged
 from gradspec._engine._verify import verify
-from gradspec._record import reach_from, root_of
+from gradspec._record import root_of
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.laws import LAWS
@@ -26,7 +26,6 @@ from gradspec.profile import load_profile
 from gradspec.report import Report
 from gradspec.spec import Spec
 from gradspec.text import TEXTS
-from gradspec_lab.selftest._standing import sources
 
 LAWS_HOME = Path(str(laws.__file__))
 LAW = {law.name: law for law in LAWS}
@@ -265,15 +264,6 @@ def test_a_spec_that_was_typed_into_an_interpreter_is_measured_each_time(
     assert before.sources["spec typed"].key == ""
     assert current(before, before, []) == {}
     assert verify([typed], FEW[:1], jobs=1, known=before).reused == 0
-
-
-def test_what_runs_the_checks_depends_on_no_law() -> None:
-    reach, found = reach_from(), sources()
-    runs = {name: source for name, source in found.items() if not name.startswith(("law ", "specimens ", "function "))}
-    assert {"harness function", "harness operator", "harness module", "harness text", "judging"} <= set(runs)
-    for name, source in runs.items():
-        files = {d.module.file for d in source.closure(reach).definitions if "/laws/" in d.module.file.as_posix()}
-        assert {file for file in files if file.parent.name != "support"} <= {LAWS_HOME}, name
 
 
 def test_a_violation_is_asked_again_where_what_explains_it_has_changed(

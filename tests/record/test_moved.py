@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gradspec._record import Source, reach_from
-from gradspec_lab.evidence.records import RECORDED
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -86,40 +81,3 @@ def test_another_definition_of_the_same_name_is_not_the_one_that_moved(tree: Pat
     (tree / "pack/laws/torn.py").write_text("def area(:\n")
     assert not source.is_current(reach_from())
     assert source.today(reach_from()).key == ""
-
-
-#: A law, a function with its spec, what runs the laws, a helper of laws, a module of specimens, and a tool.
-MOVES = {
-    "gradspec.laws.tensor._vjp": "gradspec.laws.tensor._backward_pass",
-    "gradspec.functions._grad_factor": "gradspec.functions._scaling_by_a_factor",
-    "gradspec._engine._check": "gradspec._engine._one_check",
-    "gradspec.laws.tensor.support._compare": "gradspec.laws.tensor._comparing",
-    "gradspec_lab.specimens.stateful": "gradspec_lab.specimens.with_state",
-}
-
-
-def test_no_cell_of_a_committed_record_is_stale_after_a_move(tmp_path: Path) -> None:
-    for part in ("src", "docs/records", "docs/examples"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for old, new in MOVES.items():
-        was, now = (tmp_path / "src" / name.replace(".", "/") for name in (old, new))
-        was, now = (was, now) if was.is_dir() else (was.with_suffix(".py"), now.with_suffix(".py"))
-        was.rename(now)
-    for file in (tmp_path / "src").rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        for old, new in MOVES.items():
-            text = text.replace(old, new)
-        file.write_text(text, encoding="utf-8")
-    (tmp_path / "src/gradspec_lab/figures/figure_record.py").rename(tmp_path / "src/gradspec_lab/figures/figures.py")
-    assert said(tmp_path) == said(ROOT)
-
-
-def said(root: Path) -> list[str]:
-    """Return what a tree says of the committed records that must be current."""
-    # Others may be older. A move makes those of torch's versions so: they depend on a table of the engine's modules.
-    names = [recorded.name for recorded in RECORDED if recorded.must_be_current]
-    command = [sys.executable, "src/gradspec_lab/evidence/records.py", "--check", *names]
-    env = {**os.environ, "PYTHONPATH": str(root / "src")}
-    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return done.stdout.splitlines()
