@@ -187,6 +187,16 @@ def _is_asked(check: Check, only: Collection[tuple[str, str, str]]) -> bool:
     )
 
 
+def held_to_specs(site: Path) -> list[FunctionSpec | ModuleSpec]:
+    """Return our specs about all published implementations."""
+    return [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
+
+
+def planned(site: Path) -> list[Check]:
+    """Return the checks of all of them, none of them run."""
+    return list(plan(held_to_specs(site), LAWS, load_profile("quick")))
+
+
 def measured(
     site: Path,
     *,
@@ -204,8 +214,7 @@ def measured(
         keep: called with what was measured, if this run is interrupted.
         progress: as `verify` takes it.
     """
-    found, profile = versions(site), load_profile("quick")
-    specs = [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
+    found, profile, specs = versions(site), load_profile("quick"), held_to_specs(site)
     checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
     # A class that was cut out of a file has no module to be found by: what is measured depends on this tree as a whole.
     given = {f"spec {spec.name}": Source(roots=()) for spec in specs}
