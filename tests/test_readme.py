@@ -5,9 +5,10 @@ import re
 import tomllib
 from pathlib import Path
 
-from gradspec._record import read
+from gradspec._record import read_experiment
 from gradspec.render import failure_text
 from gradspec.report import read_record
+from gradspec_lab.audits.gallery import TRUTH, gallery
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -47,14 +48,14 @@ def test_the_failure_of_the_readme_is_the_recorded_one():
 
 
 def test_the_headline_of_the_gallery_is_that_of_its_record():
-    functions = read(ROOT / "docs" / "records" / "gallery.json", "gallery", again="")["functions"]
+    functions = gallery(read_experiment(TRUTH))["functions"]
     packages = {function["package"] for function in functions}
 
     assert f"{len(functions)} published functions of {len(packages)} packages" in " ".join(README.split())
 
 
 def test_what_the_readme_says_of_the_gallery_was_found():
-    functions = read(ROOT / "docs" / "records" / "gallery.json", "gallery", again="")["functions"]
+    functions = gallery(read_experiment(TRUTH))["functions"]
     found = [one for function in functions for one in function["found"]]
     dropped = {one["what"].strip("`") for one in found if one["measured"].endswith("a gradient is None")}
     wrong = {law for one in found if one["rank"] == "training" for law in one["laws"]}

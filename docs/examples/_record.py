@@ -72,7 +72,7 @@ def check_writable(out: Path | None) -> None:
         raise click.BadParameter(f"{out} cannot be written ({error.strerror})", param_hint="'--out'") from None
 
 
-def write(record: Mapping[str, Any], out: Path, script: str) -> None:
-    """Write a record, all or nothing, with what its script stands on."""
-    write_experiment(record, out, script)
+def write(record: Mapping[str, Any], out: Path) -> None:
+    """Write a record, all or nothing."""
+    write_experiment(record, out)
     click.echo(f"written to {out}")

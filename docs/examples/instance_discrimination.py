@@ -175,7 +175,7 @@ def main(
             "numbers": numbers,
             "figures": figures(raw, histories, losses),
         }
-        _record.write(record, out, __file__)
+        _record.write(record, out)
 
 
 def compared(raw: float, histories: list[list[float]]) -> dict[str, Any]:

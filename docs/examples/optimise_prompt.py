@@ -130,7 +130,7 @@ def save(runs: Sequence[Sequence[tuple[float, float, str]]], settings: dict[str,
         "numbers": ends,
         "figures": {"right": figure},
     }
-    _record.write(record, out, __file__)
+    _record.write(record, out)
 
 
 if __name__ == "__main__":

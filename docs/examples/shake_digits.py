@@ -144,7 +144,7 @@ def main(
             "numbers": numbers,
             "figures": figures(runs),
         }
-        _record.write(record, out, __file__)
+        _record.write(record, out)
 
 
 def final(histories: list[list[dict[str, float]]]) -> dict[str, dict[str, float]]:

@@ -9,7 +9,11 @@ from gradspec.cli._group import Commands
 
 @click.group(
     cls=Commands,
-    homes={"selftest": "gradspec_lab.commands._selftest:selftest", "house": "gradspec_lab.commands._house:house"},
+    homes={
+        "selftest": "gradspec_lab.commands._selftest:selftest",
+        "sample": "gradspec_lab.commands._sample:sample",
+        "house": "gradspec_lab.commands._house:house",
+    },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 def main() -> None:

@@ -112,29 +112,6 @@ def test_a_folded_benchmark_is_behind_its_title_and_loses_no_number(project: Pro
     assert "12,345" in fold.get_text()
 
 
-def test_what_was_recorded_for_an_older_source_is_not_measured(project: Project) -> None:
-    (project.source / "conf.py").write_text(
-        (project.source / "conf.py").read_text(encoding="utf-8") + "other = 1\n", encoding="utf-8"
-    )
-    (row,) = tables(project.build())[0][1:]
-    assert row[1:] == ["", "○ not measured 2 (recorded for an older source, on 2026-01-02)"]
-
-
-def test_a_benchmark_of_an_older_source_says_so_on_the_next_build(project: Project) -> None:
-    script = project.source / "loops.py"
-    script.write_text("ROUNDS = 2\n", encoding="utf-8")
-    source = source_of(script).to_dict()
-    resealed(loops(project), lambda record: record.update(sources={"experiment": source}))
-    resealed(loops(project), lambda record: record["provenance"].update(commit="0123456789ab"))
-    built = project.build()
-    assert (built.returncode, built.warnings) == (0, [])
-    assert "older source" not in built.html()
-    script.write_text("ROUNDS = 20\n", encoding="utf-8")
-    built = project.build()
-    assert (built.returncode, built.warnings) == (0, [])
-    assert "Recorded for an older source, on 2026-01-02 (commit 0123456789ab)." in built.html()
-
-
 def test_a_benchmark_that_was_edited_by_hand_is_refused(project: Project) -> None:
     edited(loops(project), lambda record: record["measurements"][0]["median_ms"].update(ours=1.0))
     for _ in range(2):

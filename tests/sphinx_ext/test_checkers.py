@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from gradspec.report import write_record
 from gradspec_lab.selftest._record import Matrix, Subject
-from sphinx_ext.handmade import Project, copied, edited, report, source_of, with_the_laboratory
+from sphinx_ext.handmade import Project, copied, edited, report, with_the_laboratory
 
 MISMATCH = "GradcheckError: Jacobian mismatch"
 SUBJECTS = (
@@ -40,7 +40,7 @@ def prepared(folder: Path) -> Project:
     write_record(report(project), project.record)
     matrix = Matrix(
         provenance={"date": "2026-01-02", "torch": "2.13.0"},
-        sources={"laws": source_of(project.source / "demo.py")},
+        laws=("vjp",),
         population={"diseased": 4, "honest": 1},
         subjects=SUBJECTS,
     )
@@ -62,12 +62,12 @@ def test_each_kind_of_mistake_has_a_row_of_counts(tmp_path: Path) -> None:
         ["Wrong output value, shape or dtype", "0 of 1", "1 of 1", "○ not measured", "0 of 1"],
         ["Wrong gradient or second derivative", "1 of 2", "0 of 2", "○ not measured", "2 of 2"],
     ]
-    assert "Measured on 2026-01-02 with torch 2.13.0." in soup.get_text()
+    assert "Measured on 2026-01-02 at commit unknown with torch 2.13.0." in soup.get_text()
 
 
 def test_a_record_that_was_edited_is_a_warning(tmp_path: Path) -> None:
     project = prepared(tmp_path)
-    edited(project.source / "kills.json", lambda data: data["subjects"][3].update(killed_by=["formula"]))
+    edited(project.source / "kills.json", lambda data: data["groups"][-1]["subjects"].popitem())
     built = project.build()
     (line,) = built.warnings
     assert "has been edited since it was measured" in line

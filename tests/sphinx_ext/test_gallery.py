@@ -98,11 +98,3 @@ def test_a_gallery_that_was_edited_is_not_shown(project: Project, edit: Any, sub
     (line,) = built.warnings
     assert f"[gradspec.{subtype}]" in line
     assert "Wrong" not in built.html()
-
-
-def test_an_older_table_is_a_warning_in_each_build(project: Project) -> None:
-    assert project.build().warnings == []
-    (project.source / "laws.py").write_text("LAWS = ()\n", encoding="utf-8")
-    for _ in range(2):
-        (line,) = project.build().warnings
-        assert "put it together again [gradspec.stale]" in line

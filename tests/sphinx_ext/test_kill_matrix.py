@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 
 from gradspec_lab.selftest._record import Matrix, Subject
 from gradspec_lab.selftest._seeds_record import Seeds
-from sphinx_ext.handmade import Built, Project, copied, edited, older, resealed, source_of
+from sphinx_ext.handmade import Built, Project, copied, edited, resealed
 
 SUBJECTS = (
     Subject(
@@ -40,18 +40,17 @@ SWEPT = {
 }
 
 
-def prepared(folder: Path, *, stale: bool = False, old_seeds: bool = False, faults: bool = True) -> Project:
+def prepared(folder: Path, *, faults: bool = True) -> Project:
     project = copied("test-kills", folder)
-    source = source_of(project.source / "laws.py")
     matrix = Matrix(
         provenance={"date": "2026-01-02", "torch": "2.13.0", "stages": ["one case", "all"]},
-        sources={"laws": older(source) if stale else source},
+        laws=("vjp", "jvp"),
         population={"diseased": 2, "honest": 1, "mutant": 9},
-        subjects=SUBJECTS if faults else [s for s in SUBJECTS if not s.fault],
+        subjects=SUBJECTS if faults else tuple(s for s in SUBJECTS if not s.fault),
     )
     project.record.write_text(matrix.to_json(), encoding="utf-8")
     facts = {"date": "2025-12-31", "commit": "0123456789ab"}
-    seeds = Seeds(provenance=facts, sources={"laws": older(source) if old_seeds else source}, swept=SWEPT)
+    seeds = Seeds(provenance=facts, swept=SWEPT)
     (project.source / "seeds.json").write_text(seeds.to_json(), encoding="utf-8")
     return project
 
@@ -81,7 +80,7 @@ def test_the_counts_and_the_tables_say_what_the_record_says(tmp_path: Path) -> N
     assert "1 survive without a proof." in text
     assert "A mutant is held to one case; then to all; no further once it is killed." in text
     assert "Measured on 2026-01-02 with torch 2.13.0." in text
-    assert "Measured on 2025-12-31." in text
+    assert "Measured on 2025-12-31 at commit 0123456789ab." in text
     assert "not measured" not in text
 
 
@@ -101,36 +100,6 @@ def test_what_speaks_against_the_laws_fails_the_build(tmp_path: Path) -> None:
     assert built.returncode != 0
     assert any("sly survived its own law vjp" in line for line in built.warnings)
     assert any("Scale.prints survived, without a proof that nothing can tell" in line for line in built.warnings)
-
-
-def test_a_record_of_an_older_source_says_so_and_fails_the_build_twice(tmp_path: Path) -> None:
-    project = prepared(tmp_path, stale=True, faults=False)
-    for _ in range(2):
-        built = project.build()
-        assert built.returncode == 1
-        (line,) = built.warnings
-        assert "index.md:3:" in line
-        assert (
-            "was measured of an older source: measure it again with `python -m gradspec_lab selftest --record`" in line
-        )
-        assert "[gradspec.stale]" in line
-        assert "not measured (recorded for an older source, on 2026-01-02)" in words(built)
-
-
-def test_a_law_that_changes_after_a_good_build_fails_the_next_one(tmp_path: Path) -> None:
-    project = prepared(tmp_path, faults=False)
-    assert project.build().warnings == []
-    (project.source / "laws.py").write_text("LAWS = ()\n", encoding="utf-8")
-    (line,) = project.build().warnings
-    assert "[gradspec.stale]" in line
-
-
-def test_seeds_of_an_older_source_say_so_and_are_no_warning(tmp_path: Path) -> None:
-    built = prepared(tmp_path, old_seeds=True, faults=False).build()
-
-    assert (built.returncode, built.warnings) == (0, [])
-    assert "Measured on 2025-12-31, of an older source (commit 0123456789ab)." in words(built)
-    assert "1 of 1,600 verdicts" in words(built)
 
 
 def test_seeds_that_are_not_the_sum_of_their_rows_are_refused(tmp_path: Path) -> None:
@@ -155,7 +124,7 @@ def test_the_seeds_are_shown_where_the_page_asks_for_them_alone(tmp_path: Path) 
 
 def test_a_kill_that_was_added_by_hand_is_refused(tmp_path: Path) -> None:
     project = prepared(tmp_path)
-    edited(project.record, lambda data: data["subjects"][1].update(killed_by=["vjp"]))
+    edited(project.record, lambda data: data["groups"][0]["subjects"]["sly"].__setitem__(0, 0))
     built = project.build()
     (line,) = built.warnings
     assert "has been edited since it was measured" in line

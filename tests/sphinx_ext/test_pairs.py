@@ -139,10 +139,10 @@ def prepared(folder: Path, suffix: str) -> Project:
     (source / "benchmarks" / "loops.json").write_bytes(loops.read_bytes())
     resealed(source / "benchmarks" / "loops.json")
     subject = Subject(sort="diseased", name="slip", group="function", killed_by=("vjp",), own=("vjp",))
-    matrix = Matrix(provenance={"date": "2026-01-02"}, sources={}, population={"diseased": 1}, subjects=(subject,))
+    matrix = Matrix(provenance={"date": "2026-01-02"}, laws=("vjp",), population={"diseased": 1}, subjects=(subject,))
     (source / "kills.json").write_text(matrix.to_json(), encoding="utf-8")
     swept = {"run": 9, "specs": ["scale"], "laws": ["vjp"], "verdicts": 9, "by_law": {"vjp": 9}, "failures": []}
-    seeds = Seeds(provenance={"date": "2026-01-02"}, sources={}, swept=swept)
+    seeds = Seeds(provenance={"date": "2026-01-02"}, swept=swept)
     (source / "seeds.json").write_text(seeds.to_json(), encoding="utf-8")
     (source / "versions").mkdir()
     (source / "versions" / "one.json").write_text(to_text("experiment", VERSION), encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import Any
 
 from bs4 import BeautifulSoup
 
+from gradspec._record import provenance
 from gradspec.report import write_experiment
 from sphinx_ext.handmade import Project, copied, with_the_laboratory
 
@@ -14,7 +15,7 @@ PAGE = "# Versions\n\n```{gradspec-versions} versions\n```\n\n```{gradspec-versi
 BROKEN = {"spec": "cube", "law": "vjp", "status": "broken", "message": "gradient of `x` differs"}
 
 
-def record(torch: str, word: str, *otherwise: dict[str, str], failed: int = 0) -> dict[str, Any]:
+def record(torch: str, word: str, *otherwise: dict[str, Any], failed: int = 0) -> dict[str, Any]:
     return {
         "name": f"torch {torch}",
         "what": "a version",
@@ -44,12 +45,13 @@ def built_of(folder: Path, *records: dict[str, Any]) -> tuple[Any, list[list[lis
 
 
 def test_each_version_has_a_row_and_what_is_otherwise_is_said(tmp_path: Path) -> None:
-    old = record("2.11.0+cpu", "raises", {**BROKEN, "case": "one"}, {**BROKEN, "case": "two"}, failed=3)
+    old = record("2.11.0+cpu", "raises", {**BROKEN, "cases": 2}, failed=3)
     built, (overview, otherwise, transforms) = built_of(tmp_path, old, record("2.13.0", "right"))
     assert built.warnings == []
+    commit = str(provenance()["commit"])
     assert overview[1:] == [
-        ["2.11.0", "3.11.7", "2026-01-02", "1,200", "2", "0 of 23", "4 of 5", "3 of 90"],
-        ["2.13.0", "3.11.7", "2026-01-02", "1,200", "0", "0 of 23", "4 of 5", "0 of 90"],
+        ["2.11.0", "3.11.7", f"2026-01-02, commit {commit}", "1,200", "2", "0 of 23", "4 of 5", "3 of 90"],
+        ["2.13.0", "3.11.7", f"2026-01-02, commit {commit}", "1,200", "0", "0 of 23", "4 of 5", "0 of 90"],
     ]
     assert otherwise[1:] == [["2.11.0", "cube", "vjp", "2", "broken: gradient of x differs", "2.13.0"]]
     assert transforms == [
@@ -59,7 +61,7 @@ def test_each_version_has_a_row_and_what_is_otherwise_is_said(tmp_path: Path) ->
 
 
 def test_a_limit_is_lifted_by_the_first_version_from_which_on_it_holds(tmp_path: Path) -> None:
-    one = {**BROKEN, "case": "one"}
+    one = {**BROKEN, "cases": 1}
     old, relapse = record("2.11.0", "raises", one), record("2.13.0", "dropped", one)
     between, last = record("2.12.1", "right"), record("2.14.1", "right")
     newest = record("2.15.0", "dropped", one)

@@ -28,7 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import RecordError, Source, read_experiment, write_experiment
+from gradspec._record import RecordError, read_experiment, write_experiment
 from gradspec_lab.audits.audit_record import _run as run_command
 from gradspec_lab.audits.audit_record import command
 from gradspec_lab.audits.audit_table import Audited
@@ -37,7 +37,6 @@ from gradspec_lab.audits.truth_answers import QUESTIONS, Answer, Question, answe
 from gradspec_lab.audits.truth_table import PUBLISHED
 
 HEAD = {"name": "comparison", "what": "what gradspec audit finds of published functions, held to what is true of them"}
-STANDS_ON = ("src/gradspec_lab/audits/compare.py", "gradspec.cli._audit", "gradspec.cli._check")
 COMMAND = (
     "python -m gradspec_lab.audits.compare --site build/audits/truths"
     " --out tests/lab/audits/published/results.json --check"
@@ -221,10 +220,8 @@ def main() -> None:
     now = {name: judged(truths[name], found) for name, found in known.items() if name in truths}
     rows = [(now if a.name in now else before)[a.name] for a in PUBLISHED if a.name in now or a.name in before]
     results: dict[str, Any] = {**HEAD, "figures": shares(rows), "functions": rows}
-    if partly:  # what was kept may be of an older source: the record says of which roots, and nothing of their state
-        results["sources"] = {"experiment": Source(roots=STANDS_ON).to_dict()}
     asked = {"asked": options.only or "what was not kept"} if partly else {}
-    write_experiment(results, options.out, *STANDS_ON, command=COMMAND, **asked)
+    write_experiment(results, options.out, command=COMMAND, **asked)
     print(json.dumps(results["figures"], indent=1))
 
 

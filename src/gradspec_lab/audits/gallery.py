@@ -1,20 +1,13 @@
-"""Put together what was measured of published functions, with what is meant so, into the record that a page shows.
-
-    python -m gradspec_lab.audits.gallery --out docs/records/gallery.json
-
-It measures nothing: it reads the truth about the functions (`truth.py`), and asks `truth_answers.py` what it says.
-"""
+"""The gallery: what the truth about published functions shows, without what is meant so. The page derives it."""
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import Source, provenance, read_experiment, to_text, write
 from gradspec_lab.audits.audit_record import HOME, command
 from gradspec_lab.audits.report_table import REPOSITORIES
 from gradspec_lab.audits.truth_answers import QUESTIONS, SILENT, answers
@@ -22,13 +15,6 @@ from gradspec_lab.audits.truth_table import DELIBERATE, PUBLISHED
 
 KIND = "gallery"
 TRUTH = Path(__file__).parents[3] / "tests" / "lab" / "audits" / "published" / "truth.json"
-STANDS_ON = (
-    "src/gradspec_lab/audits/gallery.py",
-    "src/gradspec_lab/audits/truth_answers.py",
-    "src/gradspec_lab/audits/truth_table.py",
-    "src/gradspec_lab/audits/audit_table.py",
-    "src/gradspec_lab/audits/report_table.py",
-)
 #: The most dangerous first: a rank, and what is asked in it, in words that go on with the measured value.
 RANKS: Mapping[str, Mapping[str, str]] = {
     "training": {
@@ -108,19 +94,3 @@ def gallery(truth: Mapping[str, Any]) -> dict[str, Any]:
     rows.sort(key=lambda one: (min((order.index(f["rank"]) for f in one["found"]), default=len(order)), one["name"]))
     measured_with = {key: truth["provenance"][key] for key in ("torch", "python")}
     return {"name": KIND, "measured_with": measured_with, "functions": rows}
-
-
-def main() -> None:
-    """Write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="where to write the record")
-    options = parser.parse_args()
-    sources = {"gallery": Source.of(*STANDS_ON).to_dict()}
-    content = gallery(read_experiment(TRUTH))
-    write(
-        to_text(KIND, {"provenance": provenance(seed=0), "sources": sources, **content}, rows="functions"), options.out
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -161,7 +161,7 @@ def main() -> None:
         ratios = ", ".join(f"{each['of']} {each['median']:.3f}" for each in row["ratios"])
         print(f"{row['bytes']} bytes: {times}; over {BASELINE}: {ratios}; at the most {row['peak_bytes']} bytes")
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

@@ -111,7 +111,7 @@ def main() -> None:
         ratios = ", ".join(f"{each['of']} / {each['to']} {each['median']:.3f}" for each in row["ratios"])
         print(f"{row['rows']} rows: {times}; {ratios}; at the most {row['peak_bytes']} bytes")
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

@@ -158,7 +158,7 @@ def main() -> None:
         ratios = f"{1 / row['to_published']['median']:.2f} x faster, {row['to_two_products']['median']:.3f} of products"
         print(f"{row['rows']} rows: {times}; {ratios}; {peaks}; apart {row['apart']}")
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

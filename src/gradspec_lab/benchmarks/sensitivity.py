@@ -178,7 +178,7 @@ def main() -> None:
         for row in record["seen"][kind]:
             print(f"{kind} at {row['elements']}: {row['seen']}")
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

@@ -191,7 +191,7 @@ def main() -> None:
             low, high = each["quartiles"]
             print(f"  {each['of']} / {each['to']}: {each['median']:.3f} (quartiles {low:.3f} to {high:.3f})")
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

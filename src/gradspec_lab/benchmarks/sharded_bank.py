@@ -142,7 +142,7 @@ def main() -> None:
         "figures": figures(rows),
     }
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

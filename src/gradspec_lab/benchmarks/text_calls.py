@@ -178,7 +178,7 @@ def main() -> None:
     for found in rows:
         print(*found.values())
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

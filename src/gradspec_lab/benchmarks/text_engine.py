@@ -187,7 +187,7 @@ def main() -> None:
     for row in rows + published:
         print(*list(row.values())[:2], row["nodes_a_second"], "best", row["best_nodes_a_second"])
     if options.out:
-        write_experiment(record, options.out, __file__)
+        write_experiment(record, options.out)
         print(f"written to {options.out}")
 
 

@@ -111,8 +111,7 @@ def main() -> None:
         "rooms": found,
         "left out": left_out((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
-    roots = ["gradspec" if room == "__init__" else f"gradspec.{room}" for room in found]
-    write_experiment(content, options.out, *roots, command="nox -s lab -- coverage", coverage=report["meta"]["version"])
+    write_experiment(content, options.out, command="nox -s lab -- coverage", coverage=report["meta"]["version"])
     print(f"{content['total']['taken']:,} of {content['total']['branches']:,} branches: {options.out}")
 
 

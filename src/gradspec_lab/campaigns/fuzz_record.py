@@ -73,7 +73,7 @@ def main() -> None:
     graphs = of_programs(options.programs, options.seed)
     print(graphs, flush=True)
     total = sum(len(row["discrepancies"]) for row in (*functions, graphs))
-    composed = set().union(*(row["by_composition"] for row in functions))
+    composed = set().union(*(row.pop("by_composition") for row in functions))
     if options.out:
         content = {
             "name": "fuzz",
@@ -86,7 +86,7 @@ def main() -> None:
         }
         how = {"command": "python -m gradspec_lab.campaigns.fuzz_record", "seed": options.seed}
         # Not this script: what it takes from tests/fuzz is found only where that is on the path.
-        write_experiment(content, options.out, "gradspec.functions", **how)
+        write_experiment(content, options.out, **how)
     sys.exit(1 if total else 0)
 
 

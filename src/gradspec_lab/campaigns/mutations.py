@@ -184,10 +184,9 @@ def main() -> None:
     print(f"{found['noticed']} of {found['changes']} changes are noticed")
     if options.record:
         what = "how many random changes of single lines of the package a test notices"
-        rooms = sorted({edit[0].relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py") for edit in edits()})
-        roots = ["gradspec" if room == "__init__" else f"gradspec.{room}" for room in rooms]
+        found["missed"] = [{key: row[key] for key in ("file", "line", "what")} for row in found["missed"]]
         command = f"python -m gradspec_lab.campaigns.mutations --count {len(rows)} --record {options.record}"
-        write_experiment({"name": "mutations", "what": what, **found}, options.record, *roots, command=command)
+        write_experiment({"name": "mutations", "what": what, **found}, options.record, command=command)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
 """Hold the published implementations to our specs, and write the record that the pages show as "Differences".
 
-`nox -s records` installs the published packages into a folder of their own and runs this file. What the record holds
-already is not measured again, as long as nothing that can change it has changed.
+`nox -s lab -- peers` installs the published packages into a folder of their own and runs this file.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import inspect
-import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +16,7 @@ import torch
 
 from gradspec._engine._plan import Check, plan, with_required
 from gradspec._engine._verify import run_plan
-from gradspec._record import Source, roots_of
+from gradspec._record import Source, write
 from gradspec.functions import GRAD_FACTOR, GRAD_MULTIPLY, LINEAR_AVERAGE_OP, LINEAR_CROSS_ENTROPY, SHAKE_SHAKE
 from gradspec.functions._linear_cross_entropy._differences import BY_ROW, SUMMED, TORCH
 from gradspec.functions._shake_shake._differences import ON_THE_CPU, PUBLISHED
@@ -27,16 +24,16 @@ from gradspec.laws import LAWS
 from gradspec.nn import SHAKE_BLOCK, SHAKE_BOTTLE_NECK, SHAKE_RESNET, SHAKE_RESNEXT, SHORTCUT
 from gradspec.nn._shake._differences import FOLDER
 from gradspec.profile import load_profile
-from gradspec.report import RecordError, Report, read_record, write_record
+from gradspec.report import Report
 from gradspec.spec import FunctionSpec, ModuleSpec
 from gradspec_lab.peers import linear_cross_entropy, shake_shake
 from gradspec_lab.peers.load import alone, cut
+from gradspec_lab.peers.summary import summary_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from gradspec.spec import Noise
-HERE = "src/gradspec_lab/peers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,44 +167,15 @@ def summary(report: Report) -> str:
     return "\n".join(lines)
 
 
-def source(peer: Peer, version: str) -> Source:
-    """Return what the verdicts about a peer stand on: its package, our spec, and how it is held here."""
-    ours = roots_of(peer.spec.modules)
-    # Not this file as a whole: it runs every law, and each law of a verdict is in its key by itself.
-    held_by = [f"{HERE}/{Path(inspect.getfile(by)).name}:{by.__name__}" for by in (held, peer.call, peer.noise) if by]
-    facts = f"{peer.name}: {peer.path} of {peer.package} {version}"
-    return Source.of(*ours, *held_by, facts=facts)
-
-
-def source_of_torch(peer: Peer) -> Source:
-    """Return what the verdicts about a function of torch stand on: its version, our spec, and how it is held here."""
-    called = f"{HERE}/linear_cross_entropy.py:{peer.call.__name__}"
-    offered = f"{HERE}/linear_cross_entropy.py:{OFFERED[peer.name].__name__}"
-    ours = roots_of(peer.spec.modules)
-    facts = f"{peer.name}: torch {torch.__version__}"
-    return Source.of(*ours, f"{HERE}/record.py:held_of_torch", called, offered, facts=facts)
-
-
 def main() -> None:
     """Verify, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--site", type=Path, required=True, help="the folder that pip installed the packages into")
     parser.add_argument("--out", type=Path, required=True, help="where to write the record")
-    parser.add_argument("--fresh", action="store_true", help="measure all, whatever the record holds")
     options = parser.parse_args()
-    known = None
-    if options.out.exists() and not options.fresh:
-        try:
-            known = read_record(options.out)
-        except RecordError as error:
-            print(f"{error}: all is measured again")
-    began = time.monotonic()
-    report = measured(options.site, known, keep=lambda partial: write_record(partial, options.out))
+    report = measured(options.site)
     print(summary(report))
-    write_record(report, options.out)
-    count = len(report.verdicts)
-    took = f"{count - report.reused:,} measured in {time.monotonic() - began:.0f} s"
-    print(f"{report.reused:,} of {count:,} cells are current; {took}; written to {options.out}")
+    write(summary_text(report), options.out)
 
 
 def _is_asked(check: Check, only: Collection[tuple[str, str, str]]) -> bool:
@@ -219,27 +187,39 @@ def _is_asked(check: Check, only: Collection[tuple[str, str, str]]) -> bool:
     )
 
 
+def held_to_specs(site: Path) -> list[FunctionSpec | ModuleSpec]:
+    """Return our specs about all published implementations."""
+    return [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
+
+
+def planned(site: Path) -> list[Check]:
+    """Return the checks of all of them, none of them run."""
+    return list(plan(held_to_specs(site), LAWS, load_profile("quick")))
+
+
 def measured(
     site: Path,
-    known: Report | None,
     *,
     only: Collection[tuple[str, str, str]] | None = None,
+    known: Report | None = None,
     keep: Callable[[Report], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Report:
-    """Return the report on the packages in a folder; of some cells, with those that they require, if they are given."""
-    found = versions(site)
-    specs = [*(held(peer, site) for peer in PEERS), *map(held_of_torch, OF_TORCH)]
-    profile = load_profile("quick")
+    """Return the report on the packages in a folder; of some cells, with those that they require, if they are given.
+
+    Args:
+        site: the folder.
+        only: the cells.
+        known: what an interrupted run of the same files has measured.
+        keep: called with what was measured, if this run is interrupted.
+        progress: as `verify` takes it.
+    """
+    found, profile, specs = versions(site), load_profile("quick"), held_to_specs(site)
     checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
-    given = {f"spec {peer.name}": source(peer, found[peer.package]) for peer in PEERS}
-    given |= {f"spec {peer.name}": source_of_torch(peer) for peer in OF_TORCH}
-    report = run_plan(checks, specs, LAWS, profile, known=known, given=given, keep=keep)
-    return replace(
-        report,
-        provenance={**report.provenance, "packages": found},
-        # No import path leads to a class that was cut out of a file: this session is what runs a check again.
-        verdicts=tuple(replace(verdict, rerun="nox -s records -- peers") for verdict in report.verdicts),
-    )
+    # A class that was cut out of a file has no module to be found by: what is measured depends on this tree as a whole.
+    given = {f"spec {spec.name}": Source(roots=()) for spec in specs}
+    report = run_plan(checks, specs, LAWS, profile, given=given, known=known, keep=keep, progress=progress)
+    return replace(report, provenance={**report.provenance, "packages": found})
 
 
 if __name__ == "__main__":

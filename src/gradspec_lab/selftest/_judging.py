@@ -23,13 +23,15 @@ from gradspec_lab.selftest._stock import TOOLS, cases_for, judge
 
 #: One subject that is still to be judged.
 Task = Callable[[], Subject]
+#: How much is kept of what a checker of torch raised.
+WIDTH = 60
 #: The laws that measure nothing without a CUDA device.
 NEEDS_CUDA = ("parity", "cuda_graph")
 
 
 @dataclass(frozen=True)
 class _Run:
-    """How subjects are judged in a run, and what is known of them."""
+    """How subjects are judged in a run."""
 
     laws: Sequence[Law]
     makers: Callable[[str], Maker]
@@ -37,83 +39,50 @@ class _Run:
     seed: int
     stock: bool
 
-    def mutant(self, mutant: Mutant, home: str, known: Subject | None, moved: frozenset[str]) -> Task:
-        """Return the task of judging a mutant: by all laws, or by those that have moved since it was known."""
+    def mutant(self, mutant: Mutant) -> Task:
+        """Return the task of judging a mutant."""
 
         def judged() -> Subject:
-            before = None
-            if known is not None:
-                before = MutantResult(name=known.name, spec="", killed_by=known.killed_by, stage=known.stage)
-            found = judge_mutant(
-                mutant, self.laws, self.profile, self.makers, seed=self.seed, known=before, moved=moved
-            )
-            return subject_of(mutant, found, home)
+            return subject_of(mutant, judge_mutant(mutant, self.laws, self.profile, self.makers, seed=self.seed))
 
         return judged
 
-    def specimen(
-        self,
-        spec: Spec,
-        sort: str,
-        words: Mapping[str, str],
-        home: str,
-        known: Subject | None,
-        moved: frozenset[str],
-        knows_stock: bool,
-    ) -> Task:
-        """Return the task of judging a specimen: by all laws, or by those that have moved since it was known.
+    def specimen(self, spec: Spec, sort: str, words: Mapping[str, str]) -> Task:
+        """Return the task of judging a specimen.
 
         Args:
             spec: the specimen.
             sort: "honest" or "diseased".
             words: the laws that must notice it, and what each must say, as a pattern.
-            home: what it depends on, by its name among the sources.
-            known: what was found of it before.
-            moved: the laws that it is held to again, where something was.
-            knows_stock: whether torch's own checkers need not be asked again.
         """
 
         def judged() -> Subject:
-            whole, before = sort == "honest", known or Subject(sort=sort, name=spec.name, group=spec.kind)
-            heard = self._heard(spec, words, whole=whole, asked=None if known is None else moved)
-            kept = [law.name for law in self.laws if law.name not in moved]
+            whole = sort == "honest"
+            heard = self._heard(spec, words, whole=whole)
             killers = {law for law, verdicts in heard.items() if any(v.status.is_failure for v in verdicts)}
-            killers |= set(before.killed_by).intersection(kept)
-            held = {law for law, verdicts in heard.items() if any(v.status is Status.HOLDS for v in verdicts)}
-            held |= set(before.held).intersection(kept)
-            other = {law: text for law in words if (text := other_words(heard.get(law, ()), words[law]))}
-            opinions: Mapping[str, str] = before.stock if knows_stock else {}
-            if self.stock and not opinions and isinstance(spec, FunctionSpec):
-                opinions = dict(_stock(spec, self.seed))
+            asked = self.stock and isinstance(spec, FunctionSpec)
             return Subject(
                 sort=sort,
                 name=spec.name,
                 group=spec.kind,
-                source=home,
                 killed_by=tuple(law.name for law in self.laws if law.name in killers),
-                held=tuple(law.name for law in self.laws if law.name in held) if whole else (),
                 own=tuple(words),
-                other_words={law: text for law, text in before.other_words.items() if law in kept} | other,
+                other_words={law: said for law in words if (said := other_words(heard.get(law, ()), words[law]))},
                 not_measured=() if torch.cuda.is_available() else tuple(law for law in words if law in NEEDS_CUDA),
-                stock=opinions,
+                stock=dict(_stock(spec, self.seed)) if asked else {},  # type: ignore[arg-type]
             )
 
         return judged
 
-    def _heard(
-        self, spec: Spec, own: Collection[str], *, whole: bool, asked: Collection[str] | None
-    ) -> dict[str, list[Verdict]]:
+    def _heard(self, spec: Spec, own: Collection[str], *, whole: bool) -> dict[str, list[Verdict]]:
         """Return what each law says of a specimen: its own on every case, a cheap one on the first; or all on all."""
         needed = {law.name for law in with_required([law for law in self.laws if law.name in own], self.laws)}
         laws = [law for law in self.laws if whole or law.cost == "ms" or law.name in needed]
         checks = checks_of([spec], laws, self.profile, self.makers, seed=self.seed)
         first = {check.law.name: check.case for check in reversed(checks)}
         checks = [c for c in checks if whole or c.law.name in needed or c.case == first[c.law.name]]
-        wanted = [check for check in checks if asked is None or check.law.name in asked]
-        found: list[Verdict] = []
-        if wanted:
-            with Session(checks, self.profile, seed=self.seed, silent=True) as session:
-                found = [session.run(check) for check in wanted]
+        with Session(checks, self.profile, seed=self.seed, silent=True) as session:
+            found = [session.run(check) for check in checks]
         by_law = sorted(settled(found) if whole else found, key=lambda verdict: verdict.law)
         return {law: list(verdicts) for law, verdicts in groupby(by_law, key=lambda verdict: verdict.law)}
 
@@ -131,17 +100,21 @@ def other_words(verdicts: Sequence[Verdict], pattern: str) -> str:
     return "; ".join(dict.fromkeys(said for _, said in failed))
 
 
-def subject_of(mutant: Mutant, found: MutantResult, source: str = "") -> Subject:
+def subject_of(mutant: Mutant, found: MutantResult) -> Subject:
     """Return what became of a mutant."""
     return Subject(
         sort="mutant",
         name=found.name,
         group=mutant.cls.__name__,
-        source=source,
         killed_by=found.killed_by,
         stage=found.stage,
         crash=found.crash,
     )
+
+
+def brief(said: str) -> str:
+    """Return the first words of what a checker raised: a page shows no more than its type."""
+    return said if len(said) <= WIDTH else f"{said[:WIDTH]}…"
 
 
 def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
@@ -158,4 +131,4 @@ def _stock(spec: FunctionSpec, seed: int) -> Iterator[tuple[str, str]]:
                 answer = child.ask(number)
                 if answer != "accepts":
                     break
-        yield tool, answer.message if isinstance(answer, Finding) else answer
+        yield tool, brief(answer.message if isinstance(answer, Finding) else answer)

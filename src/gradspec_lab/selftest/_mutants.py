@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,8 +85,6 @@ def judge_mutant(
     *,
     seed: int = 0,
     time_limit: float = 600,
-    known: MutantResult | None = None,
-    moved: Collection[str] = (),
 ) -> MutantResult:
     """Break the Function in a process of its own, hold it to the laws, and return which of them noticed.
 
@@ -97,24 +95,12 @@ def judge_mutant(
         makers: from a kind of spec to what makes what makes its arguments.
         seed: of all random numbers.
         time_limit: how many seconds of CPU time that may take.
-        known: what became of it before; only the laws in `moved` have changed since, so only they are asked again,
-            up to the stage that killed it.
-        moved: the names of these laws.
     """
 
     def live(_: None) -> tuple[int, tuple[str, ...]]:
         mutant.mutation.apply(mutant.cls)
         stages = list(_stages(checks_of([_bound_anew(mutant.spec, mutant.cls)], laws, profile, makers, seed=seed)))
-        first = 0
-        if known is not None:
-            for number, stage in enumerate(stages[: known.stage + 1]):
-                killers = _killers([check for check in stage if check.law.name in moved], profile, seed)
-                if number == known.stage:
-                    killers |= {name for name in known.killed_by if name not in moved}
-                if killers or number == len(stages) - 1:
-                    return number, tuple(law.name for law in laws if law.name in killers)
-            first = known.stage + 1
-        for number in range(first, len(stages)):
+        for number in range(len(stages)):
             if killers := _killers(stages[number], profile, seed):
                 return number, tuple(law.name for law in laws if law.name in killers)
         return len(stages) - 1, ()

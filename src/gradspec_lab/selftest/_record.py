@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import RecordError, Source, from_text, read, to_text
+from gradspec._record import RecordError, from_text, read, to_text
 from gradspec_lab.selftest._equivalent import EQUIVALENT
 
 KIND = "kill matrix"
+#: What many subjects have in common: a record has each such value once.
+SHARED = ("killed_by", "own", "stock")
 AGAIN = "make it again with `python -m gradspec_lab selftest --record`"
 
 
@@ -23,14 +27,10 @@ class Subject:
     name: str
     #: What it is a variant of: the Function of a mutant; the kind of a specimen.
     group: str
-    #: What it depends on, by its name among the sources of the matrix.
-    source: str = ""
     #: The laws that noticed something; of a mutant, those of the first stage in which one did.
     killed_by: tuple[str, ...] = ()
     #: The number of that stage, or of the last one.
     stage: int = 0
-    #: The laws that hold on a case of a sound specimen, and would not for a wrong result.
-    held: tuple[str, ...] = ()
     #: The laws that must notice a diseased specimen.
     own: tuple[str, ...] = ()
     #: What these say instead, where none of their findings has the words that it should have.
@@ -71,8 +71,8 @@ class Matrix:
 
     #: Date, commit, versions, device, seed and profile.
     provenance: Mapping[str, Any]
-    #: What the subjects, the laws and their running depend on.
-    sources: Mapping[str, Source]
+    #: The laws that they were held to.
+    laws: tuple[str, ...]
     #: How many subjects of each sort there are; more than were tried, if a part was asked for or the time was up.
     population: Mapping[str, int]
     subjects: tuple[Subject, ...]
@@ -89,14 +89,20 @@ class Matrix:
         return tuple(subject for subject in self.subjects if subject.sort == sort)
 
     def to_json(self) -> str:
-        """Return the matrix as JSON, a line for each subject, without what is empty."""
+        """Return the matrix as JSON: a line for each group, and what many subjects have in common once."""
+        tables: dict[str, dict[str, int]] = {name: {} for name in SHARED}
+        groups = [
+            {"sort": sort, "group": group, "subjects": {subject.name: _row(subject, tables) for subject in found}}
+            for (sort, group), found in groupby(self.subjects, key=lambda subject: (subject.sort, subject.group))
+        ]
         content = {
             "provenance": dict(self.provenance),
-            "sources": {name: source.to_dict() for name, source in self.sources.items()},
             "population": dict(self.population),
-            "subjects": [{k: v for k, v in asdict(subject).items() if v} for subject in self.subjects],
+            "laws": " ".join(self.laws),
+            "shared": {name: [json.loads(key) for key in table] for name, table in tables.items()},
+            "groups": groups,
         }
-        return to_text(KIND, content, rows="subjects")
+        return to_text(KIND, content, rows="groups")
 
     @classmethod
     def from_json(cls, text: str, *, where: str = "the record") -> Matrix:
@@ -108,15 +114,27 @@ class Matrix:
         return _matrix(from_text(text, KIND, where=where, again=AGAIN), where)
 
 
+def _row(subject: Subject, tables: Mapping[str, dict[str, int]]) -> list[Any]:
+    """Return the numbers of what it shares with others, then what else there is to say of it, if there is."""
+    said = asdict(subject)
+    shared = [table.setdefault(json.dumps(_text(said.pop(name))), len(table)) for name, table in tables.items()]
+    rest = {key: value for key, value in said.items() if value and key not in ("sort", "group", "name")}
+    return [*shared, rest] if rest else shared
+
+
+def _text(value: Any) -> Any:
+    return " ".join(value) if isinstance(value, tuple) else value
+
+
 def _matrix(data: Mapping[str, Any], where: str) -> Matrix:
     try:
         return Matrix(
             provenance=data["provenance"],
-            sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
+            laws=tuple(data["laws"].split()),
             population={sort: int(count) for sort, count in data["population"].items()},
-            subjects=tuple(map(_subject, data["subjects"])),
+            subjects=tuple(one for group in data["groups"] for one in _subjects(group, data["shared"])),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"{where} is no kill matrix ({type(error).__name__}: {error}): {AGAIN}") from None
 
 
@@ -129,6 +147,10 @@ def read_matrix(path: Path) -> Matrix:
     return _matrix(read(path, KIND, again=AGAIN), str(path))
 
 
-def _subject(data: Mapping[str, Any]) -> Subject:
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
-    return Subject(**fields)
+def _subjects(group: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[Subject]:
+    for name, row in group["subjects"].items():
+        killed_by, own, stock = (shared[key][number] for key, number in zip(SHARED, row, strict=False))
+        fields: dict[str, Any] = dict(row[len(SHARED)]) if len(row) > len(SHARED) else {}
+        fields |= {"killed_by": tuple(killed_by.split()), "own": tuple(own.split()), "stock": stock}
+        fields["not_measured"] = tuple(fields.get("not_measured", ()))
+        yield Subject(sort=group["sort"], group=group["group"], name=name, **fields)

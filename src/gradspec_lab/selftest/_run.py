@@ -13,15 +13,16 @@ from gradspec._record import provenance
 from gradspec.functions import FUNCTIONS
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
-from gradspec.spec import Spec
 from gradspec.spec._kinds import maker_of
+from gradspec_lab._tree import files_key, is_of_this_tree
 from gradspec_lab.selftest._judging import Task, _Run
 from gradspec_lab.selftest._mutants import STAGES, mutants, warm_up
 from gradspec_lab.selftest._record import Matrix, Subject
-from gradspec_lab.selftest._standing import Standing, function_of, sources, specimens_of
 from gradspec_lab.selftest._workers import run_items
 from gradspec_lab.specimens import DISEASED, HONEST
 
+#: How many seconds lie between two times that a run saves what it has.
+BETWEEN = 30.0
 #: progress(done, total, what came last)
 Progress = Callable[[int, int, str], None]
 
@@ -38,6 +39,7 @@ def selftest(
     jobs: int | None = None,
     minutes: float = math.inf,
     progress: Progress | None = None,
+    save: Callable[[Matrix], None] | None = None,
     known: Matrix | None = None,
 ) -> Matrix:
     """Hold specimens and mutants to the laws.
@@ -53,7 +55,8 @@ def selftest(
         jobs: in how many processes; as many as there are processors, unless told.
         minutes: when to stop; the matrix then holds what was tried, in an order in which no function comes first.
         progress: called after each subject.
-        known: an earlier matrix: what it found is not measured again where nothing that can change it has changed.
+        save: called twice a minute with the matrix as far as it has come.
+        known: an earlier matrix: what it holds is not measured again, if it is of the same files, versions and seed.
 
     Raises:
         ValueError: nothing has one of these names.
@@ -63,38 +66,46 @@ def selftest(
     profile, jobs = profile or load_profile("quick"), jobs or processors()
     every = list(mutants(FUNCTIONS))
     population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
-    facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile))
-    today = sources()
-    standing = Standing.of(known, today, facts, LAWS)
+    facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile), files=files_key())
+    kept = known.subjects if known is not None and is_of_this_tree(known.provenance, facts) else ()
     run = _Run(LAWS, maker_of, profile, seed, stock)
     tasks: dict[str, Task] = {}
     if specimens:
-        tasks |= {spec.name: run.specimen(spec, "honest", {}, *_stands(standing, spec)) for spec in HONEST}
+        tasks |= {spec.name: run.specimen(spec, "honest", {}) for spec in HONEST}
         for name, sick in DISEASED.items():
             spec = replace(sick.spec, name=name)
-            tasks[name] = run.specimen(spec, "diseased", sick.caught_by, *_stands(standing, spec))
+            tasks[name] = run.specimen(spec, "diseased", sick.caught_by)
     if mutated:
-        for mutant in every:
-            home = function_of(mutant.spec.name)
-            tasks[mutant.name] = run.mutant(mutant, home, *standing.of_laws(mutant.name, home))
+        tasks |= {mutant.name: run.mutant(mutant) for mutant in every}
     asked = set(names) if exactly else {name for name in tasks if not names or any(word in name for word in names)}
     chosen = {name: task for name, task in tasks.items() if name in asked}
     if not chosen:
         raise ValueError(f"no specimen and no mutant is named {', '.join(map(repr, names))}")
-    found = {name: standing.rows[name] for name in tasks if name not in chosen and standing.is_current(name)}
-    found |= {name: standing.rows[name] for name in chosen if standing.is_current(name, stock=stock)}
+    found = {one.name: one for one in kept if one.name in tasks and (one.stock or not stock or not _has_stock(one))}
     order, started = [name for name in chosen if name not in found], time.monotonic()
     for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in order}.values():
         warm_up(spec, LAWS, profile, maker_of, seed=seed)
     random.Random(seed).shuffle(order)
-    done = 0
+    done, saved = 0, time.monotonic()
+
+    def so_far() -> Matrix:
+        return Matrix(
+            provenance=facts | {"stages": list(STAGES)},
+            laws=tuple(law.name for law in LAWS),
+            population=population,
+            subjects=tuple(found[name] for name in tasks if name in found),
+            measured=done,
+        )
 
     def take(subject: Subject) -> None:
-        nonlocal done
+        nonlocal done, saved
         found[subject.name] = subject
         done += 1
         if progress:
             progress(done, len(order), subject.name)
+        if save and time.monotonic() > saved + BETWEEN:
+            saved = time.monotonic()
+            save(so_far())
 
     if order:
         run_items(
@@ -102,17 +113,9 @@ def selftest(
         )
     if known is not None and not done and len(found) == len(known.subjects):
         facts |= {name: known.provenance[name] for name in ("date", "commit")}
-    return Matrix(
-        provenance=facts | {"stages": list(STAGES)},
-        sources=today,
-        population=population,
-        subjects=tuple(found[name] for name in tasks if name in found),
-        measured=done,
-    )
+    return so_far()
 
 
-def _stands(standing: Standing, spec: Spec) -> tuple[str, Subject | None, frozenset[str], bool]:
-    """Return what a specimen depends on, what is known of it, and which laws are asked again."""
-    home = specimens_of(spec.kind)
-    known, moved = standing.of_laws(spec.name, home)
-    return home, known, moved, known is not None and bool(known.stock) and not standing.moved("stock")
+def _has_stock(subject: Subject) -> bool:
+    """Whether torch's own checkers can be asked about it."""
+    return subject.sort != "mutant" and subject.group in ("function", "operator")

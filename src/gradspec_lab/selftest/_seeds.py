@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gradspec._engine._plan import Check, plan, with_required
+from gradspec._engine._plan import Check, plan
 from gradspec.functions import FUNCTIONS
 from gradspec.law import Law
 from gradspec.laws import LAWS
@@ -45,7 +45,6 @@ def sweep(
     minutes: float = math.inf,
     progress: Callable[[int, int, str], None] | None = None,
     kept: Rows | None = None,
-    again: Collection[str] = (),
     save: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Hold what is sound to the laws under the seeds 0, 1, 2 ...
@@ -59,30 +58,26 @@ def sweep(
         minutes: when to stop; the cases that are running are finished, and those not begun are left out.
         progress: called before each check.
         kept: what an earlier run said of cases, which are not measured again.
-        again: the laws to which these are held again nevertheless.
         save: called twice a minute with what is returned, as far as the run has come.
 
     Returns:
         `run`, the number of seeds, and `at_most`, by law or kind, where it is smaller; `cases`, how many there are,
         and `tried`, how many were run; `specs` and `laws`, names; `verdicts`, how many there were, and `by_law`;
         `failures`, a line for each that is broken, inconclusive or an error, and no limit of torch; `rows`, the same
-        by case; `measured`, how many cases this run has measured, all of them or held to some laws.
+        by case; `measured`, how many cases this run has measured.
     """
     specs = sound_specs() if specs is None else specs
     laws, profile, kept = laws or LAWS, profile or load_profile("quick"), kept or {}
     checks = by_case(plan(specs, laws, profile))
-    behind = {law.name for law in with_required([law for law in laws if law.name in again], laws)}
-    wanted = [check for check in checks if case_of(check) not in kept or check.law.name in behind]
-
-    asked = {law.name for law in laws} - set(again)
-    before = {case: [one for one in kept.get(case, ()) if one[1] in asked] for case in map(case_of, checks)}
+    wanted = [check for check in checks if case_of(check) not in kept]
+    before = {case: list(kept.get(case, ())) for case in map(case_of, checks)}
 
     def so_far(answers: Mapping[int, Answer]) -> dict[str, Any]:
         pending = {case_of(check) for number, check in enumerate(wanted) if number not in answers}
         found = {case: [*failures] for case, failures in before.items() if case not in pending}
         for number, (_, messages) in sorted(answers.items()):
             case, law = case_of(wanted[number]), wanted[number].law.name
-            if case in found and (case not in kept or law in again):
+            if case in found:
                 found[case] += [(seed, law, message) for seed, message in messages.items()]
         tried = [check for check in checks if case_of(check) in found]
         by_law = Counter[str]()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradspec._record import RecordError, Source, read, to_text
+from gradspec._record import RecordError, read, to_text
 
 SEEDS = "seeds"
 
@@ -18,11 +18,9 @@ class Seeds:
 
     #: Date, commit, versions, device and profile.
     provenance: Mapping[str, Any]
-    #: What the functions, the laws and their running depend on.
-    sources: Mapping[str, Source]
     #: What `sweep` returned, and as `diseased` what `sweep_diseased` did, without their rows.
     swept: Mapping[str, Any]
-    #: The same by case, and by diseased specimen; a record that was made before there were any has none.
+    #: The same by case, and by diseased specimen; the committed record, which only a page reads, has none.
     rows: tuple[Mapping[str, Any], ...] = ()
     #: How many of them this run has measured; not part of the record.
     measured: int = field(default=0, compare=False)
@@ -31,7 +29,6 @@ class Seeds:
         """Return it as JSON, a line for each case and specimen."""
         content = {
             "provenance": dict(self.provenance),
-            "sources": {name: source.to_dict() for name, source in self.sources.items()},
             "swept": dict(self.swept),
             **({"rows": [dict(row) for row in self.rows]} if self.rows else {}),
         }
@@ -46,10 +43,7 @@ def read_seeds(path: Path) -> Seeds:
     """
     data = read(path, SEEDS, again="make it again with `python -m gradspec_lab selftest --seeds N --record`")
     try:
-        sources = {name: Source.from_dict(source) for name, source in data["sources"].items()}
-        found = Seeds(
-            provenance=data["provenance"], sources=sources, swept=data["swept"], rows=tuple(data.get("rows", ()))
-        )
+        found = Seeds(provenance=data["provenance"], swept=data["swept"], rows=tuple(data.get("rows", ())))
         if not _adds_up(found.swept, found.rows):
             raise ValueError("its total is not the sum of its rows")
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -142,7 +142,7 @@ def main() -> None:
             "builds": ROUNDS,
             "measurements": rows,
         }
-        write_experiment(content, options.out, __file__, "gradspec.sphinx_ext", command="nox -s lab -- projects")
+        write_experiment(content, options.out, command="nox -s lab -- projects")
     sys.exit(1 if worse else 0)
 
 

@@ -10,12 +10,12 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec._record import experiment_sources, read_experiment
+from gradspec._record import read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._domain import domain_of
-from gradspec.sphinx_ext.domain._page import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
@@ -60,16 +60,11 @@ class BenchmarkDirective(SphinxDirective):
         try:
             record = read_experiment(path)
             content = list(_content(record))
-            sources = experiment_sources(record)
         except RecordError as error:
             return [self._not_measured(str(error))]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             message = f"{path} is not the record of a benchmark ({type(error).__name__}: {error})"
             return [self._not_measured(message)]
-        if not is_about_today(self.env, path, sources):
-            facts = record["provenance"]
-            date, commit = str(facts.get("date", "an unknown date"))[:10], facts.get("commit") or "unknown"
-            content.append(paragraph(f"Recorded for an older source, on {date} (commit {commit})."))
         title = _words(str(record["name"]))
         shown: nodes.Element
         if "folded" in self.options:

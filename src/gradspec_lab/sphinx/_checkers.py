@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._page import is_about_today, records_for_page
+from gradspec.sphinx_ext.domain._page import records_for_page
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
 from gradspec_lab.selftest._record import Matrix, Subject, read_matrix
@@ -56,8 +56,7 @@ class CheckersDirective(SphinxDirective):
         rows = [[*row[:-1], *(badge(Status.NOT_MEASURED) for _ in others), row[-1]] for row in _rows(matrix, families)]
         facts = matrix.provenance
         date = str(facts.get("date", "an unknown date"))[:10]
-        older = "" if is_about_today(self.env, path, matrix.sources) else ", of an older source"
-        said = f"Measured on {date}{older} with torch {facts.get('torch', '?')}."
+        said = f"Measured on {date} at commit {facts.get('commit') or 'unknown'} with torch {facts.get('torch', '?')}."
         return [table(head, rows, "gradspec-checkers"), paragraph(said, classes=["gradspec-detail"])]
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec._record import experiment_sources, read_experiment
+from gradspec._record import read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._page import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
@@ -60,13 +60,11 @@ class FigureDirective(SphinxDirective):
         try:
             record = read_experiment(path)
             drawing = self.draw(record, name)
-            sources = experiment_sources(record)
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"figure {name!r}: {error}")
         except KeyError as error:
             return self._not_measured(GradspecWarning.UNKNOWN, f"{path}: {error.args[0]}")
-        stale = not is_about_today(self.env, path, sources)
-        facts = " ".join(filter(None, [drawing.note, *_facts(record.get("provenance", {}), stale=stale)]))
+        facts = " ".join(filter(None, [drawing.note, *_facts(record.get("provenance", {}))]))
         shown = self._figure(drawing, f"{path.stem}-{name}")
         return [
             note_object(self, "record", f"{path.stem} {name}", shown),
@@ -108,12 +106,10 @@ def place(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) and abs(value) >= 1e5 else f"{value:g}"
 
 
-def _facts(provenance: Mapping[str, Any], *, stale: bool) -> Iterator[str]:
+def _facts(provenance: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a reader needs to judge a figure, a sentence each."""
     date = str(provenance.get("date", "an unknown date"))[:10]
     known = [f"{name} {provenance[name]}" for name in ("torch", "python", "device", "commit") if provenance.get(name)]
     yield f"Measured on {date}{' with ' if known else ''}{', '.join(known)}."
-    if stale:
-        yield "The source has changed since: this was recorded for an older one."
     if command := provenance.get("command"):
         yield f"Measure it again with `{command}`."

@@ -9,16 +9,17 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec._record import experiment_sources, read
+from gradspec._record import read
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._addresses import is_linked
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._page import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import code, paragraph, span
 from gradspec.sphinx_ext.page._verdicts import badge
+from gradspec_lab.audits.gallery import gallery
 
 #: The ranks of a record, the most dangerous first: a title, and what the reader must know to judge fairly.
 RANKS = {
@@ -49,7 +50,7 @@ COUNTED = (
 
 
 class GalleryDirective(SphinxDirective):
-    """Render a section for each rank; the argument is the path of the record."""
+    """Render a section for each rank; the argument is the path of the record, or of the truth about the functions."""
 
     required_arguments = 1
 
@@ -58,16 +59,15 @@ class GalleryDirective(SphinxDirective):
         path = Path(self.env.relfn2path(self.arguments[0])[1])
         self.env.note_dependency(path)
         try:
-            record = read(path, "gallery", again="put it together again")
+            record = read(path, "gallery", "experiment", again="measure it again with `nox -s lab -- truth`")
+            if record["kind"] == "experiment":  # the truth, of which the gallery is a view
+                record = {**record, **gallery(record)}
             sections = list(_sections(record["functions"]))
             head = _head(record)
-            sources = experiment_sources(record)
         except RecordError as error:
             return self._not_measured(str(error))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             return self._not_measured(f"{path} holds no gallery ({type(error).__name__}: {error})")
-        if not is_about_today(self.env, path, sources):
-            warn_each_build(self, GradspecWarning.STALE, f"{path} is of an older table: put it together again")
         for section in sections:
             self.state.document.note_implicit_target(section, section)
         return [note_object(self, "record", path.stem, head), head, *sections]

@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._page import is_about_today, note_object
+from gradspec.sphinx_ext.domain._page import note_object
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
@@ -44,15 +44,10 @@ class KillMatrixDirective(SphinxDirective):
             warn_each_build(self, GradspecWarning.RECORD, str(error))
             return [paragraph(badge(Status.NOT_MEASURED))]
         seeds, wrong = self._seeds()
-        is_about_this = is_about_today(self.env, path, matrix.sources)
-        if not is_about_this:
-            again = "measure it again with `python -m gradspec_lab selftest --record`"
-            message = f"{path} was measured of an older source: {again}"
-            warn_each_build(self, GradspecWarning.STALE, message)
         for subject in matrix.faults:
             warn_each_build(self, GradspecWarning.BROKEN, f"kill matrix: {subject.name} {subject.fault}")
-        head, *rest = _page(matrix, is_about_this)
-        spoken = [] if seeds is None else [*_of_seeds(seeds, is_about_today(self.env, path, seeds.sources))]
+        head, *rest = _page(matrix)
+        spoken = [] if seeds is None else [*_of_seeds(seeds)]
         return [note_object(self, "kill-matrix", path.stem, head), head, *rest, *spoken, *wrong]
 
     def _seeds(self) -> tuple[Seeds | None, list[nodes.Node]]:
@@ -67,12 +62,9 @@ class KillMatrixDirective(SphinxDirective):
             return None, [paragraph(badge(Status.NOT_MEASURED), " (many seeds)")]
 
 
-def _page(matrix: Matrix, is_about_this: bool) -> Iterator[nodes.Element]:
+def _page(matrix: Matrix) -> Iterator[nodes.Element]:
     facts = matrix.provenance
     date = str(facts.get("date", "an unknown date"))[:10]
-    if not is_about_this:
-        yield paragraph(badge(Status.NOT_MEASURED), f" (recorded for an older source, on {date})")
-        yield paragraph("What follows is what was found then.")
     yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in summary(matrix)))
     for sort, title in (("diseased", "Specimens that are broken on purpose"), ("honest", "Sound specimens")):
         if found := matrix.of(sort):
@@ -115,7 +107,7 @@ def summary(matrix: Matrix) -> Iterator[str]:
         yield f"{tool} rejects {counts[0]} of the same diseased specimens, and {counts[1]} of the sound ones."
 
 
-def _of_seeds(record: Seeds, is_about_this: bool) -> Iterator[nodes.Element]:
+def _of_seeds(record: Seeds) -> Iterator[nodes.Element]:
     seeds, facts = record.swept, record.provenance
     fewer = ", ".join(f"{most} of them for {what}" for what, most in seeds.get("at_most", {}).items())
     left = seeds.get("cases", 0) - seeds.get("tried", 0)
@@ -130,8 +122,8 @@ def _of_seeds(record: Seeds, is_about_this: bool) -> Iterator[nodes.Element]:
     yield nodes.rubric("", "Under many seeds")
     yield nodes.bullet_list("", *(nodes.list_item("", paragraph(line)) for line in lines))
     date = str(facts.get("date", "an unknown date"))[:10]
-    older = "" if is_about_this else f", of an older source (commit {facts.get('commit') or 'unknown'})"
-    yield paragraph(f"Measured on {date}{older}.", classes=["gradspec-detail"])
+    commit = facts.get("commit") or "unknown"
+    yield paragraph(f"Measured on {date} at commit {commit}.", classes=["gradspec-detail"])
 
 
 def _of_diseased_seeds(sick: Mapping[str, Any] | None) -> Iterator[str]:

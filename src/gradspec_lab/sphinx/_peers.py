@@ -57,14 +57,11 @@ def _found(record: Record, name: str) -> tuple[Cell, Cell]:
     kind = str(record.report.sheets[name].get("kind", "function"))
     broken: dict[str, list[nodes.Node]] = {}
     others: dict[Status, int] = {}
-    stale = 0
     for law, sheet in record.report.laws.items():
         verdicts = record.report.of(spec=name, law=law)
         if not judges(sheet, kind) or not verdicts:
             continue
-        if record.is_stale(name, law):
-            stale += 1
-        elif (status := overall(verdicts)).is_failure:
+        if (status := overall(verdicts)).is_failure:
             failed = [verdict for verdict in verdicts if verdict.status.is_failure]
             own = [rank_of(verdict) for verdict in failed if not verdict.finding.follows]
             links = broken.setdefault(rank_words(min(own, key=ORDER.index)) if own else FOLLOWS, [])
@@ -72,8 +69,6 @@ def _found(record: Record, name: str) -> tuple[Cell, Cell]:
         else:
             others[status] = others.get(status, 0) + 1
     rest = [paragraph(badge(status), f" {count}") for status, count in others.items()]
-    if stale:
-        rest.append(paragraph(badge(Status.NOT_MEASURED), f" {stale} (recorded for an older source, on {record.date})"))
     order = [*(rank_words(rank) for rank in ORDER), FOLLOWS]
     lines = [paragraph(nodes.strong("", f"{said}:".capitalize()), *broken[said]) for said in order if said in broken]
     return lines or ("none of those that were measured" if others else ""), rest
@@ -82,5 +77,9 @@ def _found(record: Record, name: str) -> tuple[Cell, Cell]:
 def _measured(records: Records) -> Iterator[nodes.Node]:
     for record in records.committed:
         facts = record.report.provenance
-        line = f"Measured on {record.date} with torch {facts.get('torch', '?')}, device {facts.get('device', '?')}."
+        commit = facts.get("commit") or "unknown"
+        line = (
+            f"Measured on {record.date} at commit {commit} with torch {facts.get('torch', '?')}, "
+            f"device {facts.get('device', '?')}."
+        )
         yield paragraph(line, classes=["gradspec-detail"])

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradspec import __version__
+from gradspec._record import write
 from gradspec.sphinx_ext.domain import _domain
+from gradspec_lab.peers.summary import read_summary
 from gradspec_lab.sphinx._benchmark import BenchmarkDirective
 from gradspec_lab.sphinx._checkers import CheckersDirective
 from gradspec_lab.sphinx._curves import CurvesDirective
@@ -22,6 +24,7 @@ from gradspec_lab.sphinx._versions import VersionsDirective
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.builders import Builder
+    from sphinx.config import Config
     from sphinx.util.docutils import SphinxDirective, SphinxRole
     from sphinx.util.typing import ExtensionMetadata
 
@@ -46,9 +49,20 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
         app.add_directive(name, directive)
     for name, role in ROLES.items():
         app.add_role_to_domain(_domain.NAME, name, role())
+    app.add_config_value("gradspec_summary", "", "env", types=str)
+    app.connect("config-inited", _expand)
     app.connect("builder-inited", _link)
     app.connect("write-started", _copy)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "version": __version__}
+
+
+def _expand(app: Sphinx, config: Config) -> None:
+    """Write the summary of the published implementations as the record that the package reads, if it has changed."""
+    if config.gradspec_summary:
+        summary, record = ((Path(app.confdir) / name).resolve() for name in config.gradspec_summary.split(" -> "))
+        text = read_summary(summary).to_json()
+        if not record.exists() or record.read_text(encoding="utf-8") != text:
+            write(text, record)
 
 
 def _link(app: Sphinx) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,11 +11,10 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec._record import experiment_sources, read_experiment
+from gradspec._record import read_experiment
 from gradspec.law import Status
 from gradspec.report import RecordError
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.domain._page import is_about_today
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge
 
@@ -34,25 +33,20 @@ class VersionsDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the tables, or that nothing was measured."""
         folder = Path(self.env.relfn2path(self.arguments[0])[1])
-        records, older = [], []
+        records = []
         for path in sorted(folder.glob("*.json")):
             self.env.note_dependency(path)
             try:
                 records.append(read_experiment(path))
-                if not is_about_today(self.env, path, experiment_sources(records[-1])):
-                    older.append(str(records[-1]["name"]))
             except RecordError as error:
                 warn_each_build(self, GradspecWarning.RECORD, str(error))
         if not records:
             return [paragraph(badge(Status.NOT_MEASURED))]
         try:
-            made: list[nodes.Node] = list(_transforms(records) if "transforms" in self.options else _overview(records))
+            return list(_transforms(records) if "transforms" in self.options else _overview(records))
         except (KeyError, TypeError, AttributeError) as error:
             warn_each_build(self, GradspecWarning.RECORD, f"{folder}: {type(error).__name__}: {error}")
             return [paragraph(badge(Status.NOT_MEASURED))]
-        if older and "transforms" not in self.options:
-            made.append(paragraph(f"Recorded for an older source: {', '.join(older)}.", classes=["gradspec-detail"]))
-        return made
 
 
 def _version(record: Record) -> str:
@@ -63,7 +57,7 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
     head: list[Cell] = [
         "torch",
         "Python",
-        "Date",
+        "Measured",
         "Verdicts: hold",
         "otherwise",
         "Sound rejected",
@@ -73,7 +67,14 @@ def _overview(records: Sequence[Record]) -> Iterator[nodes.Element]:
     rows: list[list[Cell]] = []
     for record in records:
         facts = record["provenance"]
-        rows.append([_version(record), str(facts["python"]), str(facts["date"])[:10], *_counts(record)])
+        rows.append(
+            [
+                _version(record),
+                str(facts["python"]),
+                f"{str(facts['date'])[:10]}, commit {facts.get('commit') or 'unknown'}",
+                *_counts(record),
+            ]
+        )
     yield table(head, rows, "gradspec-versions")
     if odd := list(_otherwise(records)):
         yield paragraph("The verdicts that are not as the specs promise:")
@@ -85,7 +86,7 @@ def _counts(record: Record) -> Iterator[Cell]:
     """Yield the counts of a version; a part that was left out is not measured."""
     if verdicts := record.get("verdicts"):
         yield f"{verdicts['counts'].get('holds', 0):,}"
-        yield str(len(verdicts["otherwise"]))
+        yield str(sum(row["cases"] for row in verdicts["otherwise"]))
     else:
         yield from (badge(Status.NOT_MEASURED) for _ in range(2))
     if found := record.get("specimens"):
@@ -111,13 +112,12 @@ def _otherwise(records: Sequence[Record]) -> Iterator[list[Cell]]:
         _version(record): {(row["spec"], row["law"]) for row in record["verdicts"]["otherwise"]} for record in judged
     }
     for record in judged:
-        rows = sorted(record["verdicts"]["otherwise"], key=lambda row: (row["spec"], row["law"]))
-        for (spec, law), cells in groupby(rows, key=lambda row: (row["spec"], row["law"])):
-            these = list(cells)
-            said = f"{these[0]['status'].replace('_', ' ')}: {these[0]['message']}"
+        for row in record["verdicts"]["otherwise"]:
+            spec, law = row["spec"], row["law"]
+            said = f"{row['status'].replace('_', ' ')}: {row['message']}"
             since = _since(judged, lambda other, pair=(spec, law): pair not in odd[_version(other)])  # type: ignore[misc]
             names = nodes.literal("", spec), nodes.literal("", law)
-            yield [_version(record), *names, str(len(these)), nodes.Text(said), since]
+            yield [_version(record), *names, str(row["cases"]), nodes.Text(said), since]
 
 
 def _transforms(records: Sequence[Record]) -> Iterator[nodes.Element]:

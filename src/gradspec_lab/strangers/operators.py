@@ -93,7 +93,7 @@ def main() -> None:
     if options.only and options.out.exists():
         update_experiment(_renewed(read_experiment(options.out), rows, facts), options.out)
     else:
-        write_experiment({**HEAD, "rows": rows}, options.out, *STANDS_ON, **facts)
+        write_experiment({**HEAD, "rows": rows}, options.out, **facts)
 
 
 if __name__ == "__main__":

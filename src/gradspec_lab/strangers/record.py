@@ -31,8 +31,6 @@ HEAD = {
     "name": "strangers",
     "what": "what the laws say of functions whose authors had not seen them: the first finding, and which there are",
 }
-#: What the record stands on beside the files themselves.
-STANDS_ON = ("src/gradspec_lab/strangers/record.py",)
 
 
 def row(path: Path) -> dict[str, Any]:
@@ -89,8 +87,7 @@ def main() -> None:
         for seconds, told in pool.map(timed, paths):
             rows.append(told)
             print(f"{seconds:5.1f} s  {json.dumps(told)[:300]}", flush=True)
-    files = [str(STRANGERS / row["file"]) for row in rows]
-    write_experiment({**HEAD, "rows": rows}, options.out, *STANDS_ON, *files, seed=0, profile="quick")
+    write_experiment({**HEAD, "rows": rows}, options.out, seed=0, profile="quick")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -31,7 +32,7 @@ AS_PROMISED = (Status.HOLDS, Status.NOT_APPLICABLE, Status.REFUSED_AS_DECLARED, 
 
 
 def verdicts(jobs: int) -> dict[str, Any]:
-    """Return how many verdicts of each status our specs get, and those that are not as promised."""
+    """Return how many verdicts of each status our specs get, and a row for each law that is not as promised."""
     from gradspec.functions import FUNCTIONS
     from gradspec.nn import MODULES
     from gradspec.operators import OPERATORS
@@ -40,10 +41,12 @@ def verdicts(jobs: int) -> dict[str, Any]:
     report = verify([*FUNCTIONS, *OPERATORS, *MODULES, *TEXTS], jobs=jobs)
     counts = Counter(str(verdict.status.value) for verdict in report.verdicts)
     odd = [v for v in report.verdicts if v.status not in AS_PROMISED and v.status is not Status.NOT_MEASURED]
-    rows = [
-        {"spec": v.spec, "law": v.law, "case": v.case, "status": v.status.value, "message": v.finding.message[:200]}
-        for v in odd
-    ]
+    odd.sort(key=lambda v: (v.spec, v.law))
+    rows = []
+    for (spec, law), group in groupby(odd, key=lambda v: (v.spec, v.law)):
+        first, *others = group
+        said = {"status": first.status.value, "message": first.finding.message[:200]}
+        rows.append({"spec": spec, "law": law, "cases": 1 + len(others), **said})
     return {"counts": dict(sorted(counts.items())), "otherwise": rows}
 
 
@@ -99,10 +102,9 @@ def main() -> None:
             continue
         content[name] = measure()
         print(f"{name}: {content[name]}", flush=True)
-    roots = (__file__, "gradspec.laws:LAWS", "gradspec.functions:FUNCTIONS", "gradspec.nn:MODULES")
     left_out = "".join(f" --without {part}" for part in options.without)
     command = f"nox -s {options.out.stem}" + (f" --{left_out}" if left_out else "")
-    write_experiment(content, options.out, *roots, command=command)
+    write_experiment(content, options.out, command=command)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from gradspec._record import read
-from gradspec.laws import LAWS
-from gradspec_lab.audits.audit_record import KIND, command, installed, moved, sources
+from gradspec_lab.audits.audit_record import KIND, command, installed
 from gradspec_lab.audits.audit_table import AUDITED
 
 ROOT = Path(__file__).parents[3]
-RECORD = read(ROOT / "docs" / "records" / "audits.json", KIND, again="nox -s records -- audits")
+RECORD = read(ROOT / "docs" / "records" / "audits.json", KIND, again="nox -s lab -- audits")
 
 
 def test_the_record_holds_what_the_table_names():
@@ -52,17 +51,3 @@ def test_another_version_is_refused(tmp_path):
 
     with pytest.raises(LookupError, match=r"timm 0\.1, and the table says 1\.0\.31"):
         installed(timm, tmp_path)
-
-
-def test_a_law_that_needs_a_spec_is_asked_of_no_audit_though_it_has_moved():
-    today = sources()
-    known = {name: source for name, source in today.items() if name != "law primal"}
-
-    asked = moved(known, today)
-
-    assert "law primal" in today
-    assert asked
-    assert [law.name for law in LAWS if law.name in asked and law.needs_spec] == []
-    assert {law.name for law in LAWS if law.judges("function") and "primal" in law.requires and not law.needs_spec} <= {
-        *asked
-    }

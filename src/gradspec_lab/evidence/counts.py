@@ -1,18 +1,17 @@
-"""Count what the other records hold, for the page how-far-you-can-trust-this.md: docs/records/trust.json.
-
-It measures nothing. tests/pages/test_trust.py fails where a record has moved on and this was not run again.
-"""
+"""What the committed records hold, counted when a page is built: no total is typed or committed."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gradspec._record import RecordError, read_experiment
-from gradspec.report import read_record, write_experiment
+from gradspec_lab.audits.gallery import TRUTH, gallery
+from gradspec_lab.peers.summary import read_summary
+from gradspec_lab.selftest._record import read_matrix
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDS = ROOT / "docs" / "records"
@@ -25,20 +24,19 @@ def _json(path: Path) -> Any:
 
 def kills() -> dict[str, Any]:
     """Count the functions that are broken on purpose, and those that some law says `broken` of."""
-    record = _json(RECORDS / "kill_matrix.json")
-    rows = {sort: [row for row in record["subjects"] if row["sort"] == sort] for sort in record["population"]}
-    killed = {sort: sum(bool(row.get("killed_by")) for row in found) for sort, found in rows.items()}
-    mutants = rows["mutant"]
+    matrix = read_matrix(RECORDS / "kill_matrix.json")
+    mutants = matrix.of("mutant")
+    killed = sum(bool(subject.killed_by) for subject in mutants)
     return {
-        "honest": len(rows["honest"]),
-        "honest_killed": killed["honest"],
-        "diseased": len(rows["diseased"]),
-        "diseased_killed": killed["diseased"],
+        "honest": len(matrix.of("honest")),
+        "honest_killed": sum(bool(subject.killed_by) for subject in matrix.of("honest")),
+        "diseased": len(matrix.of("diseased")),
+        "diseased_killed": sum(bool(subject.killed_by) for subject in matrix.of("diseased")),
         "mutants": len(mutants),
-        "mutants_killed": killed["mutant"],
-        "mutants_left": len(mutants) - killed["mutant"],
-        "laws": sum(name.startswith("law ") for name in record["sources"]),
-        "date": record["provenance"]["date"][:10],
+        "mutants_killed": killed,
+        "mutants_left": len(mutants) - killed,
+        "laws": len(matrix.laws),
+        "date": matrix.provenance["date"][:10],
     }
 
 
@@ -58,13 +56,13 @@ def seeds() -> dict[str, Any]:
 
 def published() -> dict[str, Any]:
     """Count the published functions that were looked at, and what was found in them."""
-    audits, gallery = _json(RECORDS / "audits.json"), _json(RECORDS / "gallery.json")
-    peers = read_record(RECORDS / "peers.json")
+    audits, shown = _json(RECORDS / "audits.json"), gallery(read_experiment(TRUTH))["functions"]
+    peers = read_summary(RECORDS / "peers.json")
     return {
         "audits": len(audits["audits"]),
         "audit_findings": sum(len(row["findings"]) for row in audits["audits"]),
-        "gallery": len(gallery["functions"]),
-        "gallery_packages": len({row["package"] for row in gallery["functions"]}),
+        "gallery": len(shown),
+        "gallery_packages": len({row["package"] for row in shown}),
         "peers": len(peers.sheets),
         "peer_cells": len(peers.verdicts),
         "peer_verdicts": dict(sorted(Counter(verdict.status.value for verdict in peers.verdicts).items())),
@@ -130,33 +128,20 @@ def _says(row: dict[str, Any], ends: str | tuple[str, ...]) -> bool:
     return any(law.endswith(ends) for law in row["laws"])
 
 
+@cache
 def counted() -> dict[str, Any]:
     """Return all counts, and the versions and devices of the records they are of."""
     found: set[tuple[str, ...]] = set()
     for path in sorted(RECORDS.rglob("*.json")):
         noted = _json(path).get("provenance", {})
-        if path.name != "trust.json":
-            found.add(tuple(noted.get(name, "") for name in ("torch", "python", "platform", "device")))
+        found.add(tuple(noted.get(name, "") for name in ("torch", "python", "platform", "device")))
     names = ("torch", "python", "platform", "device")
     seen = {name: sorted({row[place] for row in found} - {""}) for place, name in enumerate(names)}
     return {
-        "records": len([path for path in RECORDS.rglob("*.json") if path.name != "trust.json"]),
+        "records": len(list(RECORDS.rglob("*.json"))),
         **{name: ", ".join(values) for name, values in seen.items()},
         "kills": kills(),
         "seeds": seeds(),
         "published": published(),
         "strangers": strangers(),
     }
-
-
-def main() -> None:
-    """Count, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RECORDS / "trust.json", help="where to write the record")
-    options = parser.parse_args()
-    content = {"name": "trust", "what": "what the other records hold, counted", "counts": counted()}
-    write_experiment(content, options.out, __file__, command="python -m gradspec_lab.evidence.trust_record")
-
-
-if __name__ == "__main__":
-    main()
