@@ -70,6 +70,7 @@ def test_wrong_factor_is_the_text_of_the_exception(x: torch.Tensor) -> None:
     got, expected = (float(re.search(rf"{word} +(\S+)", text)[1]) for word in ("got", "expected"))  # type: ignore[index]
     assert got == pytest.approx(4 * expected, rel=1e-3)
     assert "off by the factor 4" in text
+    assert "Again:" not in text  # no command makes this call
 
 
 def test_without_a_reference_backward_is_held_to_finite_differences(x: torch.Tensor) -> None:
@@ -131,6 +132,11 @@ def test_inputs_and_generator_are_left_alone(x: torch.Tensor) -> None:
     gradspec.check(Scale, (x, 2.0), primal=_scaled)
     assert x.grad is None
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_input_may_be_computed_and_is_apart_from_its_graph(x: torch.Tensor) -> None:
+    assert gradspec.check(Scale, (x * 3, 2.0), primal=_scaled)
+    assert x.grad is None
 
 
 @pytest.mark.parametrize(
