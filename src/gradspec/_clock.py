@@ -1,6 +1,6 @@
 """The CPU time of a process and of all that it started, and whether they sleep: what a limit on an answer counts.
 
-CPU time is the same on a busy machine: a process that waits for a processor spends none. `RUSAGE_CHILDREN` counts a
+CPU time is the same on a busy machine: a process that waits for a processor spends none. RUSAGE_CHILDREN counts a
 process only after it was waited for, so the times of the whole tree are added up, from `/proc`.
 """
 

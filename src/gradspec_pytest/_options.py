@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         metavar="SECONDS",
         dest="gradspec_time_limit",
-        help="CPU time that one check may take; its test fails if it needs more (default: that of the profile)",
+        help="CPU time that one check may take; its test fails if it needs more (default of the profile)",
     )
     group.addoption(
         "--gradspec-record",

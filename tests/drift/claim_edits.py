@@ -84,14 +84,6 @@ CLAIM_EDITS = (
         says=r"docs/reference/plugin\.md:\d+: the default of --gradspec-profile is 'quick', and not 'full'",
     ),
     Edit(
-        kind="the law for which docstrings count",
-        file="docs/explanation/what-a-record-stands-on.md",
-        old="{gradspec:law}`examples`, which runs them",
-        new="{gradspec:law}`signature`, which runs them",
-        check=NAMED,
-        says=r"what-a-record-stands-on\.md:\d+ names \['signature'\], and it is so of \['examples'\]",
-    ),
-    Edit(
         kind="the laws that a device leaves out",
         file="docs/how-to/run-on-cuda.md",
         old="`batched_cotangent`, `earlier_calls`, `ddp`",

@@ -178,7 +178,7 @@ WORD_EDITS = (
     ),
     Edit(
         kind="warnings that are no errors any more",
-        file="noxfile.py",
+        file="src/gradspec_lab/tasks/_environment.py",
         old='BUILD_SITE = ("sphinx-build", "-n", "-W", ',
         new='BUILD_SITE = ("sphinx-build", "-n", ',
         check=SETTINGS,

@@ -13,12 +13,6 @@ from pages.blocks import ROOT
 #: The page, what leads to the names and what follows them, and which laws it is true of.
 NAMED = (
     (
-        "docs/explanation/what-a-record-stands-on.md",
-        r"Docstrings count only for the laws?\s",
-        r", which",
-        lambda law: law.over == "documents",
-    ),
-    (
         "docs/how-to/run-on-cuda.md",
         r"the laws that need a process of their own,\s",
         r",\s+are not\s+measured",
