@@ -22,8 +22,6 @@ nox.options.sessions = ["tests", "doctests", "lint", "types", "docs"]
 ROOT = Path(__file__).parent
 BUILD = ROOT / "build"
 SITE_RECORD = "build/records/site.json"
-#: Lists stale records from files, also where gradspec is not installed.
-RECORDS = "src/gradspec_lab/evidence/records.py"
 TARGETS = ["gradspec.functions", "gradspec.operators", "gradspec.nn", "gradspec.text"]
 #: The record is written whatever it says; that it says `broken` fails the build, by the name of the page.
 CHECK = ("gradspec", "check", *TARGETS, "--record", SITE_RECORD, "--exit-zero")
@@ -238,23 +236,11 @@ def selftest(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-def records(session: nox.Session) -> None:
-    """Renew the committed records that are stale and must be current; `-- NAME` one, `-- --check` only lists them."""
-    if "--check" in session.posargs:  # from files alone, by the Python that runs nox
-        session.run(sys.executable, RECORDS, *session.posargs, external=True)
-        return
+def lab(session: nox.Session) -> None:
+    """Measure the committed evidence again; `-- measure PART` a part, `-- sample` what CI measures."""
     install(session)
-    stale = session.run(sys.executable, RECORDS, "--stale", *session.posargs, external=True, silent=True)
-    install_published(session, *(name for name in PUBLISHED if name in str(stale).split()))
-    session.run("python", RECORDS, *session.posargs)
-
-
-@nox.session(default=False)
-def resample(session: nox.Session) -> None:
-    """Measure a random 2 % of the current cells of the committed records again; `-- --percent 0.5` fewer."""
-    install(session)
-    install_published(session, "peers")
-    session.run("python", "-m", "gradspec_lab.evidence.resample", *session.posargs)
+    install_published(session, "peers", *(() if "sample" in session.posargs else ("audits",)))
+    session.run("python", "-m", "gradspec_lab", *(session.posargs or ["measure"]), env=ONE_THREAD)
 
 
 @nox.session(default=False)

@@ -91,5 +91,5 @@ def test_the_picture_of_the_house_is_that_of_the_contract() -> None:
 def test_the_commands_are_sessions() -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     named = {name for names in re.findall(r"^\| `nox -s ([\w ]+)` \|", TEXT, re.MULTILINE) for name in names.split()}
-    assert named == {"tests", "lint", "types", "docs", "records"}
+    assert named == {"tests", "lint", "types", "docs", "lab"}
     assert [name for name in named if f"def {name}(session" not in noxfile] == []

@@ -90,10 +90,9 @@ def test_ci_runs_the_sessions_that_nox_runs_by_default():
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
     named = [name for names in re.findall(r"nox -s ((?:\w+ ?)+)", ci.partition("source ")[2]) for name in names.split()]
 
-    assert named == ["records", "environment", "types", "resample", "doctests", "lint", "docs", "drift"]
+    assert named == ["environment", "types", "lab", "doctests", "lint", "docs", "drift"]
     assert 'wait "$beside" || failed=$?\n' in ci, "what runs beside the site may fail unnoticed"
-    assert "nox -s records -- --check\n" in ci
-    asked = set(named) - {"records", "environment", "resample", "drift"}
+    asked = set(named) - {"environment", "lab", "drift"}
     assert sorted([*asked, "tests"]) == sorted(ast.literal_eval(default))
     assert ci.endswith('bash -c "$test_command"\n')
     assert r"s/^\(python -m pip install nox && nox -s tests\)$/\1/p' README.md" in ci

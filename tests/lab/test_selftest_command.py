@@ -68,7 +68,7 @@ def test_a_record_that_cannot_be_used_is_said_and_measured_again(tmp_path):
     words = ["selftest", "GradFactor.sign_flipped", "--record", str(tmp_path / "kills.json")]
     CliRunner().invoke(main, words)
     text = (tmp_path / "kills.json").read_text("utf-8")
-    (tmp_path / "kills.json").write_text(text.replace('"vjp"', '"jvp"', 1), encoding="utf-8")
+    (tmp_path / "kills.json").write_text(text.replace("vjp", "jvp", 1), encoding="utf-8")
     found = CliRunner().invoke(main, words)
 
     assert found.exit_code == 0, found.output

@@ -48,7 +48,7 @@ def test_a_wrong_name_is_found(code: str, said: str) -> None:
     "code",
     [
         "gradspec check TARGET --record PATH",
-        "nox -s records -- --check",
+        "nox -s lab -- sample",
         "FunctionSpec.primal",
         "GradFactor",
         "torch.func.grad(loss)",
@@ -61,4 +61,4 @@ def test_a_right_name_is_left_alone(code: str) -> None:
 
 
 def test_the_sessions_are_read_with_their_names() -> None:
-    assert {"tests", "local-model", "sphinx", "records"} <= sessions()
+    assert {"tests", "local-model", "sphinx", "lab"} <= sessions()

@@ -46,7 +46,7 @@ def test_every_session_that_is_not_of_every_change_runs_each_week_or_says_why_no
         command.removeprefix("nox -s ") for command in commands(".github/workflows/weekly.yml") if "$" not in command
     ]
     at_hand = {"serve"}  # for one who writes pages
-    on_purpose = {"bench", "hashes", "records"}  # of one quiet machine, of one who moves a pin, of one who commits
+    on_purpose = {"bench", "hashes"}  # of one quiet machine, of one who moves a pin, of one who commits
     every_change = {"tests", "doctests", "lint", "types", "docs", "environment"}
     weekly_sessions = {name for name in named if name in sessions()}
     assert weekly_sessions == sessions() - every_change - at_hand - on_purpose
