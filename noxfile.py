@@ -105,12 +105,12 @@ def lab(session: nox.Session) -> None:
             session.log(f"{task:15} {run.__doc__}")
     elif name in TASKS:
         TASKS[name](session)
-    elif name == "measure":
+    elif name in ("measure", "sample"):
         install(session)
-        install_published(session, "peers", "audits")
-        session.run("python", "-m", "gradspec_lab", "measure", *session.posargs)
+        install_published(session, *(("peers", "audits") if name == "measure" else ("peers",)))
+        session.run("python", "-m", "gradspec_lab", name, *session.posargs)
     else:
-        session.error(f"no task {name!r}: choose from measure, {', '.join(TASKS)}")
+        session.error(f"no task {name!r}: choose from measure, sample, {', '.join(TASKS)}")
 
 
 @nox.session(default=False)

@@ -11,6 +11,7 @@ from gradspec.cli._group import Commands
     cls=Commands,
     homes={
         "selftest": "gradspec_lab.commands._selftest:selftest",
+        "measure": "gradspec_lab.commands._measure:measure",
         "sample": "gradspec_lab.commands._sample:sample",
         "house": "gradspec_lab.commands._house:house",
     },

@@ -395,14 +395,6 @@ CODE_EDITS = (
         says=r"law 'vjp' is gone from LAWS",
     ),
     Edit(
-        kind="a comparison that is blind",
-        file="src/gradspec/laws/tensor/support/_compare.py",
-        old="    for name in expected:\n        called = ",
-        new="    for name in ():\n        called = ",
-        check=Site(),
-        says=r"kill-matrix\.md:\d+: .*kill_matrix\.json was measured of an older source: .*gradspec\.stale",
-    ),
-    Edit(
         kind="a public name without a page",
         file="src/gradspec/functions/__init__.py",
         old='    "grad_factor",\n',

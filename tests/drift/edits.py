@@ -31,11 +31,6 @@ class Tests:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Records:
-    """The first step of `.ci/run`: the committed records that must be current, checked from files."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Edit:
     """One wrong edit, and how it must come to light."""
 
@@ -48,7 +43,7 @@ class Edit:
     #: Stands there instead; None: the file is deleted.
     new: str | None
     #: The narrowest check that must fail.
-    check: Site | Tests | Records
+    check: Site | Tests
     #: A regular expression for one line of what it prints: the place and the cause.
     says: str
     #: `old` is a regular expression, of which the first match is replaced: what it matches is measured anew at times.

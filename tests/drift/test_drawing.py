@@ -87,8 +87,8 @@ sys.exit(pytest.main(["--collect-only", "-q", "tests/drift", *sys.argv[1:]], plu
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        (["--drawn", "60"], {"EDIT Site site", "EDIT Tests", "EDIT Records"}),
-        ([], {"EDIT Site", "EDIT Tests", "EDIT Records"}),
+        (["--drawn", "60"], {"EDIT Site site", "EDIT Tests"}),
+        ([], {"EDIT Site", "EDIT Tests"}),
     ],
 )
 def test_a_sample_builds_the_site_in_one_process_and_the_whole_in_all(options: list[str], shown: set[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from drift.edits import Edit, Records, Site, Tests, sealed
-from gradspec._record import Source
+from drift.edits import Edit, Site, Tests
 from gradspec.report import Report, read_record, write_record
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +35,7 @@ class Done:
 class WorkingCopy:
     folder: Path
     #: The checks that have passed on the copy as it is without an edit.
-    passed: set[Site | Tests | Records] = field(default_factory=set)
+    passed: set[Site | Tests] = field(default_factory=set)
 
     @classmethod
     def made(cls, folder: Path, record: Path) -> WorkingCopy:
@@ -56,8 +54,6 @@ class WorkingCopy:
         assert text.count(ONE_RECORD) == 1, f"conf.py says no longer {ONE_RECORD!r}"
         each = [f"../{RECORDS}/{name}.json" for name in whole.sheets]
         conf.write_text(text.replace(ONE_RECORD, f"gradspec_records = {each!r}"), encoding="utf-8")
-        for path in (folder / "docs" / "records").rglob("*.json"):
-            _as_of_today(path)
         return cls(folder)
 
     @contextmanager
@@ -80,10 +76,8 @@ class WorkingCopy:
                     shutil.copy(record, records / record.name)
             shutil.rmtree(kept)
 
-    def run(self, check: Site | Tests | Records) -> Done:
+    def run(self, check: Site | Tests) -> Done:
         """Run a check on the copy as it stands."""
-        if isinstance(check, Records):
-            return self._python("src/gradspec_lab/evidence/records.py", "--check")
         if isinstance(check, Tests):
             return self._python("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *check.names)
         laws = [word for law in check.laws for word in ("--law", law)]
@@ -99,7 +93,7 @@ class WorkingCopy:
         done = self._python("-m", "sphinx", *options, "docs", f"build/{check.builder}")
         return Done(done.returncode, "".join([*said, done.output]))
 
-    def passes_unedited(self, check: Site | Tests | Records) -> Done:
+    def passes_unedited(self, check: Site | Tests) -> Done:
         """Run a check on the copy without an edit, once for every edit that it judges."""
         if check in self.passed:
             return Done(0, "")
@@ -136,13 +130,6 @@ class WorkingCopy:
             timeout=3600,
         )
         return Done(done.returncode, done.stdout + done.stderr)
-
-
-def _as_of_today(path: Path) -> None:
-    """Give a committed record the keys of today's source: the suite asks what pages make of it, not how old it is."""
-    record = json.loads(path.read_text(encoding="utf-8"))
-    sources = {name: Source.from_dict(source).today(ROOT).to_dict() for name, source in record["sources"].items()}
-    path.write_text(sealed({**record, "sources": sources}), encoding="utf-8")
 
 
 def _alone(whole: Report, name: str) -> Report:

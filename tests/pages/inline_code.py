@@ -143,7 +143,7 @@ def tasks() -> frozenset[str]:
     (versions,) = re.findall(r"^TORCHES = \{(.*)\}$", text, re.MULTILINE)
     table = text.partition("\nTASKS: ")[2]
     each = {f"torch-{minor}" for minor in re.findall(r'"([\d.]+)":', versions)}
-    return frozenset({"measure", "--list", *re.findall(r'^    "([\w-]+)":', table, re.MULTILINE)} | each)
+    return frozenset({"measure", "sample", "--list", *re.findall(r'^    "([\w-]+)":', table, re.MULTILINE)} | each)
 
 
 @cache

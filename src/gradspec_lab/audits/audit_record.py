@@ -1,6 +1,6 @@
 """Audit published functions that have no spec, and write the record that a how-to shows.
 
-`nox -s lab -- audits` installs their packages into a folder of their own and runs this file.
+`nox -s lab -- measure audits` installs their packages into a folder of their own and runs this file.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         "python -m gradspec_lab selftest",
         "python -m gradspec_lab selftest --mutants GradFactor.sign_flipped",
         "python -m gradspec_lab selftest --specimens --stock off_by_a_millionth",
-        "python -m gradspec_lab selftest --stock --record docs/records/kill_matrix.json",
+        "python -m gradspec_lab selftest --stock --record build/lab/kills.json",
         "python -m gradspec_lab selftest --seeds 100 scaled weighed",
-        "python -m gradspec_lab selftest --seeds 100 --record docs/records/seeds.json",
+        "python -m gradspec_lab selftest --seeds 100 --record build/lab/seeds.json",
     )
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     "--record",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Save the matrix to a record, or with --seeds what was found; measure only what it does not hold yet.",
+    help="Save the matrix to a record, or with --seeds what was found; go on from one of the same files and versions.",
 )
 @click.option("--fresh", is_flag=True, help="Measure everything again, even if the record holds it.")
 def selftest(

@@ -1,6 +1,6 @@
 """Hold the published implementations to our specs, and write the record that the pages show as "Differences".
 
-`nox -s lab -- peers` installs the published packages into a folder of their own and runs this file.
+`nox -s lab -- measure peers` installs the published packages into a folder of their own and runs this file.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from gradspec.report import Report, kind_of_sheet
 from gradspec.sphinx_ext.page._verdicts import brief_message
 
 KIND = "peers"
-AGAIN = "measure it again with `nox -s lab -- peers`"
+AGAIN = "measure it again with `nox -s lab -- measure peers`"
 #: Where a page finds what `read_summary` returns, as any other report.
 EXPANDED = "peers.json"
 
@@ -95,7 +95,7 @@ def _verdicts(row: Mapping[str, Any], findings: Sequence[Finding]) -> Iterator[V
                     law=law,
                     case=row["cases"][place],
                     finding=findings[int(number)],
-                    rerun="nox -s lab -- peers",
+                    rerun="nox -s lab -- measure peers",
                 )
 
 

@@ -59,7 +59,7 @@ class GalleryDirective(SphinxDirective):
         path = Path(self.env.relfn2path(self.arguments[0])[1])
         self.env.note_dependency(path)
         try:
-            record = read(path, "gallery", "experiment", again="measure it again with `nox -s lab -- truth`")
+            record = read(path, "gallery", "experiment", again="measure it again")
             if record["kind"] == "experiment":  # the truth, of which the gallery is a view
                 record = {**record, **gallery(record)}
             sections = list(_sections(record["functions"]))

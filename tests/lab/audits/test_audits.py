@@ -10,7 +10,7 @@ from gradspec_lab.audits.audit_record import KIND, command, installed
 from gradspec_lab.audits.audit_table import AUDITED
 
 ROOT = Path(__file__).parents[3]
-RECORD = read(ROOT / "docs" / "records" / "audits.json", KIND, again="nox -s lab -- audits")
+RECORD = read(ROOT / "docs" / "records" / "audits.json", KIND, again="nox -s lab -- measure audits")
 
 
 def test_the_record_holds_what_the_table_names():
