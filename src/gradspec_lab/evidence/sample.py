@@ -137,7 +137,7 @@ def drawn_cells(kept: Report, count: int, rng: random.Random) -> list[Cell]:
             cells += [rng.choice(found) for (one, law), found in by_law.items() if one == spec and law in cheap]
     cells += rng.sample(exceptional, min(len(exceptional), count // 2))
     compiled = sorted(pair for pair in by_law if pair[1] not in cheap)
-    cells += [rng.choice(by_law[pair]) for pair in rng.sample(compiled, min(len(compiled), 1 + count // 60))]
+    cells += [rng.choice(by_law[pair]) for pair in rng.sample(compiled, min(len(compiled), count // 25))]
     return list(dict.fromkeys(cells))
 
 
