@@ -11,6 +11,7 @@ from typing import Any
 
 from gradspec._record._bytes import short
 from gradspec._record._files import Reached, reach
+from gradspec._record._packages import is_beneath
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Source:
         Raises:
             TypeError: it holds something else.
         """
-        roots, texts = tuple(data["roots"]), {name: data.get(name, "") for name in ("facts", "key")}
+        roots, texts = tuple(data.get("roots", ())), {name: data.get(name, "") for name in ("facts", "key")}
         for value in (*roots, *texts.values()):
             if not isinstance(value, str):
                 raise TypeError(f"{value!r} in a source is not text")
@@ -115,6 +116,8 @@ def roots_of(modules: Collection[str], path: str = "") -> tuple[str, ...]:
     found = dict.fromkeys([shown_path(Path(where))] if where.endswith(".py") else [where] if where else [])
     for name in modules:
         file = getattr(sys.modules.get(name), "__file__", None)
+        if file is None and is_beneath(name.partition(".")[0]):
+            continue  # a namespace of operators, which torch makes: its version counts
         if file is None and name not in sys.builtin_module_names:
             return ()
         code = Path(file or "")
