@@ -71,7 +71,7 @@ def trial(function: type[Cube], x: torch.Tensor, seed: int = 0) -> Any:
         wrt=("x",),
         cases=lambda make: iter((case,)),
     )
-    return TrialOf(spec=spec, case=case, profile=load_profile("quick"), seed=seed)
+    return TrialOf(spec=spec, case=case, profile=load_profile("every-case"), seed=seed)
 
 
 def draw(elements: int, seed: int = 0) -> torch.Tensor:

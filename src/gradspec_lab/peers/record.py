@@ -194,7 +194,7 @@ def held_to_specs(site: Path) -> list[FunctionSpec | ModuleSpec]:
 
 def planned(site: Path) -> list[Check]:
     """Return the checks of all of them, none of them run."""
-    return list(plan(held_to_specs(site), LAWS, load_profile("quick")))
+    return list(plan(held_to_specs(site), LAWS, load_profile("every-case")))
 
 
 def measured(
@@ -214,7 +214,7 @@ def measured(
         keep: called with what was measured, if this run is interrupted.
         progress: as `verify` takes it.
     """
-    found, profile, specs = versions(site), load_profile("quick"), held_to_specs(site)
+    found, profile, specs = versions(site), load_profile("every-case"), held_to_specs(site)
     checks = [check for check in plan(specs, LAWS, profile) if only is None or _is_asked(check, only)]
     # A class that was cut out of a file has no module to be found by: what is measured depends on this tree as a whole.
     given = {f"spec {spec.name}": Source(roots=()) for spec in specs}

@@ -58,7 +58,7 @@ def sweep_diseased(
         line for each time that it did not; `rows`, the same by specimen; `measured`, how many of them this run has
         measured.
     """
-    profile, kept = profile or load_profile("quick"), kept or {}
+    profile, kept = profile or load_profile("every-case"), kept or {}
     own = {name: laws for name, sick in specimens.items() if name not in kept and (laws := own_laws(sick))}
     checks = by_case([check for name in own for check in _checks(name, specimens[name], own[name], profile)])
 

@@ -63,7 +63,7 @@ def selftest(
     """
     import torch._dynamo  # noqa: F401 - imported here, each child has it: it takes seconds
 
-    profile, jobs = profile or load_profile("quick"), jobs or processors()
+    profile, jobs = profile or load_profile("every-case"), jobs or processors()
     every = list(mutants(FUNCTIONS))
     population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
     facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile), files=files_key())

@@ -67,7 +67,7 @@ def sweep(
         by case; `measured`, how many cases this run has measured.
     """
     specs = sound_specs() if specs is None else specs
-    laws, profile, kept = laws or LAWS, profile or load_profile("quick"), kept or {}
+    laws, profile, kept = laws or LAWS, profile or load_profile("every-case"), kept or {}
     checks = by_case(plan(specs, laws, profile))
     wanted = [check for check in checks if case_of(check) not in kept]
     before = {case: list(kept.get(case, ())) for case in map(case_of, checks)}

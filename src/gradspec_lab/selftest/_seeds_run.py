@@ -41,7 +41,7 @@ def seeds(
         progress: called before each check.
         save: called twice a minute with the run as far as it has come.
     """
-    profile, end = load_profile("quick"), time.monotonic() + 60 * minutes
+    profile, end = load_profile("every-case"), time.monotonic() + 60 * minutes
     facts = provenance(device=device_name(profile.device), profile=asdict(profile), files=files_key())
     rows: Sequence[Mapping[str, Any]] = ()
     if known is not None and known.swept["run"] == count and is_of_this_tree(known.provenance, facts):

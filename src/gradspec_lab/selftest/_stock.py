@@ -84,7 +84,7 @@ def judge(tool: str, spec: FunctionSpec, case: Case, seed: int = 0) -> str:
 
     It may kill the interpreter: ask in a child process.
     """
-    trial = Trial(spec=spec, case=case, profile=load_profile("quick"), seed=seed)
+    trial = Trial(spec=spec, case=case, profile=load_profile("every-case"), seed=seed)
     if not spec.wrt and not (tool == "opcheck" and isinstance(spec, OperatorSpec)):
         return "nothing to check"
     torch.manual_seed(seed)

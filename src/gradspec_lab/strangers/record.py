@@ -37,7 +37,7 @@ def row(path: Path) -> dict[str, Any]:
     """Return what the laws say of one file: the first finding, and how many there are of each sort."""
     truth = load(path).TRUTH
     told = {"file": str(path.relative_to(STRANGERS)), "sound": truth["sound"], "truth": truth["defect"]}
-    profile, remarks = load_profile("quick"), ()
+    profile, remarks = load_profile("every-case"), ()
     try:
         spec = spec_of(path, supports=promised(path))
         if spec is None:  # noise is drawn within: there is no primal, and an audit needs none
