@@ -152,7 +152,7 @@ def test_that_runs_in_eight_threads_disturb_one_another_in_nothing(isolate, expe
 
 def _write(path, report, laws):
     part = replace(report, verdicts=tuple(v for v in report.verdicts if v.law in laws))
-    Kept(path, fresh=False, partly=True).write(part)
+    Kept(path, fresh=False).write(part)
     os._exit(0)
 
 
@@ -188,5 +188,6 @@ def test_that_audits_leave_nothing_behind_in_their_process():
     later_files, later_threads, after = some(5 * ROUNDS)
 
     print(f"{5 * ROUNDS} audits: {before:.1f} MB before, {after:.1f} MB after, {later_files} descriptors")
-    assert (later_files, later_threads) == (files, threads)
+    assert later_files <= files
+    assert later_threads == threads
     assert after - before < 8

@@ -66,7 +66,6 @@ def test_the_record_counts_branches_by_room_and_says_what_is_left_out(made: Path
     assert record["total"] == {"taken": 8, "branches": 12, "share": 0.6667}
     assert (record["tests"], record["provenance"]["coverage"]) == (["tests/record"], "7.17.3")
     assert record["left out"] == left_out(PYPROJECT)
-    assert record["sources"]["experiment"]["key"]
 
 
 def test_what_is_left_out_has_its_reason_from_the_settings() -> None:

@@ -19,7 +19,7 @@ def experiment_text(content: Mapping[str, Any], sources: Mapping[str, Source], *
     head = {name: content[name] for name in ("name", "what") if name in content}
     noted = {
         "provenance": provenance(**facts) | dict(content.get("provenance", {})),
-        "sources": {name: source.to_dict() for name, source in sources.items()},
+        **({"sources": {name: source.to_dict() for name, source in sources.items()}} if sources else {}),
     }
     return to_text(KIND, {**head, **noted, **{k: v for k, v in content.items() if k not in (*head, "provenance")}})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 #: A timing may be older than the note of these versions, and what they were then is not known.
-SINCE_SCHEMA_2 = frozenset({"numpy", "sympy"})
+SINCE_SCHEMA_2 = frozenset({"dependencies", "numpy", "sympy"})
 
 
 def noted(record: Mapping[str, Any]) -> Set[str]:
