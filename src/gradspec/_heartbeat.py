@@ -33,5 +33,12 @@ def take(heartbeat: Heartbeat | None) -> None:
 
 def beat() -> None:
     """Say that a call of the function, or its backward pass, has ended."""
-    if _own is not None:
+    # Dynamo cannot trace a write to memory: it would break the graph, and the function be compiled in another form.
+    if _own is not None and not _is_compiling():
         _own.beat()
+
+
+def _is_compiling() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling()
