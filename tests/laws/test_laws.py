@@ -17,6 +17,7 @@ BY_NAME = {law.name: law for law in LAWS}
 UNMEASURED = () if torch.cuda.is_available() else NEEDS_CUDA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", BY_NAME)
 def test_an_honest_function_is_never_broken(law):
     # Law by law: the workers of a run share them.
@@ -27,6 +28,7 @@ def test_an_honest_function_is_never_broken(law):
     assert (Status.NOT_MEASURED if law in UNMEASURED else Status.HOLDS) in {v.status for v in verdicts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "name"), [(law.name, name) for law in LAWS for name in breaking(law.name)])
 def test_a_disease_is_caught_by_its_law(law, name):
     if law in UNMEASURED:
