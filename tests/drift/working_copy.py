@@ -113,7 +113,7 @@ class WorkingCopy:
     def _names(self) -> dict[str, str]:
         """The name of each spec by the path that `gradspec check` takes."""
         records = (read_record(path) for path in (self.folder / RECORDS).iterdir())
-        return {sheet["path"]: name for record in records for name, sheet in record.sheets.items()}
+        return {sheet["path"]: name for record in records for name, sheet in record.sheets.items() if "path" in sheet}
 
     def _python(self, *words: str) -> Done:
         # No byte code: an edit of the same length within a second would not be seen.
