@@ -115,6 +115,20 @@ class Law:
         stands_on_it = is_of_functions and self.name not in ("primal", "vjp")
         return tuple(dict.fromkeys((*names, "vjp"))) if stands_on_it else names
 
+    @property
+    def sheet(self) -> dict[str, Any]:
+        """What a report says of it, as plain data."""
+        return {
+            "family": self.family,
+            "statement": self.statement,
+            "doc": self.doc,
+            "cost": self.cost,
+            "over": self.over,
+            "kinds": list(self.kinds),
+            "requires": list(self.requires),
+            "explained_by": list(self.explained_by),
+        }
+
     def judges(self, kind: str) -> bool:
         """Return whether it judges specs of a kind."""
         return self.kinds == ALL_KINDS or kind in self.kinds

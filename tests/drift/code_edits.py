@@ -113,6 +113,14 @@ CODE_EDITS = (
         says=r"linear_average_op\.md:\d+: .*law wrong_call is broken on case 'rows in int32'",
     ),
     Edit(
+        kind="the output of an example",
+        file=GRAD_FACTOR,
+        old="tensor([0.1000, 0.1000, 0.1000])",
+        new="tensor([0.2000, 0.2000, 0.2000])",
+        check=Site(specs=(FACTOR,), laws=("examples",)),
+        says=r"grad_factor\.md:\d+: .*GradFactor: the example .*0\.2000.* printed .*0\.1000.*gradspec\.example",
+    ),
+    Edit(
         kind="a shape",
         file=f"{BANK_ROOM}/_cases.py",
         old='shape="(N, D)"',

@@ -9,9 +9,10 @@ from gradspec._record import Source
 from gradspec.functions import FUNCTIONS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
+from gradspec.text import TEXTS
 
 
-@pytest.mark.parametrize("spec", [*FUNCTIONS, *OPERATORS, *MODULES], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [*FUNCTIONS, *OPERATORS, *MODULES, *TEXTS], ids=lambda spec: spec.name)
 def test_a_spec_of_ours_has_a_key(spec):
     (source,) = (found for name, found in sources([spec], ()).items() if name == f"spec {spec.name}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from gradspec._engine._autograd import settle
 from gradspec._engine._check import rerun
@@ -149,20 +148,6 @@ def blank(
     return Report(
         provenance=provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile)),
         sheets={spec.name: spec_sheet(spec, (paths or {}).get(spec.name, "")) for spec in specs},
-        laws={law.name: _law_sheet(law) for law in laws},
+        laws={law.name: law.sheet for law in laws},
         sources=stands_on,
     )
-
-
-def _law_sheet(law: Law) -> dict[str, Any]:
-    """Return the sheet of a law."""
-    return {
-        "family": law.family,
-        "statement": law.statement,
-        "doc": law.doc,
-        "cost": law.cost,
-        "over": law.over,
-        "kinds": list(law.kinds),
-        "requires": list(law.requires),
-        "explained_by": list(law.explained_by),
-    }

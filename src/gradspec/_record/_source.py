@@ -63,10 +63,6 @@ class Source:
         """Whether both are of the same bytes, wherever these lie."""
         return other is not None and self.key != "" and self.key == other.key
 
-    def is_current(self, *folders: Path) -> bool:
-        """Whether the files are still those that were measured."""
-        return self.agrees(self.today(*folders))
-
     def reached(self, *folders: Path) -> Reached:
         """Return what it depends on."""
         return reach(self.roots, folders)

@@ -108,7 +108,8 @@ class TextSpec(Spec):
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of `cases` and of the function, the latter only if in the same package."""
-        found = (getattr(s, "__module__", None) or "__main__" for s in (self.cases, self.implementation, self.function))
+        made_of = (self.cases, self.implementation, self.function)
+        found = (getattr(part, "__module__", None) or "__main__" for part in made_of if part is not None)
         return tuple(dict.fromkeys(found))
 
     def invocation(self, case: Case) -> Invocation:

@@ -19,7 +19,10 @@ STRANGERS = ROOT / "tests" / "strangers"
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{path} cannot be read ({type(error).__name__}: {error})") from None
 
 
 def kills() -> dict[str, Any]:

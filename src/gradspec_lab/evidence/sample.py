@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradspec.functions import FUNCTIONS
-from gradspec.law import Status
+from gradspec.law import Status, Verdict
 from gradspec.laws import LAWS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
@@ -112,8 +112,8 @@ def of_peers(kept: Report, cells: Sequence[Cell], site: Path) -> Iterator[str]:
             yield f"peers: {' · '.join(cell)} was {was[0]} ({was[1]}), is {now[0]} ({now[1]})"
 
 
-def _told(verdict: object) -> tuple[str, str]:
-    status, message = verdict.status, verdict.finding.message  # type: ignore[attr-defined]
+def _told(verdict: Verdict) -> tuple[str, str]:
+    status, message = verdict.status, verdict.finding.message
     # Whether a comparison is vacuous the other cases of its spec say, of which only some are drawn.
     return ("holds", "") if status is Status.VACUOUS else (status.value, brief_message(message))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradspec._record import RecordError, read, to_text
 from gradspec._registry._declared import declared_laws
-from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.law import Finding, Status, Verdict
 from gradspec.report import Report, kind_of_sheet
 from gradspec.sphinx_ext.page._verdicts import brief_message
 
@@ -70,7 +70,7 @@ def read_summary(path: Path) -> Report:
         return Report(
             provenance=data["provenance"],
             sheets={row["name"]: {"kind": row["kind"]} for row in data["peers"]},
-            laws={law.name: _sheet(law) for law in declared_laws()},
+            laws={law.name: law.sheet for law in declared_laws()},
             sources={},
             verdicts=tuple(verdicts),
         )
@@ -97,16 +97,3 @@ def _verdicts(row: Mapping[str, Any], findings: Sequence[Finding]) -> Iterator[V
                     finding=findings[int(number)],
                     rerun="nox -s lab -- measure peers",
                 )
-
-
-def _sheet(law: Law) -> dict[str, Any]:
-    return {
-        "family": law.family,
-        "statement": law.statement,
-        "doc": law.doc,
-        "cost": law.cost,
-        "over": law.over,
-        "kinds": list(law.kinds),
-        "requires": list(law.requires),
-        "explained_by": list(law.explained_by),
-    }

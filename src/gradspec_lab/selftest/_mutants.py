@@ -58,11 +58,6 @@ class MutantResult:
     #: What happened to the process, where no law had the time to speak.
     crash: str = ""
 
-    @property
-    def survived(self) -> bool:
-        """Whether nothing noticed it."""
-        return not (self.killed_by or self.crash)
-
 
 def mutants(specs: Sequence[FunctionSpec], mutations: Sequence[Mutation] = MUTATIONS) -> Iterator[Mutant]:
     """Yield each mutation of each Function behind the specs, a shared Function once."""

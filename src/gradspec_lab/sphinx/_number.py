@@ -33,11 +33,12 @@ class NumberRole(SphinxRole):
         try:
             record = {"counts": counted()} if path == RECORDS else read_experiment(path)
             value = number_of(record, name)
-            text = format(value, form)
         except RecordError as error:
             return self._not_measured(GradspecWarning.RECORD, f"number {name!r}: {error}")
         except KeyError as error:
             return self._not_measured(GradspecWarning.UNKNOWN, f"{path}: number {name!r}: {error.args[0]}")
+        try:
+            text = format(value, form)
         except (ValueError, TypeError):
             return self._not_measured(
                 GradspecWarning.UNKNOWN, f"{path}: number {name!r} is {value!r}, which the format {form!r} does not fit"

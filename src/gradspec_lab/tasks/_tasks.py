@@ -14,7 +14,6 @@ from gradspec_lab.tasks._environment import (
     PYPROJECT,
     ROOT,
     SITE_RECORD,
-    TARGETS,
     a_site,
     install,
     unpacked,
@@ -161,7 +160,7 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "erase")
     session.run("python", "-m", "gradspec_lab.campaigns.coverage_run", *(session.posargs or COVERING), env=ONE_THREAD)
     if not session.posargs:
-        check = ("tests/in_one_process.py", "check", *TARGETS, "--record", SITE_RECORD, "--fresh", "--exit-zero")
+        check = ("tests/in_one_process.py", *CHECK[1:], "--fresh")
         # What `docs` runs, and what a law says of a broken function of each kind, as `records` asks it.
         specimens = ("tests/in_one_process.py", "selftest", "--specimens")
         build = ("-m", "sphinx", "-q", "-c", "conf", "docs", "build/html-covered")
