@@ -20,6 +20,8 @@ class Status(StrEnum):
     HOLDS = "holds"
     #: The law was checked and is violated.
     BROKEN = "broken"
+    #: The gradient is not the derivative of forward, and that may be meant: only the author can say.
+    QUESTION = "question"
     #: The law was checked, and its error bar is too wide to tell.
     INCONCLUSIVE = "inconclusive"
     #: The law holds, and would hold for a wrong result too on every case of the spec: nothing was shown.
@@ -40,7 +42,7 @@ class Status(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether a run that contains this verdict failed."""
+        """Whether this is a violation, or could not be judged; a run fails by those that it asks about."""
         return self in (Status.BROKEN, Status.ERROR, Status.INCONCLUSIVE, Status.VACUOUS)
 
 
@@ -93,8 +95,13 @@ class Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a run that contains it failed, by its status or because a limit ran out."""
+        """Whether it is a violation or could not be judged, by its status or because a limit ran out."""
         return self.status.is_failure or self.is_cut_off
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a report tells it as a finding: it is a violation, could not be judged, or is a question."""
+        return self.is_failure or self.status is Status.QUESTION
 
 
 HOLDS = Finding(status=Status.HOLDS)

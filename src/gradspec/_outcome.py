@@ -19,7 +19,7 @@ class Outcome:
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
-        """The verdicts that make the run fail."""
+        """The verdicts that make the run fail, by what its profile and its specs ask about."""
         raise NotImplementedError
 
     def __str__(self) -> str:

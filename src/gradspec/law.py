@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Status, broken, not_applicable, raised, shown
 from gradspec._renamed import renamed
+from gradspec._scope import Scope
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "AnyCase",
     "Status",
     "Rank",
+    "Scope",
     "Finding",
     "HOLDS",
     "LIMIT",
@@ -93,6 +95,8 @@ class Law:
     alone: bool = False
     #: What it runs over.
     over: Over = "cases"
+    #: The use of a function that it is about.
+    scope: Scope = Scope.TRAINING
     #: Laws without which this one cannot be judged: where one of them ends in an error on a case, it is not measured.
     requires: tuple[str, ...] = ()
     #: Laws that together say what this one says: where one of them is broken, this one is too, and follows from it.
@@ -120,6 +124,8 @@ class Law:
         """What a report says of it, as plain data."""
         return {
             "family": self.family,
+            "scope": str(self.scope),
+            "promise": self.capability or self.refusable_without or "",
             "statement": self.statement,
             "doc": self.doc,
             "cost": self.cost,

@@ -12,6 +12,7 @@ from gradspec._one_line import visible_data
 from gradspec._outcome import Outcome
 from gradspec._record import SCHEMA, Cell, RecordError, Source, cells_in, from_text, read, to_text, what_lacks, write
 from gradspec._record import write_experiment as write_experiment
+from gradspec._scope import Scope, scopes_of
 from gradspec.law import ALL_KINDS, Verdict, verdict_from_dict, verdict_to_dict
 
 __all__ = [
@@ -54,10 +55,25 @@ class Report(Outcome):
     #: How many of the verdicts are from an earlier run; not part of the record.
     reused: int = field(default=0, compare=False)
 
-    @property
+    @cached_property
     def failures(self) -> tuple[Verdict, ...]:
-        """The verdicts that make the run fail."""
-        return tuple(v for v in self.verdicts if v.finding.is_failure)
+        """The verdicts that make the run fail, as `gradspec check` judges unless told otherwise."""
+        from gradspec.findings import judge
+
+        failing = [judged.found for judged in judge(self).findings if judged.fails]
+        laws = {(found.verdict.spec, law) for found in failing for law in (*found.laws, *found.follows)}
+        return tuple(verdict for verdict in self.violations if (verdict.spec, verdict.law) in laws)
+
+    @property
+    def violations(self) -> tuple[Verdict, ...]:
+        """All that is told: violations of any rank and in any scope, what could not be judged, and questions."""
+        return tuple(v for v in self.verdicts if v.finding.is_told)
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that the profile of the run names; empty if what each spec promises was asked about."""
+        profile = self.provenance.get("profile")
+        return scopes_of(profile.get("scopes", ())) if isinstance(profile, Mapping) else ()
 
     @property
     def incomplete(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,7 +63,7 @@ class LawItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and say what the command line would say."""
-        hold(self.parent.run, self.check, self.parent.of_law[self.check.law.name])
+        hold(self.parent.run, self.check, self.parent.of_law[self.check.law.name], self.parent.profile)
 
     def reportinfo(self) -> tuple[Any, None, str]:
         """Return where the item is; it has no line in a file."""
@@ -73,7 +74,7 @@ class LawItem(pytest.Item):
 LAST: list[tuple[Verdict, int]] = []
 
 
-def hold(run: Callable[[Check], Verdict], check: Check, of: int) -> None:
+def hold(run: Callable[[Check], Verdict], check: Check, of: int, profile: Profile) -> None:
     """Run a check, one of so many of its law on its spec, and fail or skip in the words of the command line."""
     from gradspec.law import Status
     from gradspec.render import failure_text, reason
@@ -83,10 +84,33 @@ def hold(run: Callable[[Check], Verdict], check: Check, of: int) -> None:
         patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
         verdict = run(check)
     LAST.append((verdict, of))
-    if verdict.finding.is_failure:
+    if verdict.finding.is_told and (excuse := excuse_of(verdict, check, profile)):
+        pytest.skip(f"{excuse}: {reason(verdict)}")
+    if verdict.finding.is_told:
         pytest.fail(failure_text(verdict), pytrace=False)
     if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
         pytest.skip(reason(verdict))
+
+
+def excuse_of(verdict: Verdict, check: Check, profile: Profile) -> str:
+    """Return why a finding does not fail its test; empty if it does."""
+    from gradspec.findings import judge
+    from gradspec.report import Report
+    from gradspec.spec._kinds import spec_sheet
+
+    alone = Report(
+        provenance={"profile": asdict(profile)},
+        sheets={verdict.spec: spec_sheet(check.spec, check.path)},
+        laws={verdict.law: check.law.sheet},
+        sources={},
+        verdicts=(verdict,),
+    )
+    (judged,) = judge(alone).findings
+    if judged.fails:
+        return ""
+    if not judged.is_asked:
+        return "not asked about"
+    return "a question" if judged.is_question else "not dangerous enough to fail"
 
 
 def collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gradspec_pytest._items import hold
+from gradspec_pytest._run import profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,22 +46,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from gradspec._engine._plan import plan
     from gradspec._engine._session import Session
     from gradspec._registry._laws import LawError, laws, select_laws
-    from gradspec.profile import ProfileError, load_profile
+    from gradspec._scope import ScopeError
+    from gradspec.profile import ProfileError
 
     option = metafunc.config.option
     specs, given = marker.args
     try:
-        profile = load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit)
+        profile = profile_of(option)
         profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
         select_laws(profile.laws, given)  # refuses a name that no law has
         checks = plan(specs, given or laws(), profile)
-    except (LawError, ProfileError, TypeError, ValueError) as error:
+    except (LawError, ProfileError, ScopeError, TypeError, ValueError) as error:
         raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
     session = Session(checks, profile)
     metafunc.config.add_cleanup(session.close)
     number = Counter((check.spec.name, check.law.name) for check in checks)
     metafunc.parametrize(
         "check",
-        [partial(hold, session.run, check, number[check.spec.name, check.law.name]) for check in checks],
+        [
+            partial(hold, session.run, check, number[check.spec.name, check.law.name], profile=profile)
+            for check in checks
+        ],
         ids=[f"{check.spec.name}::{check.law.name}[{check.case}]" for check in checks],
     )

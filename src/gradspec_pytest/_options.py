@@ -37,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="which laws, how hard (default: quick)",
     )
     group.addoption(
+        "--gradspec-scope",
+        metavar="SCOPE[,...]",
+        dest="gradspec_scope",
+        help="what is asked about, as for `gradspec check --scope`; all else is skipped with what was found",
+    )
+    group.addoption(
         "--gradspec-time-limit",
         type=float,
         metavar="SECONDS",

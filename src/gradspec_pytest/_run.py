@@ -48,15 +48,16 @@ class Run:
         from gradspec._registry._laws import LawError, select_laws
         from gradspec._registry._registry import resolve_all, select_checks
         from gradspec._registry._targets import TargetError
-        from gradspec.profile import ProfileError, load_profile
+        from gradspec._scope import ScopeError
+        from gradspec.profile import ProfileError
 
         option = config.option
         try:
-            profile = load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit)
+            profile = profile_of(option)
             profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
             pairs, laws = resolve_all(targets), select_laws(profile.laws)
             checks = select_checks(pairs, laws, profile)
-        except (LawError, ProfileError, TargetError) as error:
+        except (LawError, ProfileError, ScopeError, TargetError) as error:
             raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
         report = known = None
         if option.gradspec_record:
@@ -66,6 +67,20 @@ class Run:
 
             known = known_of(kept(Path(option.gradspec_record)), report)
         return cls(pairs, checks, profile, report, known)
+
+
+def profile_of(option: Any) -> Profile:
+    """Return the profile that the options name, with the scopes and the limit that they give.
+
+    Raises:
+        ProfileError: there is none of its name, or it cannot be used.
+        ScopeError: a scope does not exist.
+    """
+    from gradspec._scope import scopes_of
+    from gradspec.profile import load_profile
+
+    scopes = () if option.gradspec_scope is None else scopes_of(option.gradspec_scope)
+    return load_profile(option.gradspec_profile, time_limit=option.gradspec_time_limit, scopes=scopes)
 
 
 def kept(path: Path) -> tuple[Report, ...]:

@@ -184,7 +184,7 @@ def test_what_one_edit_mends_is_one_finding_with_the_edit():
 
 def test_export_is_a_limit_of_torch_and_a_spec_accepts_it_in_one_word():
     (promised,) = verify([spec(RightCube)], [BY_NAME["export"]]).verdicts
-    (accepted,) = verify([spec(RightCube, supports=Supports(export=None))], [BY_NAME["export"]]).verdicts
+    (accepted,) = verify([spec(RightCube, supports=Supports.all(export=None))], [BY_NAME["export"]]).verdicts
 
     assert (promised.status, promised.finding.rank) == (Status.BROKEN, Rank.LIMIT)
     assert "a limit of torch 2." in promised.finding.message
@@ -221,7 +221,7 @@ def test_a_function_that_is_wrong_for_a_reason_of_its_own_is_no_limit():
     def wrong_where_it_is_traced(x):
         return 2 * x if torch.compiler.is_compiling() else RightCube.apply(x)
 
-    for supports in (Supports(), Supports.eager()):
+    for supports in (Supports.all(), Supports.eager()):
         (verdict,) = verify([spec(wrong_where_it_is_traced, supports=supports)], [BY_NAME["compile"]]).verdicts
         assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG), supports
 
@@ -278,7 +278,7 @@ def test_overlapping_outputs_excuse_nothing_that_a_copy_would_not_mend():
             return of_frames(y_bar) * (2 if torch.compiler.is_compiling() else 1)
 
     for function in (Doubled.apply, wrong_where_it_is_traced):
-        for supports in (Supports(), Supports.eager()):
+        for supports in (Supports.all(), Supports.eager()):
             (verdict,) = verify([frames_spec(function, supports=supports)], [BY_NAME["compile"]]).verdicts
             assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG), supports
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradspec import verify
+from gradspec import Supports, verify
 from gradspec.functions import FUNCTIONS
 from gradspec.laws import LAWS
 from gradspec.nn import MODULES
@@ -65,6 +65,7 @@ def faults(
         cases=calls,
         raises=wrong,
         arguments=arguments,
+        supports=Supports.all(),
     )
     make = maker_of("function")(0, "cpu")
     return list(contract_faults(spec, list(calls(make)), list(wrong(make)) if wrong else []))
@@ -194,6 +195,7 @@ def test_a_spec_that_says_nothing_is_not_judged_and_one_that_is_wrong_is_refused
         wrt=("x",),
         cases=one,
         arguments=(said(),),
+        supports=Supports.all(),
     )
     assert not verify([spec], PRIMAL).failures
     with pytest.raises(ValueError, match=r"^spec 'sine', case 'three numbers': x has the shape \(3,\), and is said"):

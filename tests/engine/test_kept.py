@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec, audit, verify
+from gradspec import Case, FunctionSpec, Supports, audit, verify
 from gradspec.laws import LAWS
 from gradspec.laws.tensor.support._kept import CUT, KEPT
 from gradspec.laws.tensor.support._wrong_order import PARTLY
@@ -89,7 +89,13 @@ def of_a_spec(function):
         yield Case(name="one", args=(make(3, 4), make(3, 4)))
 
     spec = FunctionSpec(
-        name="length", function=function.apply, primal=length, surrogate=length, wrt=("x", "y"), cases=cases
+        name="length",
+        function=function.apply,
+        primal=length,
+        surrogate=length,
+        wrt=("x", "y"),
+        cases=cases,
+        supports=Supports.all(),
     )
     return verify([spec], SECOND, isolate=False)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradspec import Case, FunctionSpec, verify
+from gradspec import Case, FunctionSpec, Supports, verify
 from gradspec._engine._merge import MergeError, differing, labels, merge
 from gradspec._engine._plan import plan
 from gradspec._engine._shard import shard_of
@@ -29,7 +29,15 @@ def flat(x):
     return x.clamp(min=0)
 
 
-FLAT = FunctionSpec(name="flat", function=flat, primal=flat, surrogate=flat, wrt=("x",), cases=cases)
+FLAT = FunctionSpec(
+    name="flat",
+    function=flat,
+    primal=flat,
+    surrogate=flat,
+    wrt=("x",),
+    cases=cases,
+    supports=Supports.all(),
+)
 DOUBLE = FunctionSpec(
     name="double",
     function=lambda x: 2 * x,
@@ -37,6 +45,7 @@ DOUBLE = FunctionSpec(
     surrogate=lambda x: 3 * x,
     wrt=("x",),
     cases=lambda make: (Case(name=f"case {number}", args=(make(3),)) for number in range(4)),
+    supports=Supports.all(),
 )
 SPECS = (FLAT, DOUBLE)
 CHOSEN = [law for law in LAWS if law.name in ("primal", "vjp", "adjoint", "second_order")]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradspec import Case, FunctionSpec, audit, verify
+from gradspec import Case, FunctionSpec, Supports, audit, verify
 from gradspec._engine._child import available
 from gradspec._registry._laws import select_laws
 from gradspec.cli._kept import Kept
@@ -57,7 +57,15 @@ def spec(name, function):
     def primal(x):
         return x.clone()
 
-    return FunctionSpec(name=name, function=function, primal=primal, surrogate=primal, wrt=("x",), cases=cases)
+    return FunctionSpec(
+        name=name,
+        function=function,
+        primal=primal,
+        surrogate=primal,
+        wrt=("x",),
+        cases=cases,
+        supports=Supports.all(),
+    )
 
 
 def forks(x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradspec import Case, FunctionSpec, Law
+from gradspec import Case, FunctionSpec, Law, Supports
 from gradspec.law import HOLDS, Trial, broken, not_applicable
 from gradspec.spec import Make
 from gradspec.testing import assert_law
@@ -16,7 +16,13 @@ def spec(name, function):
         yield Case(name="empty", args=(make(0),))
 
     return FunctionSpec(
-        name=name, function=function, primal=lambda x: x, surrogate=lambda x: x, wrt=("x",), cases=cases
+        name=name,
+        function=function,
+        primal=lambda x: x,
+        surrogate=lambda x: x,
+        wrt=("x",),
+        cases=cases,
+        supports=Supports.all(),
     )
 
 

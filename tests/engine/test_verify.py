@@ -45,19 +45,19 @@ def test_what_is_no_list_of_specs_is_refused(specs, message):
 
 
 def test_a_refusal_that_was_declared_keeps_the_promise():
-    spec = replace(DISEASED["combined_forward"].spec, supports=Supports(func_grad=False))
+    spec = replace(DISEASED["combined_forward"].spec, supports=Supports.all(func_grad=False))
 
     assert statuses(spec, "func_grad") == {Status.REFUSED_AS_DECLARED}
 
 
 def test_support_that_was_denied_breaks_the_promise():
-    spec = replace(SCALE, supports=Supports(func_grad=False))
+    spec = replace(SCALE, supports=Supports.all(func_grad=False))
 
     assert statuses(spec, "func_grad") == {Status.BROKEN}
 
 
 def test_silence_is_no_refusal():
-    spec = replace(DISEASED["dropped_under_compile_grad"].spec, supports=Supports(compile_grad=False))
+    spec = replace(DISEASED["dropped_under_compile_grad"].spec, supports=Supports.all(compile_grad=False))
 
     assert Status.BROKEN in statuses(spec, "compile_grad")
     assert Status.REFUSED_AS_DECLARED not in statuses(spec, "compile_grad")
@@ -372,6 +372,7 @@ def test_the_class_behind_an_apply_is_looked_into_without_being_named():
         surrogate=add,
         wrt=("x", "b"),
         cases=lambda make: iter([Case(name="broadcast", args=(make(2, 3), make(3)))]),
+        supports=Supports.all(),
     )
 
     assert spec.autograd_function is Unreduced

@@ -8,7 +8,7 @@ import warnings
 import pytest
 import torch
 
-from gradspec import Case, FunctionSpec, verify
+from gradspec import Case, FunctionSpec, Supports, verify
 from gradspec._engine._compiler import import_compiler
 from gradspec._process_state import unwarned
 from gradspec.laws import LAWS
@@ -50,7 +50,15 @@ def double(x):
     return 2 * x
 
 
-WARNS = FunctionSpec(name="warns", function=Warns.apply, primal=double, surrogate=double, wrt=("x",), cases=cases)
+WARNS = FunctionSpec(
+    name="warns",
+    function=Warns.apply,
+    primal=double,
+    surrogate=double,
+    wrt=("x",),
+    cases=cases,
+    supports=Supports.all(),
+)
 
 
 @pytest.mark.parametrize("isolate", [False, None], ids=["in this process", "in a child"])

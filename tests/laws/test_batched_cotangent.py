@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec, verify
+from gradspec import Case, FunctionSpec, Supports, verify
 from gradspec.law import Status
 from gradspec.laws import LAWS
 
@@ -30,6 +30,7 @@ def found(gradient):
         surrogate=lambda x: 2 * x,
         wrt=("x",),
         cases=lambda make: [Case(name="a vector", args=(make(4),))],
+        supports=Supports.all(),
     )
     report = verify([spec], [NAMED["batched_cotangent"]], isolate=False)
     (verdict,) = (v for v in report.verdicts if v.law == "batched_cotangent")

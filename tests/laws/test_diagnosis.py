@@ -355,6 +355,7 @@ def test_documented_names_are_those_by_which_it_is_called():
         wrt=("x",),
         arguments=(Argument(name="x", type="Tensor", text="any"),),
         cases=lambda make: iter([Case(name="one", args=(X,))]),
+        supports=Supports.all(),
     )
     report = verify([spec], [law for law in LAWS if law.name == "keyword_call"], isolate=False)
     (found,) = (verdict.finding for verdict in report.verdicts if verdict.law == "keyword_call")

@@ -24,7 +24,7 @@ def trial(spec=CUBE, *args):
 
 def test_the_passes_are_those_that_the_spec_promises():
     assert list(passes(trial())) == [PLAIN, BESIDE_A_TANGENT, THROUGH_BACKWARD]
-    first = replace(CUBE, supports=Supports(forward_mode=False, double_backward=False))
+    first = replace(CUBE, supports=Supports.all(forward_mode=False, double_backward=False))
     assert list(passes(trial(first))) == [PLAIN]
     assert list(passes(trial(SCALE, torch.tensor([1, 2]), 3.0))) == [PLAIN]  # no gradient flows to integers
 

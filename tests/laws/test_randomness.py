@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 from gradspec._engine._verify import verify
 from gradspec.functions import SHAKE_SHAKE
 from gradspec.law import Status
@@ -63,7 +63,14 @@ def drop_path(drawing, dtype=torch.float64):
         yield Case(name="rows", args=(make(3, 2), make(3, 1)))
 
     return FunctionSpec(
-        name="drop_path", function=drop, primal=drop, surrogate=drop, wrt=("x",), cases=cases, noise=mask
+        name="drop_path",
+        function=drop,
+        primal=drop,
+        surrogate=drop,
+        wrt=("x",),
+        cases=cases,
+        noise=mask,
+        supports=Supports.all(),
     )
 
 

@@ -20,7 +20,7 @@ from gradspec.laws.tensor.support._penalty import is_no_slope
 
 LAW = {law.name: law for law in LAWS}
 ASKED = [LAW[name] for name in ("primal", "vjp", "second_order")]
-EAGER = Supports(**{**Supports.eager().__dict__, "double_backward": True})
+EAGER = Supports.all(**{**Supports.eager().__dict__, "double_backward": True})
 
 
 def judged(function: Callable[..., Any], primal: Callable[..., Any], wrt: tuple[str, ...], *args: Any) -> Verdict:

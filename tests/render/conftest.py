@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradspec import Case, FunctionSpec, Report, verify
+from gradspec import Case, FunctionSpec, Report, Supports, verify
 from gradspec.laws import LAWS
 
 #: In each format something of this ends a field, opens a tag or begins an escape.
@@ -35,7 +35,15 @@ def spec(name, *cases, function=Double.apply):
     def made(make):
         yield from (Case(name=case, args=(make(2, 3),)) for case in cases)
 
-    return FunctionSpec(name=name, function=function, primal=double, surrogate=double, wrt=("x",), cases=made)
+    return FunctionSpec(
+        name=name,
+        function=function,
+        primal=double,
+        surrogate=double,
+        wrt=("x",),
+        cases=made,
+        supports=Supports.all(),
+    )
 
 
 def run(*specs) -> Report:

@@ -129,7 +129,7 @@ def audit(
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         seen += of_form(() if isinstance(silent, Finding) else silent)
-    report = with_remarks(report, spec.name, seen)
+    report = _marked(with_remarks(report, spec.name, seen))
     if reason := unwritable(function, measured, path):
         return Audit(report=report, proposal="", remarks_of_proposal=(f"No spec is proposed: {reason}.",))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
@@ -151,7 +151,12 @@ def _refused(
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
-    return Audit(report=replace(report, verdicts=verdicts), proposal="")
+    return Audit(report=_marked(replace(report, verdicts=verdicts)), proposal="")
+
+
+def _marked(report: Report) -> Report:
+    """Return a report whose sheets say that it is an audit: what was promised, nobody has said."""
+    return replace(report, sheets={name: {**sheet, "audited": True} for name, sheet in report.sheets.items()})
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:

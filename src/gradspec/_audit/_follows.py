@@ -33,7 +33,7 @@ FEWER = "backward draws noise, and may draw other numbers where fewer gradients 
 
 def with_roots(report: Report, measured: Measured) -> Report:
     """Return a report in which findings follow from one that says that backward draws noise, or that it is wrong."""
-    failed = {(v.law, v.case): v for v in report.failures if v.status is Status.BROKEN}
+    failed = {(v.law, v.case): v for v in report.violations if v.status is Status.BROKEN}
     return replace(report, verdicts=tuple(_followed(v, failed, measured) for v in report.verdicts))
 
 

@@ -55,7 +55,7 @@ def with_how_wrong(
     """Return a report in which a broken law `surrogate` says how backward is wrong, where other calls show it."""
     law = next((law for law in laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
-    broken = {v.case for v in report.failures if v.law == "surrogate" and v.finding.likely.startswith(_UNKNOWN)}
+    broken = {v.case for v in report.violations if v.law == "surrogate" and v.finding.likely.startswith(_UNKNOWN)}
     said: dict[str, str] = {}
     for case in cases:
         if law is None or case.name not in broken:

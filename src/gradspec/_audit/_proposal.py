@@ -87,7 +87,7 @@ class Proposal:
         lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
         lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
         lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
-        broken = sorted({v.law for v in self.report.failures if v.law != "surrogate" and not v.finding.is_cut_off})
+        broken = sorted({v.law for v in self.report.violations if v.law != "surrogate" and not v.finding.is_cut_off})
         if broken:
             lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
         return "\n".join([*lines, ")", ""])

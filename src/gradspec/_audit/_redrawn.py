@@ -30,7 +30,7 @@ def redrawn(
         profile: how hard.
         seed: of the run.
     """
-    broken = {v.case for v in report.failures if v.law == "surrogate" and v.status is Status.BROKEN}
+    broken = {v.case for v in report.violations if v.law == "surrogate" and v.status is Status.BROKEN}
     if not broken:
         return report
     asked = [law for law in laws if law.name == "surrogate"]

@@ -17,7 +17,7 @@ _PARTS = ("spec", "law", "case")
 #: What a law says where it is violated: other laws are asked then whether they explain it.
 _EXPLAINED = ("broken", "waived", "not_promised")
 #: What a profile says of itself beside how hard it is.
-_NOT_HOW_HARD = ("name", "laws", "time_limit")
+_NOT_HOW_HARD = ("name", "laws", "scopes", "time_limit")
 
 
 def how_hard(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,11 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._kept import Kept
-from gradspec.cli._output import Output, exit_code, format_option
+from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, run_options, save
+from gradspec.findings import Bar
+from gradspec.law import Rank, Scope
 from gradspec.profile import load_profile
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 @click.command(
     epilog=block(
         "Exit code",
-        "0  every law that needs no spec holds, or says why it was not checked",
-        "1  a law is broken or inconclusive, or something raised",
+        "0  nothing is wrong in what is asked about (--scope); a question alone, unless --strict",
+        "1  a law that is asked about is broken or inconclusive, or something raised",
         "2  a limit ran out, so that something was not measured; or the arguments cannot be used, and nothing was run",
     )
     + "\n\n"
@@ -63,7 +65,9 @@ if TYPE_CHECKING:
 )
 @click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
+@judging_options
 @format_option
+@exit_zero_option
 @run_options
 def audit(
     target: str,
@@ -71,7 +75,13 @@ def audit(
     cases: tuple[str, ...],
     sharded: bool,
     proposal: Path | None,
+    scopes: tuple[Scope, ...],
+    fail_on: str,
+    strict: bool,
+    baseline: Path | None,
+    html: Path | None,
     formats: tuple[str, ...],
+    exit_zero: bool,
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
@@ -87,21 +97,25 @@ def audit(
     called with tensors. MODULE may be left out if it has the name of the operator's namespace. What it does in plain
     eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
     """
+    bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:
-        if cases or proposal or record or formats or sharded:
-            raise Unusable("--all goes with no --case, --proposal, --record, --format or --sharded: it makes the calls")
+        if cases or proposal or record or formats or sharded or html or baseline:
+            alone = "--case, --proposal, --record, --format, --html, --baseline or --sharded"
+            raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
-            how = load_profile(profile_name, time_limit=time_limit)
-            sys.exit(audit_all(target, law_names, how, seed=seed, jobs=jobs))
+            how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
+            code = audit_all(target, law_names, how, bar, seed=seed, jobs=jobs)
+            sys.exit(0 if exit_zero and code == 1 else code)
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
-        output = Output.of(formats)
-        profile = replace(how := load_profile(profile_name, time_limit=time_limit), laws=law_names or how.laws)
+        output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
+        how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
+        profile = replace(how, laws=law_names or how.laws)
         kept = Kept(record, fresh=fresh)
         with printed_once():
             found = audited(
@@ -119,7 +133,7 @@ def audit(
         if proposal is not None and found.proposal:
             save(found.proposal, proposal, option="--proposal")
     judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose))
-    sys.exit(exit_code(judgement))
+    sys.exit(exit_code(judgement, exit_zero=exit_zero))
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:

@@ -12,10 +12,11 @@ from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audit import audited
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
-from gradspec.findings import ORDER, findings, rank_words
+from gradspec.findings import ORDER, judge, rank_words
 from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
+    from gradspec.findings import Bar
     from gradspec.law import Law
     from gradspec.profile import Profile
 
@@ -33,11 +34,15 @@ class Row:
     danger: int
     worst: str
     laws: str
+    #: Whether it makes the command fail.
+    fails: bool = False
     #: Whether a limit kept a law from being measured.
     is_cut_off: bool = False
 
 
-def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed: int, jobs: int | None) -> int:
+def audit_all(
+    target: str, law_names: tuple[str, ...], profile: Profile, bar: Bar, *, seed: int, jobs: int | None
+) -> int:
     """Audit all Functions of a module, or operators of a namespace; print the table, return the exit code.
 
     Raises:
@@ -59,16 +64,18 @@ def audit_all(target: str, law_names: tuple[str, ...], profile: Profile, *, seed
             what = f"no operator {name}NAME is registered" if is_namespace else f"{where!r} defines no Function"
             raise Unusable(f"{what}: name the module that does")
         before = f"{where}:" if where else ""
-        rows = [_row(f"{before}{one}", function, laws, profile, seed, jobs) for one, function in functions.items()]
-    rows.sort(key=lambda row: row.danger)
+        rows = [_row(f"{before}{one}", function, laws, profile, bar, seed, jobs) for one, function in functions.items()]
+    rows.sort(key=lambda row: (not row.fails, row.danger))
     said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
     _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
-    return 2 if any(row.is_cut_off for row in rows) else int(any(row.danger < _CLEAN for row in rows))
+    return 2 if any(row.is_cut_off for row in rows) else int(any(row.fails for row in rows))
 
 
-def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, seed: int, jobs: int | None) -> Row:
+def _row(
+    target: str, function: Any, laws: tuple[Law, ...], profile: Profile, bar: Bar, seed: int, jobs: int | None
+) -> Row:
     from gradspec._audit._of_module import suggested_case
 
     name = split(target)[1]
@@ -79,11 +86,14 @@ def _row(target: str, function: Any, laws: tuple[Law, ...], profile: Profile, se
         found = audited(target, [case], laws=laws, profile=replace(profile, laws=()), seed=seed, jobs=jobs)
     except Unusable as error:
         return Row(name, case, _UNASKED, "not asked", error.message)
-    worst = findings(found.report)
+    judgement = judge(found.report, bar)
+    asked = [judged for judged in judgement.findings if judged.is_asked]
+    worst = [judged.found for judged in asked if judged.fails] or [judged.found for judged in asked]
     if not worst:
-        number = len(remarks(found.report))
+        number = len(remarks(found.report)) + len(judgement.findings)
         said = f"{number} remark{'s' * (number != 1)}: audit it alone" if number else ""
         return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said)
-    is_cut_off = any(verdict.finding.is_cut_off for verdict in found.report.verdicts)
-    laws_of = dict.fromkeys(law for one in worst for law in one.laws)
-    return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), ", ".join(laws_of), is_cut_off)
+    laws_of = ", ".join(dict.fromkeys(law for one in worst for law in one.laws))
+    words = rank_words(worst[0].rank)
+    how = {"fails": judgement.fails, "is_cut_off": judgement.is_cut_off}
+    return Row(name, case, ORDER.index(worst[0].rank), words, laws_of, **how)

@@ -30,7 +30,8 @@ from gradspec.cli._shared import (
     refuse_unwritable,
     run_options,
 )
-from gradspec.law import Rank
+from gradspec.findings import Bar
+from gradspec.law import Rank, Scope
 from gradspec.profile import load_profile
 from gradspec.report import Report
 
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 @click.command(
     epilog=block(
         "Exit code",
-        "0  every law holds, or says why it was not checked",
-        "1  a law is broken, inconclusive or vacuous, or something raised",
+        "0  nothing is wrong in what is asked about (--scope), or what is wrong is of a lesser rank (--fail-on)",
+        "1  a law that is asked about is broken, inconclusive or vacuous, or something raised",
         "2  a limit ran out, so that something was not measured; or the arguments cannot be used, and nothing was run",
     )
     + "\n\n"
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         "gradspec check my_specs.py --record record.json          (again: only what has changed)",
         "gradspec check my_specs.py --record record.json --fresh  (all of it)",
         "gradspec check my_specs.py --format text --format github --format junit=junit.xml --html report.html",
+        "gradspec check my_specs.py --scope training,compile      (fails on nothing else)",
         "gradspec check my_specs.py --baseline main.json          (fails on what is new)",
         "gradspec check my_specs.py --shard 3/8 --record part-3.json",
     )
@@ -74,7 +76,9 @@ def check(
     targets: tuple[str, ...],
     case: str | None,
     shard: str | None,
+    scopes: tuple[Scope, ...],
     fail_on: str,
+    strict: bool,
     baseline: Path | None,
     html: Path | None,
     formats: tuple[str, ...],
@@ -99,8 +103,9 @@ def check(
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")
-        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
-        profile = load_profile(profile_name, time_limit=time_limit)
+        bar = Bar(fail_on=Rank(fail_on), strict=strict)
+        output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
+        profile = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
         profile = replace(profile, laws=law_names or profile.laws)
         part = _shard(shard)
         kept = Kept(record, fresh=fresh, prune=prune)

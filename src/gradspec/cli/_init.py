@@ -93,7 +93,7 @@ def init(
         if cut_off := next((v for v in found.report.verdicts if v.finding.is_cut_off), None):
             raise Unusable(f"{cut_off.law}: {cut_off.finding.message}; raise --time-limit: nothing was written")
         if not found.proposal:
-            said = [*(verdict.finding.message for verdict in found.report.failures), *found.remarks]
+            said = [*(verdict.finding.message for verdict in found.report.violations), *found.remarks]
             raise Unusable(f"no spec of {target} can be written: {said[-1] if said else 'see `gradspec audit`'}")
         folder.mkdir(parents=True, exist_ok=True)
         spec = next(iter(files))

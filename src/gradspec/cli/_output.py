@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from gradspec import render
 from gradspec._record import reusable
 from gradspec._registry._laws import did_you_mean
 from gradspec._registry._targets import with_cwd
+from gradspec._scope import ALL, Scope, ScopeError, scopes_of
 from gradspec.cli._shared import Unusable, refuse_unwritable, save, say_what_lacks
-from gradspec.findings import Judgement, judge
+from gradspec.findings import Bar, Judgement, judge
 from gradspec.law import Rank
 from gradspec.report import read_records
 
@@ -42,7 +43,9 @@ format_option = click.option(
     "to stdout if every format has a PATH.",
 )
 
-exit_zero_option = click.option("--exit-zero", is_flag=True, help="Exit with 0 even if a law is broken.")
+exit_zero_option = click.option(
+    "--exit-zero", is_flag=True, help="Exit with 0 whatever is found; with 2 still, if a limit ran out."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ class Output:
 
     formats: tuple[tuple[str, Path | None], ...]
     html: Path | None = None
-    fail_on: Rank = Rank.LIMIT
+    bar: Bar = field(default_factory=Bar)
     baseline: Sequence[Report] = ()
 
     @classmethod
@@ -72,7 +75,7 @@ class Output:
 
     def put(self, report: Report, text: Callable[[Judgement], None]) -> Judgement:
         """Give a report in every form; `text` prints it for people. Return what it means for the run."""
-        judgement = judge(report, self.fail_on, _fitting(self.baseline, report))
+        judgement = judge(report, self.bar, _fitting(self.baseline, report))
         with_cwd()  # the source is looked up from there
         for name, path in self.formats:
             if name == "text":
@@ -108,11 +111,24 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which findings make a run fail, and the page."""
     options = (
         click.option(
+            "--scope",
+            "scopes",
+            callback=_scopes,
+            metavar="SCOPE[,...]",
+            help=f"What is asked about: {', '.join([*Scope, ALL])}; all else is said in a line, and fails nothing. "
+            "Default: training, what the spec promises, and wrong results under torch.compile that nothing says.",
+        ),
+        click.option(
             "--fail-on",
-            type=click.Choice(["wrong", "refused", "waste", "limit"]),
-            default="limit",
-            show_default="all that the spec promises",
+            type=click.Choice([rank.value for rank in Rank]),
+            default="refused",
+            show_default=True,
             help="Exit with 1 for violations of this rank or worse. Checks without a verdict always exit with 1.",
+        ),
+        click.option(
+            "--strict",
+            is_flag=True,
+            help="Exit with 1 for a question too, and where the calls of an audit show nothing.",
         ),
         click.option(
             "--baseline",
@@ -127,6 +143,13 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _scopes(context: click.Context, parameter: click.Parameter, given: str | None) -> tuple[Scope, ...]:
+    try:
+        return () if given is None else scopes_of(given)
+    except ScopeError as error:
+        raise Unusable(f"--scope: {error}") from None
 
 
 def read_baseline(path: Path | None) -> Sequence[Report]:

@@ -28,6 +28,7 @@ _STYLES = {
     Status.BROKEN: "bold red",
     Status.INCONCLUSIVE: "bold yellow",
     Status.VACUOUS: "bold yellow",
+    Status.QUESTION: "yellow",
     Status.NOT_MEASURED: "yellow",
     Status.WAIVED: "yellow",
     Status.REFUSED_AS_DECLARED: "cyan",
@@ -57,7 +58,7 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         click.echo(f"{left_out}: --verbose lists them\n")
     if verbose:
         for verdict in report.verdicts:
-            if verdict.finding.message and not verdict.finding.is_failure:
+            if verdict.finding.message and not verdict.finding.is_told:
                 click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         click.echo()
     recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""

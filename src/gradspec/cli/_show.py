@@ -17,7 +17,8 @@ from gradspec.cli._output import (
     read_baseline,
 )
 from gradspec.cli._shared import Unusable, block, one_line_errors, say_what_lacks
-from gradspec.law import Rank
+from gradspec.findings import Bar
+from gradspec.law import Rank, Scope
 from gradspec.report import read_records
 
 
@@ -36,19 +37,22 @@ from gradspec.report import read_records
 @click.option("--verbose", "-v", is_flag=True, help="Also show why a law was not checked, and all facts of a failure.")
 def show(
     record: Path,
+    scopes: tuple[Scope, ...],
     fail_on: str,
+    strict: bool,
     baseline: Path | None,
     html: Path | None,
     formats: tuple[str, ...],
     exit_zero: bool,
     verbose: bool,
 ) -> None:
-    """Show a saved record as `check` showed it, with the exit code of `check`."""
+    """Show a saved record as `check` showed it, with the exit code of `check`; `--scope` asks about something else."""
     with one_line_errors():
         reports = read_records(record)
         if len(reports) > 1 and (formats or html or baseline):
             raise Unusable(f"{record} holds {len(reports)} environments: --format, --html and --baseline take one")
-        output = Output.of(formats, html, fail_on=Rank(fail_on), baseline=read_baseline(baseline))
+        bar = Bar(scopes=scopes, fail_on=Rank(fail_on), strict=strict)
+        output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
     if len(reports) > 1:
         from gradspec.cli import _report
 

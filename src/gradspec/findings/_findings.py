@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gradspec.law import Rank, Status, Verdict
+from gradspec.law import Rank, Scope, Status, Verdict
 
 if TYPE_CHECKING:
     from gradspec.report import Report
@@ -21,6 +21,7 @@ ORDER = (
     Rank.REFUSED,
     Rank.WASTE,
     Rank.LIMIT,
+    Status.QUESTION,
 )
 #: The laws that call a function in other dtypes than the case: of one rank, what is wrong in its own comes first.
 _OTHER_DTYPES = ("precision", "autocast")
@@ -33,23 +34,7 @@ _WORDS = {
     Status.NOT_MEASURED: "a limit ran out",
     Status.VACUOUS: "shows nothing",
     Status.INCONCLUSIVE: "cannot tell",
-}
-#: What a family of laws is about, as a user of the function would say it.
-_USES = {
-    "values": "eager training",
-    "derivative": "eager training",
-    "protocol": "eager training",
-    "inputs": "eager training",
-    "transforms": "transforms",
-    "effects": "effects and memory",
-}
-_USES_OF_LAWS = {
-    **dict.fromkeys(("second_order", "first_order_only", "forward_over_reverse"), "second derivatives"),
-    **dict.fromkeys(("jvp", "adjoint", "func_grad", "vmap", "batched_cotangent"), "torch.func"),
-    **dict.fromkeys(("compile", "compile_grad", "compile_vmap", "compile_jvp", "module_compile", "fake"), "compile"),
-    **dict.fromkeys(("compiled_autograd", "dynamic_shapes"), "compile"),
-    **dict.fromkeys(("export", "module_export"), "export"),
-    **dict.fromkeys(("freed", "ctx_clean"), "effects and memory"),
+    Status.QUESTION: "a question",
 }
 
 
@@ -92,21 +77,20 @@ def rank_words(rank: Rank | Status) -> str:
     return _WORDS.get(rank, rank.value)
 
 
-def use_of(law: str, laws: Mapping[str, Any]) -> str:
-    """Return what a law is about, as a user of the function would say it: "eager training", "compile", "export"."""
-    family = str(laws.get(law, {}).get("family", ""))
-    return _USES_OF_LAWS.get(law) or _USES.get(family, family)
+def scope_of(law: str, laws: Mapping[str, Any]) -> Scope:
+    """Return the use of a function that a law is about; a record that is older than the scopes says none."""
+    return Scope(laws.get(law, {}).get("scope", Scope.TRAINING))
 
 
 def findings(report: Report) -> list[Found]:
-    """Return what failed, a cause at a time: by spec, then the most dangerous first; of one rank, transforms last.
+    """Return what failed or is asked, a cause at a time: by spec, the worst first; of one rank, training first.
 
     What follows from a law that does not fail in this report, as one that was not asked for, is a finding of its own.
     """
     found: dict[tuple[str, str], Found] = {}
     of_law: dict[tuple[str, str], Found] = {}
     place = {law: number for number, law in enumerate(report.laws)}
-    for verdict in _roots_first(report.failures):
+    for verdict in _roots_first(report.violations):
         key = (verdict.spec, _cause(verdict))
         root = of_law.get((verdict.spec, verdict.finding.follows))
         if root is not None:
@@ -127,7 +111,7 @@ def findings(report: Report) -> list[Found]:
             ORDER.index(f.rank),
             f.verdict.law in _OTHER_DTYPES,
             # A mistake that training shows is one in what torch makes of the function, too.
-            report.laws.get(f.verdict.law, {}).get("family") == "transforms",
+            scope_of(f.verdict.law, report.laws) is not Scope.TRAINING,
             place.get(f.verdict.law, 0),
         ),
     )

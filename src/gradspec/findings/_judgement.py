@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradspec.findings._findings import ORDER, Found, findings, rank_of
+from gradspec._scope import Scope
+from gradspec.findings._findings import ORDER, Found, findings, rank_of, scope_of
 from gradspec.law import Rank, Status, Verdict
 
 if TYPE_CHECKING:
@@ -14,14 +15,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bar:
+    """What a run must not show to pass."""
+
+    #: What is asked about; empty: what the profile of the run says, or else what each spec promises.
+    scopes: tuple[Scope, ...] = ()
+    #: The least dangerous rank that fails; what could not be judged always does.
+    fail_on: Rank = Rank.REFUSED
+    #: Whether a question fails too, and a law that shows nothing of the calls of an audit.
+    strict: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """A finding, and what it means for the run."""
 
     found: Found
+    #: Whether the run asks about it.
+    is_asked: bool
     #: Whether the baseline has it too: each of its checks failed there, and as dangerously.
     is_known: bool
     #: Whether it makes the run fail.
     fails: bool
+
+    @property
+    def is_question(self) -> bool:
+        """Whether only the author can say if it is right."""
+        return self.found.rank is Status.QUESTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +49,14 @@ class Judgement:
     """What a report means for a run; every format renders this."""
 
     report: Report
-    #: By spec, then the most dangerous first.
+    #: By spec, then what is asked about, then the most dangerous first.
     findings: tuple[Judged, ...]
     #: Whether there is an earlier record with which it was compared.
     has_baseline: bool = False
     #: The failures of the baseline that are none any more; what was not asked again is not among them.
     mended: tuple[Verdict, ...] = ()
+    #: What was held against the report.
+    bar: Bar = Bar()
 
     @property
     def fails(self) -> bool:
@@ -44,27 +66,59 @@ class Judgement:
     @property
     def is_cut_off(self) -> bool:
         """Whether a limit kept anything from being measured; then the run says too little, also beside a baseline."""
-        return any(verdict.finding.is_cut_off for verdict in self.report.verdicts)
+        cut_off = (verdict for verdict in self.report.verdicts if verdict.finding.is_cut_off)
+        return any(is_asked(verdict, self.report, self.bar) for verdict in cut_off)
 
 
-def judge(report: Report, fail_on: Rank = Rank.LIMIT, baseline: Report | None = None) -> Judgement:
+def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None) -> Judgement:
     """Return what a report means for a run.
 
     Args:
         report: what was found.
-        fail_on: the least dangerous rank that fails; what could not be judged always does.
+        bar: what fails.
         baseline: an earlier report; what it has too does not fail.
     """
-    dangerous = ORDER[: ORDER.index(fail_on) + 1]
-    before = {} if baseline is None else {_cell(verdict): verdict for verdict in baseline.failures}
+    bar = bar or Bar()
+    before = {} if baseline is None else {_cell(verdict): verdict for verdict in baseline.violations}
     judged = []
     for found in findings(report):
-        is_known = all(_was_there(verdict, before) for verdict in found.verdicts)
-        counts = isinstance(found.rank, Status) or found.rank in dangerous
-        judged.append(Judged(found=found, is_known=is_known, fails=counts and not is_known))
+        is_known = bool(before) and all(_was_there(verdict, before) for verdict in found.verdicts)
+        asked = any(is_asked(verdict, report, bar) for verdict in found.verdicts)
+        fails = asked and not is_known and _is_dangerous(found, report, bar)
+        judged.append(Judged(found=found, is_asked=asked, is_known=is_known, fails=fails))
+    specs = list(dict.fromkeys(one.found.verdict.spec for one in judged))
+    judged.sort(key=lambda one: (specs.index(one.found.verdict.spec), not one.is_asked))
     now = {_cell(verdict): verdict.finding for verdict in report.verdicts}
-    mended = [v for cell, v in before.items() if cell in now and not now[cell].is_failure]
-    return Judgement(report=report, findings=tuple(judged), has_baseline=baseline is not None, mended=tuple(mended))
+    mended = [v for cell, v in before.items() if cell in now and not now[cell].is_told]
+    return Judgement(
+        report=report, findings=tuple(judged), has_baseline=baseline is not None, mended=tuple(mended), bar=bar
+    )
+
+
+def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
+    """Whether a run asks about what a verdict says.
+
+    Unless scopes are named: about training; about all else that the spec promises or refuses; and about a silently
+    wrong result under `torch.compile`, which many users turn on without a word to the author.
+    """
+    law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
+    scope = scope_of(verdict.law, report.laws)
+    scopes = bar.scopes or report.scopes
+    if scopes:
+        return scope in scopes
+    if scope is Scope.TRAINING or (scope is Scope.COMPILE and rank_of(verdict) is Rank.WRONG):
+        return True
+    promise = law.get("promise", "")
+    promised = sheet.get("supports", {}).get(promise, True) is not None if promise else not sheet.get("audited")
+    return bool(promised)
+
+
+def _is_dangerous(found: Found, report: Report, bar: Bar) -> bool:
+    if found.rank is Status.QUESTION:
+        return bar.strict
+    if found.rank is Status.VACUOUS and report.sheets.get(found.verdict.spec, {}).get("audited"):
+        return bar.strict  # the calls of an audit are whatever was at hand
+    return isinstance(found.rank, Status) or found.rank in ORDER[: ORDER.index(bar.fail_on) + 1]
 
 
 def _was_there(verdict: Verdict, before: Mapping[tuple[str, str, str], Verdict]) -> bool:

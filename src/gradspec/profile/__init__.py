@@ -6,9 +6,12 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from gradspec._scope import ScopeError, scopes_of
+
 #: The highest limit on a check, in seconds.
 DAY = 86_400
 _FOLDER = Path(__file__).parent
+_LISTS = {"laws", "scopes"}
 
 
 class ProfileError(ValueError):
@@ -23,6 +26,8 @@ class Profile:
     name: str
     #: The laws to run; empty for all.
     laws: tuple[str, ...] = ()
+    #: What the run asks about, and fails by; empty for what the specs promise.
+    scopes: tuple[str, ...] = ()
     #: The backend of `torch.compile` in the compile laws.
     backend: str = "aot_eager"
     #: The device on which the cases are made.
@@ -43,12 +48,13 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(p.name.removesuffix(".toml") for p in _FOLDER.iterdir() if p.name.endswith(".toml")))
 
 
-def load_profile(name: str, *, time_limit: float | None = None) -> Profile:
+def load_profile(name: str, *, time_limit: float | None = None, scopes: tuple[str, ...] = ()) -> Profile:
     """Return the profile of a name (`quick`) or of a path that ends in `.toml`.
 
     Args:
         name: which one.
         time_limit: replaces its `time_limit`.
+        scopes: replace its `scopes`, unless empty.
 
     Raises:
         ProfileError: no such profile, not TOML, an unknown key, or a value of the wrong type.
@@ -64,18 +70,24 @@ def load_profile(name: str, *, time_limit: float | None = None) -> Profile:
         raise ProfileError(f"profile {name!r} is not valid TOML: {error}") from None
     if time_limit is not None:
         table["time_limit"] = time_limit
+    if scopes:
+        table["scopes"] = list(scopes)
     defaults = {f.name: f.default for f in fields(Profile) if f.name != "name"}
     for key, value in table.items():
         if key not in defaults:
             raise ProfileError(f"profile {name!r} has the unknown key {key!r}: the keys are {', '.join(defaults)}")
-        kind = list if key == "laws" else type(defaults[key])
+        kind = list if key in _LISTS else type(defaults[key])
         given = float(value) if kind is float and type(value) is int else value
         if not isinstance(given, kind) or isinstance(value, bool):
             raise ProfileError(f"profile {name!r}: {key} is {value!r}, expected {kind.__name__}")
-    if "laws" in table:
-        if not all(isinstance(law, str) for law in table["laws"]):
-            raise ProfileError(f"profile {name!r}: laws is {table['laws']!r}, expected a list of names")
-        table["laws"] = tuple(table["laws"])
+    for key in _LISTS & set(table):
+        if not all(isinstance(word, str) for word in table[key]):
+            raise ProfileError(f"profile {name!r}: {key} is {table[key]!r}, expected a list of names")
+        table[key] = tuple(table[key])
+    try:
+        table["scopes"] = tuple(map(str, scopes_of(table.get("scopes", ()))))
+    except ScopeError as error:
+        raise ProfileError(f"profile {name!r}: {error}") from None
     if table.get("directions", 1) < 1 or table.get("rtol", 1.0) < 0 or not 0 < table.get("time_limit", 1.0) <= DAY:
         numbers = f"directions must be at least 1, rtol at least 0, and time_limit above 0 and at most {DAY}"
         raise ProfileError(f"profile {name!r}: {numbers}")

@@ -19,7 +19,10 @@ _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
 
 
 def github(judgement: Judgement) -> str:
-    """Return a line for each finding: an error if it makes the run fail, a warning if not; and a notice a remark."""
+    """Return a line for each finding: an error if it makes the run fail, a warning if it is only asked about.
+
+    A question, what is not asked about, and a remark are notices.
+    """
     report = judgement.report
     lines = [_command(judged, report) for judged in judgement.findings]
     lines += [_line("notice", f"gradspec: {spec}", remark, report, spec) for spec, remark in remarks(report)]
@@ -30,7 +33,13 @@ def _command(judged: Judged, report: Report) -> str:
     title, _, rest = finding_text(judged.found).partition("\n")
     known = "gradspec, in the baseline: " if judged.is_known else "gradspec: "
     said = f"{known}{title.replace('`', '')}"
-    return _line("error" if judged.fails else "warning", said, rest.strip(), report, judged.found.verdict.spec)
+    return _line(_level(judged), said, rest.strip(), report, judged.found.verdict.spec)
+
+
+def _level(judged: Judged) -> str:
+    if judged.fails:
+        return "error"
+    return "warning" if judged.is_asked and not judged.is_question else "notice"
 
 
 def _line(level: str, title: str, message: str, report: Report, spec: str) -> str:

@@ -82,7 +82,9 @@ def _excused(judgement: Judgement) -> dict[tuple[str, str], str]:
 def _excuse(judged: Judged) -> str:
     if judged.fails:
         return ""
-    return "in the baseline: " if judged.is_known else "not dangerous enough to fail: "
+    if judged.is_known:
+        return "in the baseline: "
+    return "not dangerous enough to fail: " if judged.is_asked else "not asked about: "
 
 
 def _text(text: str) -> str:

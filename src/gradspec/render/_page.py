@@ -8,7 +8,7 @@ from importlib.resources import files
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from gradspec.findings import rank_words, use_of
+from gradspec.findings import rank_words, scope_of, sentence
 from gradspec.law import Status, Verdict
 from gradspec.render._remarks import remarks
 from gradspec.render._table import counted, law_rows
@@ -55,7 +55,7 @@ def page(judgement: Judgement) -> str:
 def _body(judgement: Judgement, title: str) -> Iterator[str]:
     report = judgement.report
     yield f"<h1>{escape(title)}</h1>"
-    yield _list(summary_lines(report))
+    yield _list((*summary_lines(report), *filter(None, [sentence(judgement)])))
     if judgement.has_baseline:
         yield "<h2>Against the baseline</h2>"
         yield _list(line.strip() for line in baseline_lines(judgement))
@@ -78,7 +78,8 @@ def _body(judgement: Judgement, title: str) -> Iterator[str]:
 
 def _finding(judged: Judged, report: Report) -> str:
     title, _, rest = finding_text(judged.found).partition("\n")
-    marks = [use_of(judged.found.verdict.law, report.laws), rank_words(judged.found.rank)]
+    marks = [scope_of(judged.found.verdict.law, report.laws).words.replace("`", ""), rank_words(judged.found.rank)]
+    marks += [] if judged.is_asked else ["not asked about"]
     marks += ["in the baseline"] if judged.is_known else []
     kind = "finding" if judged.fails else "finding excused"
     words_of_it = f"<h3>{_marked(title)}</h3>\n<p>{escape(', '.join(marks))}</p>"

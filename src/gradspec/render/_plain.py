@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gradspec.findings import judge, use_of
+from gradspec.findings import judge, scope_of, sentence
 from gradspec.render._remarks import remarks
 from gradspec.render._table import tables
-from gradspec.render._text import baseline_lines, finding_text, summary_lines
+from gradspec.render._text import baseline_lines, finding_text, line, question, summary_lines
 
 if TYPE_CHECKING:
     from gradspec.findings import Judgement
@@ -32,21 +32,32 @@ def without_table(report: Report) -> str:
 def finding_blocks(
     judgement: Judgement, *, details: bool = False, style: Style = lambda text, _: text
 ) -> Iterator[str]:
-    """Yield the text of each finding that no baseline has, below a heading for each use."""
+    """Yield the text of each finding that no baseline has, below a heading for each use of the function."""
     last = ""
-    for found in (judged.found for judged in judgement.findings if not judged.is_known):
-        use = use_of(found.verdict.law, judgement.report.laws)
+    new = [judged for judged in judgement.findings if not judged.is_known]
+    for found in (judged.found for judged in new if judged.is_asked and not judged.is_question):
+        use = scope_of(found.verdict.law, judgement.report.laws).words
         if use != last:
             yield style(f"{use[:1].upper()}{use[1:]}\n", "heading")
         last = use
         headline, _, rest = finding_text(found, details=details).partition("\n")
         yield f"{style(headline, 'headline')}\n{rest}\n"
+    yield from _block("Questions", [question(one.found) for one in new if one.is_question and one.is_asked], style)
+    yield from _block("Not asked about", [line(judged.found) for judged in new if not judged.is_asked], style)
+
+
+def _block(heading: str, lines: Sequence[str], style: Style) -> Iterator[str]:
+    if lines:
+        yield style(f"{heading}\n", "heading")
+        yield "".join(f"  {said}\n" for said in lines)
 
 
 def ending(judgement: Judgement, *, recorded: str = "") -> Iterator[str]:
-    """Yield a line for each spec, what a baseline says, where it was measured, and remarks."""
+    """Yield a line for each spec, what a baseline says, where it was measured, remarks, and what it comes to."""
     yield from summary_lines(judgement.report)
     yield from baseline_lines(judgement) if judgement.has_baseline else ()
     yield from filter(None, [recorded])
     for _, remark in remarks(judgement.report):
         yield f"\n{remark}"
+    if said := sentence(judgement):
+        yield f"\n{said}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from gradspec.findings import rank_words
+from gradspec.findings import rank_words, scope_of
 from gradspec.render._place import place_of_spec
 from gradspec.render._remarks import remarks
 from gradspec.render._text import failure_text, finding_text
@@ -62,10 +62,12 @@ def _rule(law: str, sheet: Mapping[str, Any]) -> dict[str, Any]:
 def _result(judged: Judged, judgement: Judgement) -> dict[str, Any]:
     verdict = judged.found.verdict
     result = _at(verdict.law, verdict.spec, judgement.report) | {
-        "level": "error" if judged.fails else "warning",
+        "level": "error" if judged.fails else "warning" if judged.is_asked else "note",
         "message": {"text": finding_text(judged.found)},
         "properties": {
             "rank": rank_words(judged.found.rank),
+            "scope": str(scope_of(verdict.law, judgement.report.laws)),
+            "asked": judged.is_asked,
             "laws": judged.found.laws,
             "cases": judged.found.cases,
             "again": verdict.rerun,

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 SIGNS = {
     Status.ERROR: "!",
     Status.BROKEN: "✗",
-    Status.INCONCLUSIVE: "?",
+    Status.INCONCLUSIVE: "±",
     Status.VACUOUS: "∅",
+    Status.QUESTION: "?",
     Status.NOT_MEASURED: "○",
     Status.WAIVED: "~",
     Status.REFUSED_AS_DECLARED: "⊘",
@@ -37,7 +38,12 @@ _HEADLINES = {
     Status.ERROR: "{spec}: `{law}` could not run on case `{case}`",
     Status.INCONCLUSIVE: "{spec}: `{law}` cannot tell on case `{case}`",
     Status.VACUOUS: "{spec}: `{law}` shows nothing on case `{case}`",
+    Status.QUESTION: "{spec}: `{law}` asks about case `{case}`",
 }
+
+
+#: Beside failures: the statuses whose laws a summary names.
+_NAMED = (Status.QUESTION, Status.WAIVED)
 
 
 def words(status: Status) -> str:
@@ -82,6 +88,19 @@ def finding_text(found: Found, *, details: bool = False) -> str:
     return "\n".join(lines)
 
 
+def line(found: Found) -> str:
+    """Return what was found in one line: "`vmap`, wrong silently: the result differs in 3 of 3 elements"."""
+    finding = found.verdict.finding
+    laws = ", ".join(f"`{law}`" for law in found.laws)
+    return f"{laws}, {rank_words(found.rank)}: {' '.join(finding.message.split())}"
+
+
+def question(found: Found) -> str:
+    """Return a question, and how to answer it, in one line."""
+    finding = found.verdict.finding
+    return " ".join(filter(None, (*finding.message.split(), *finding.likely.split())))
+
+
 def _patch(found: Found) -> str:
     """Return what to write for all that this finding says is lacking, each part once."""
     parts = (part for verdict in found.verdicts for part in verdict.finding.details.get("patch", ()))
@@ -108,7 +127,7 @@ def summary_lines(report: Report) -> Iterator[str]:
         held = laws.pop(Status.HOLDS)
         parts = [f"{len(held)} law{'s' * (len(held) != 1)} {'holds' if len(held) == 1 else 'hold'}"]
         for status, names in laws.items():
-            named = f" ({', '.join(names)})" if status.is_failure or status is Status.WAIVED else ""
+            named = f" ({', '.join(names)})" if status.is_failure or status in _NAMED else ""
             parts += [f"{len(names)} {words(status)}{named}"] if names else []
         over = f" on {len(cases)} case{'s' * (len(cases) != 1)}" if cases else ""
         yield f"{spec}{over}: {', '.join(parts)}"

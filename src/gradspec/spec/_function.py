@@ -53,8 +53,8 @@ class FunctionSpec(Spec):
     cases: Callable[[Make], Iterator[Case]]
     #: What forward computes, in plain differentiable torch.
     primal: Callable[..., Any]
-    #: The map whose true derivative backward applies: the primal itself, if the gradient is honest.
-    surrogate: Callable[..., Any]
+    #: The map whose true derivative backward applies: the primal, unless told.
+    surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
     #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one.
     wrt: tuple[str, ...]
     #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
@@ -75,6 +75,8 @@ class FunctionSpec(Spec):
     formula: Formula | None = None
 
     def __post_init__(self) -> None:
+        if self.surrogate is None:
+            object.__setattr__(self, "surrogate", self.primal)
         check_callable(self, "function", "primal", "surrogate", "cases")
         if is_function_class(self.function):
             name = getattr(self.function, "__name__", "")

@@ -15,36 +15,48 @@ if TYPE_CHECKING:
 class Supports:
     """What is promised: True, that it works; False, that it is refused with an error, which is tested too.
 
-    None promises neither: it may work, or raise, or be what this torch does to any function of this form; a silently
-    wrong result of its own it may not give.
+    None promises neither: it may work, or raise, or be what this torch does to any function of this form. A run asks
+    about what is not None; of the rest it fails by a silently wrong result under `torch.compile` alone. What a spec
+    does not speak of is None, but for `torch.autocast`, which is a part of training.
     """
 
     #: Forward-mode differentiation: `torch.func.jvp` and dual tensors.
-    forward_mode: bool | None = True
+    forward_mode: bool | None = None
     #: Differentiating the backward pass.
-    double_backward: bool | None = True
+    double_backward: bool | None = None
     #: `torch.func.grad` and what is built on it.
-    func_grad: bool | None = True
+    func_grad: bool | None = None
     #: `torch.vmap`.
-    vmap: bool | None = True
+    vmap: bool | None = None
     #: `torch.compile(fullgraph=True)`, forward and backward.
-    compile: bool | None = True
+    compile: bool | None = None
     #: `torch.compile` of a function that calls `torch.func.grad`.
-    compile_grad: bool | None = True
+    compile_grad: bool | None = None
     #: `torch.compile` of a function that calls `torch.vmap`.
-    compile_vmap: bool | None = True
+    compile_vmap: bool | None = None
     #: `torch.compile` of a function that calls `torch.func.jvp`.
-    compile_jvp: bool | None = True
+    compile_jvp: bool | None = None
     #: `torch.compile(dynamic=True)`: one compilation for all batch sizes.
-    dynamic_shapes: bool | None = True
+    dynamic_shapes: bool | None = None
     #: `torch._dynamo.config.compiled_autograd`: the backward pass compiled when it runs.
-    compiled_autograd: bool | None = True
+    compiled_autograd: bool | None = None
     #: `torch.export.export(...).module()`, then backward.
-    export: bool | None = True
+    export: bool | None = None
     #: Fake tensors, which have no values: what compilers and memory estimators trace with.
-    fake: bool | None = True
+    fake: bool | None = None
     #: `torch.autocast` around the call.
     autocast: bool | None = True
+
+    @classmethod
+    def all(cls, **promised: bool | None) -> Supports:
+        """Return the promise of everything, but for what is given.
+
+        Example:
+            >>> from gradspec import Supports
+            >>> Supports.all(export=None).vmap
+            True
+        """
+        return cls(**{**dict.fromkeys((field.name for field in fields(cls)), True), **promised})
 
     @classmethod
     def eager(cls, **promised: bool | None) -> Supports:

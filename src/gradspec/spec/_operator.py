@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: and under `torch.vmap` unless a rule is registered.
 _LIMITS = ("forward_mode", "func_grad", "vmap", "compile_grad", "compile_vmap", "compile_jvp")
 #: What an operator promises unless told: all else.
-SUPPORTED = Supports(**dict.fromkeys(_LIMITS))
+SUPPORTED = Supports.all(**dict.fromkeys(_LIMITS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,6 @@ class OperatorSpec(FunctionSpec):
     operator: Any
     #: The operator as a function without effects; made of `operator`.
     function: Callable[..., Any] = field(init=False, repr=False, compare=False)
-    #: The map whose true derivative backward applies: the primal, unless told.
-    surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
     #: The types of device for which it is promised to have a kernel.
     devices: tuple[str, ...] = ("cpu",)
     supports: Supports = SUPPORTED
@@ -73,8 +71,6 @@ class OperatorSpec(FunctionSpec):
         except ValueError as error:
             raise ValueError(f"spec {self.name!r}: {error}") from None
         object.__setattr__(self, "function", functional(overload))
-        if self.surrogate is None:
-            object.__setattr__(self, "surrogate", self.primal)
         super().__post_init__()
         names = tuple(signature_of(overload._schema).parameters)
         if names != self.parameters:

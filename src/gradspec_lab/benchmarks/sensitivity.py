@@ -15,7 +15,7 @@ from unittest import mock
 
 import torch
 
-from gradspec import Case, FunctionSpec, Status
+from gradspec import Case, FunctionSpec, Status, Supports
 from gradspec.law import TrialOf
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
@@ -70,6 +70,7 @@ def trial(function: type[Cube], x: torch.Tensor, seed: int = 0) -> Any:
         surrogate=lambda x: x**3,
         wrt=("x",),
         cases=lambda make: iter((case,)),
+        supports=Supports.all(),
     )
     return TrialOf(spec=spec, case=case, profile=load_profile("every-case"), seed=seed)
 

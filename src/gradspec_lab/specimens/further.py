@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 
 from gradspec.laws.tensor.support._reference import stand_in
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case, FunctionSpec, Supports
 from gradspec_lab.specimens.diseased import DISEASED, diseased, diseased_as, enter
 from gradspec_lab.specimens.hidden import beside_a_tangent
 from gradspec_lab.specimens.honest import PRODUCT, SCALE, Product, Scale
@@ -151,6 +151,7 @@ enter(
         surrogate=lambda x, weight, bias: x * weight + bias,
         wrt=("x", "weight", "bias"),
         cases=lambda make: iter([Case(name="vectors", args=(make(3), make(3), make(3)))]),
+        supports=Supports.all(),
     ),
     needs_input_grad=r"gradient of `x` \(with `bias` frozen\) differs",
 )

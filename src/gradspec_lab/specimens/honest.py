@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.functions import GRAD_FACTOR
-from gradspec.spec import Case, Formula, FunctionSpec, Make, Misuse, Saved
+from gradspec.spec import Case, Formula, FunctionSpec, Make, Misuse, Saved, Supports
 
 
 class Scale(Function):
@@ -151,6 +151,7 @@ SCALE = FunctionSpec(
     saved=Saved(text="nothing", bytes=lambda x, factor: 0),
     documented=(Scale,),
     formula=Formula(primal="x", surrogate="factor * x"),
+    supports=Supports.all(),
 )
 CUBE = FunctionSpec(
     name="cube",
@@ -160,6 +161,7 @@ CUBE = FunctionSpec(
     wrt=("x",),
     cases=_cube_cases,
     formula=Formula(primal="x**3", surrogate="x**3"),
+    supports=Supports.all(),
 )
 PRODUCT = FunctionSpec(
     name="product",
@@ -168,5 +170,6 @@ PRODUCT = FunctionSpec(
     surrogate=lambda x, weight: x * weight,
     wrt=("x", "weight"),
     cases=_product_cases,
+    supports=Supports.all(),
 )
 HONEST = (SCALE, CUBE, PRODUCT, GRAD_FACTOR)

@@ -133,6 +133,7 @@ MATRIX_PRODUCT = FunctionSpec(
     surrogate=lambda x, w: x @ w,
     wrt=("x", "w"),
     cases=_matrix_cases,
+    supports=Supports.all(),
 )
 MULTIPLES = FunctionSpec(
     name="multiples",
@@ -141,14 +142,15 @@ MULTIPLES = FunctionSpec(
     surrogate=lambda x: (2 * x, 3 * x),
     wrt=("x",),
     cases=_vectors,
+    supports=Supports.all(),
 )
 CUBE_ONCE = replace(
     CUBE.for_(CubeOnce.apply, name="cube_once"),
-    supports=Supports(double_backward=False),
+    supports=Supports.all(double_backward=False),
 )
 CHECKED = replace(
     SCALE.for_(CheckedOnTheCpu.apply, name="checked_on_the_cpu"),
-    supports=Supports(vmap=False, compile_vmap=False),
+    supports=Supports.all(vmap=False, compile_vmap=False),
 )
 MIXED = (MATRIX_PRODUCT, MULTIPLES, CUBE_ONCE, CHECKED)
 

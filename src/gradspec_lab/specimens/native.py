@@ -37,6 +37,7 @@ RECTIFIED = FunctionSpec(
     surrogate=lambda x: x.clamp(min=0),
     wrt=("x",),
     cases=_cases,
+    supports=Supports.all(),
 )
 TANH_IN_PLACE = FunctionSpec(
     name="tanh_in_place",
@@ -55,5 +56,6 @@ LENGTHS = FunctionSpec(
     surrogate=lambda x: x.norm(dim=-1),
     wrt=("x",),
     cases=lambda make: iter([Case(name="a short row", args=(torch.cat([make(2, 3), 1e-4 * make(1, 3)]),))]),
+    supports=Supports.all(),
 )
 HONEST = (RECTIFIED, TANH_IN_PLACE, LENGTHS)

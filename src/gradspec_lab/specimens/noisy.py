@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.spec import Case, FunctionSpec, Make, Noise
+from gradspec.spec import Case, FunctionSpec, Make, Noise, Supports
 from gradspec_lab.specimens.diseased import diseased_as, enter
 from gradspec_lab.specimens.honest import SCALE, Scale
 
@@ -83,6 +83,7 @@ SHAKEN = FunctionSpec(
     wrt=("x",),
     cases=_cases,
     noise=NOISE,
+    supports=Supports.all(),
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch.autograd import Function
 
-from gradspec.spec import Case, FunctionSpec, Make
+from gradspec.spec import Case, FunctionSpec, Make, Supports
 
 
 @torch.compiler.allow_in_graph
@@ -95,6 +95,7 @@ MAX_WITH_INDEX = FunctionSpec(
     surrogate=_largest,
     wrt=("x",),
     cases=_rows,
+    supports=Supports.all(),
 )
 POWER = FunctionSpec(
     name="power",
@@ -103,5 +104,6 @@ POWER = FunctionSpec(
     surrogate=_power,
     wrt=("x",),
     cases=_complex,
+    supports=Supports.all(),
 )
 SELECTING = (MAX_WITH_INDEX, POWER)

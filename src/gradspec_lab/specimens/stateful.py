@@ -81,7 +81,7 @@ TALLY = FunctionSpec(
     cases=_cases,
     effects=Effects(writes=("total",)),
     state_after=lambda x, total: {"total": total + x.sum(0)},
-    supports=Supports(**dict.fromkeys(REFUSED, False)),
+    supports=Supports.all(**dict.fromkeys(REFUSED, False)),
 )
 
 

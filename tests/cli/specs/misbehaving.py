@@ -7,7 +7,7 @@ import sys
 import numpy
 import torch
 
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 
 
 class Copy(torch.autograd.Function):
@@ -88,6 +88,7 @@ def spec(cls):
         surrogate=lambda x: x.clone(),
         wrt=("x",),
         cases=lambda make: iter([Case(name="three", args=(make(3),))]),
+        supports=Supports.all(),
     )
 
 

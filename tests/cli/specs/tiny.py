@@ -2,7 +2,7 @@
 
 import torch
 
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 
 
 class Scale(torch.autograd.Function):
@@ -38,5 +38,6 @@ HONEST = FunctionSpec(
     wrt=("x",),
     cases=cases,
     summary="Scales the gradient.",
+    supports=Supports.all(),
 )
 DISEASED = HONEST.for_(IgnoresFactor.apply, name="ignores_factor")

@@ -6,7 +6,7 @@ from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._grad_factor._function import GradFactor, grad_factor
 from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
-from gradspec.spec import Formula, FunctionSpec, Saved
+from gradspec.spec import Formula, FunctionSpec, Saved, Supports
 
 GRAD_FACTOR = FunctionSpec(
     name="grad_factor",
@@ -27,4 +27,5 @@ GRAD_FACTOR = FunctionSpec(
     formula=Formula(primal="x", surrogate="f * x"),
     references=(_cases.DIFFLOGIC, _cases.REVERSAL),
     differences=differences("torchlogix.functional.GradFactor", "f"),
+    supports=Supports.all(),
 )

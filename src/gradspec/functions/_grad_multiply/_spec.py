@@ -6,7 +6,7 @@ from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._grad_multiply._function import GradMultiply, grad_multiply
 from gradspec.functions._gradient_scaling import _cases
 from gradspec.functions._gradient_scaling._differences import differences
-from gradspec.spec import Difference, Formula, FunctionSpec, Saved
+from gradspec.spec import Difference, Formula, FunctionSpec, Saved, Supports
 
 GRAD_MULTIPLY = FunctionSpec(
     name="grad_multiply",
@@ -36,4 +36,5 @@ GRAD_MULTIPLY = FunctionSpec(
             case="factor 0.1",
         ),
     ),
+    supports=Supports.all(),
 )

@@ -9,7 +9,7 @@ from gradspec.functions._instance_discrimination._function import (
     instance_discrimination_loss,
 )
 from gradspec.functions._linear_cross_entropy._log_sum_exp import merge_by_log_sum_exp
-from gradspec.spec import FunctionSpec, Placements, Saved
+from gradspec.spec import FunctionSpec, Placements, Saved, Supports
 
 INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
     name="instance_discrimination_loss",
@@ -35,4 +35,5 @@ INSTANCE_DISCRIMINATION_LOSS = FunctionSpec(
         ),
     ),
     references=(_cases.WU_2018, _cases.FLASH_2022),
+    supports=Supports.all(),
 )

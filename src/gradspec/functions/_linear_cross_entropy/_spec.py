@@ -12,7 +12,7 @@ from gradspec.functions._linear_cross_entropy._function import LinearCrossEntrop
 from gradspec.functions._linear_cross_entropy._logits import is_kept
 from gradspec.functions._linear_cross_entropy._loss import linear_cross_entropy
 from gradspec.functions._linear_cross_entropy._plain import plain_loss
-from gradspec.spec import FunctionSpec, Placements, Saved
+from gradspec.spec import FunctionSpec, Placements, Saved, Supports
 
 
 def _saved(x: Tensor, weight: Tensor, target: Tensor, bias: Any, margin: Any, *_: Any) -> int:
@@ -64,4 +64,5 @@ LINEAR_CROSS_ENTROPY = FunctionSpec(
     placements=(Placements(arguments={"weight": "shard(0)", "bias": "shard(0)"}, output="plain", call=_over_ranks),),
     references=_cases.REFERENCES,
     differences=DIFFERENCES,
+    supports=Supports.all(),
 )

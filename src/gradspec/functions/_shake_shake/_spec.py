@@ -6,7 +6,7 @@ from gradspec.functions._coefficient import bytes_of_coefficient
 from gradspec.functions._shake_shake import _cases
 from gradspec.functions._shake_shake._differences import DIFFERENCES
 from gradspec.functions._shake_shake._function import ShakeShake, mix_branches, shake_shake
-from gradspec.spec import Formula, FunctionSpec, Noise, Placements, Saved
+from gradspec.spec import Formula, FunctionSpec, Noise, Placements, Saved, Supports
 
 SHAKE_SHAKE = FunctionSpec(
     name="shake_shake",
@@ -45,4 +45,5 @@ SHAKE_SHAKE = FunctionSpec(
         evaluation=lambda x1, x2: ShakeShake.apply(x1, x2, False),
         at_rest={"alpha": 0.5, "beta": 0.5},
     ),
+    supports=Supports.all(),
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, ModuleTrial
 from gradspec.laws.module.support._data_parallel import judge_ranks
 
@@ -27,6 +28,7 @@ def _check(trial: ModuleTrial) -> Finding:
 DDP = Law(
     name="ddp",
     family="modules",
+    scope=Scope.DISTRIBUTED,
     statement=r"\tfrac{1}{2} (\nabla_\theta L(x_1) + \nabla_\theta L(x_2)) = \nabla_\theta L(x)",
     check=_check,
     doc=__doc__ or "",

@@ -18,6 +18,7 @@ from typing import Any
 
 from torch import nn
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, ModuleTrial
 from gradspec.laws.module.support._data_parallel import judge_ranks
 from gradspec.laws.tensor.support._ranks import RANKS
@@ -44,6 +45,7 @@ def _sharded(module: nn.Module) -> nn.Module:
 FSDP2 = Law(
     name="fsdp2",
     family="modules",
+    scope=Scope.DISTRIBUTED,
     statement=r"\tfrac{1}{2} (\nabla_{\theta_r} L(x_1) + \nabla_{\theta_r} L(x_2)) = \nabla_{\theta_r} L(x)",
     check=_check,
     doc=__doc__ or "",

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
 from gradspec.laws.module.support._build import batch, inputs, rows, tensors, used
 from gradspec.laws.tensor.support._call import like
@@ -59,6 +60,7 @@ def _batched(value: Any) -> Any:
 FUNCTIONAL_CALL = Law(
     name="functional_call",
     family="modules",
+    scope=Scope.FUNC,
     statement=r"\operatorname{vmap}(\operatorname{grad}(F_\theta))_i = \nabla_\theta F_\theta(x_i)",
     check=_check,
     doc=__doc__ or "",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Rank, not_applicable, raised
 from gradspec.laws.module.support._build import build, forward_backward
 from gradspec.laws.tensor.support._compare import compare_all
@@ -51,6 +52,7 @@ def _compiled(trial: ModuleTrial, *, fullgraph: bool) -> Finding:
 MODULE_COMPILE = Law(
     name="module_compile",
     family="modules",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(F) = F",
     check=_check,
     doc=__doc__ or "",

@@ -9,6 +9,7 @@ Remedy: keep decisions to shapes and flags, and let the functions of the module 
 
 from __future__ import annotations
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, ModuleTrial, not_applicable
 from gradspec.laws.module.support._build import forward_backward, inputs, used
 from gradspec.laws.tensor.support._compare import compare_all
@@ -28,6 +29,7 @@ def _check(trial: ModuleTrial) -> Finding:
 MODULE_EXPORT = Law(
     name="module_export",
     family="modules",
+    scope=Scope.EXPORT,
     statement=r"\operatorname{export}(F) = F",
     check=_check,
     doc=__doc__ or "",

@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, raised
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.operator.support._new_process import NewProcessError, Program, run_elsewhere
@@ -129,6 +130,7 @@ def _file(name: str) -> str | None:
 EXPORTED_OPERATOR = Law(
     name="exported_operator",
     family="operators",
+    scope=Scope.EXPORT,
     statement=r"\operatorname{load}(\operatorname{save}(\operatorname{export}(F))) = F",
     check=_check,
     doc=__doc__ or "",

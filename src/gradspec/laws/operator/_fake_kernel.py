@@ -26,6 +26,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.utils._pytree import tree_leaves
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, shown
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.operator.support._sweep import variants
@@ -138,6 +139,7 @@ def _dynamic(call: Call) -> Finding:
 FAKE_KERNEL = Law(
     name="fake_kernel",
     family="operators",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{type}(\operatorname{fake}(F)(x)) = \operatorname{type}(F(x))\ \text{for all sizes}",
     check=_check,
     doc=__doc__ or "",

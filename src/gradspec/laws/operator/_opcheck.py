@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, TrialOf, broken, not_applicable, shown
 from gradspec.laws.operator.support._call import Call
 from gradspec.spec import Case, OperatorSpec
@@ -42,6 +43,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
 OPCHECK = Law(
     name="opcheck",
     family="operators",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{opcheck}(F) = \text{success}",
     check=_check,
     doc=__doc__ or "",

@@ -22,6 +22,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.tensor.support._memory import Snapshot, first_change, overlap, snapshots
@@ -118,6 +119,7 @@ def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Snapshot], te
 SCHEMA = Law(
     name="schema",
     family="operators",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{writes}(F) = \operatorname{declared}, \quad y \cap x = \varnothing",
     check=_check,
     doc=__doc__ or "",

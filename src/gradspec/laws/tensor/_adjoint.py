@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
@@ -58,6 +59,7 @@ def _inner(a: tuple[Tensor | None, ...], b: tuple[Tensor, ...]) -> tuple[float, 
 ADJOINT = Law(
     name="adjoint",
     family="derivative",
+    scope=Scope.FORWARD,
     statement=r"\langle w, J v \rangle = \langle J^{\top} w, v \rangle",
     check=_check,
     doc=__doc__ or "",

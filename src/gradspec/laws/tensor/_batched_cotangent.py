@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
@@ -52,6 +53,7 @@ def _check(trial: Trial) -> Finding:
 BATCHED_COTANGENT = Law(
     name="batched_cotangent",
     family="transforms",
+    scope=Scope.FUNC,
     statement=r"B(V)_i = B(V_i)",
     check=_check,
     doc=__doc__ or "",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
 from gradspec.laws.tensor.support._compare import compare
@@ -53,6 +54,7 @@ def _values(trial: Trial, inputs: Inputs) -> Finding:
 COMPILE = Law(
     name="compile",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(F) = r",
     check=_check,
     doc=__doc__ or "",

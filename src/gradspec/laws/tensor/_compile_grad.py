@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._transform import expected_gradients, frozen, judge, weighted, weights
@@ -31,6 +32,7 @@ def _check(trial: Trial) -> Finding:
 COMPILE_GRAD = Law(
     name="compile_grad",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(\operatorname{grad}(F)) = \operatorname{grad}(r)",
     check=_check,
     doc=__doc__ or "",

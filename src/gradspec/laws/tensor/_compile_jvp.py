@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
@@ -94,6 +95,7 @@ def _is_plain(
 COMPILE_JVP = Law(
     name="compile_jvp",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(\operatorname{jvp}(F)) = \operatorname{jvp}(r)",
     check=_check,
     doc=__doc__ or "",

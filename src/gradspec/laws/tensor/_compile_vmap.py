@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
@@ -62,6 +63,7 @@ def _check(trial: Trial) -> Finding:
 COMPILE_VMAP = Law(
     name="compile_vmap",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(\operatorname{vmap}(\operatorname{grad}(F))) = "
     r"\operatorname{vmap}(\operatorname{grad}(r))",
     check=_check,

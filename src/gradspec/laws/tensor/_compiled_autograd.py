@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._transform import expected_gradients, frozen, judge, silenced, tracing_backend
@@ -43,6 +44,7 @@ def _check(trial: Trial) -> Finding:
 COMPILED_AUTOGRAD = Law(
     name="compiled_autograd",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(B)(v) = Ds(x)^{\top} v",
     check=_check,
     doc=__doc__ or "",

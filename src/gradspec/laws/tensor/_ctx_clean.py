@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
@@ -71,6 +72,7 @@ def _look(tensors: list[Tensor], watched: Mapping[str, list[Tensor]]) -> Finding
 CTX_CLEAN = Law(
     name="ctx_clean",
     family="effects",
+    scope=Scope.MEMORY,
     statement=r"\operatorname{ctx} \cap \text{tensors} = \text{saved}",
     check=_check,
     doc=__doc__ or "",

@@ -22,6 +22,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
 from gradspec.laws.tensor.support._captured import Capture, captured, each_once
@@ -120,6 +121,7 @@ def _judge(trial: Trial, static: _Pass, expected: _Pass, held: Inputs, plain: In
 CUDA_GRAPH = Law(
     name="cuda_graph",
     family="device",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{replay}(\operatorname{capture}(F, B);\, u, v) = (F(u), B(v;\, u))",
     check=_check,
     doc=__doc__ or "",

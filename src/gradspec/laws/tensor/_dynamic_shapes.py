@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
 from gradspec.laws.tensor.support._reference import reference
@@ -139,6 +140,7 @@ def _batches(inputs: Inputs) -> Iterator[Inputs]:
 DYNAMIC_SHAPES = Law(
     name="dynamic_shapes",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{compile}(F)(x_n) = r(x_n) \text{ for each } n, \text{ once}",
     check=_check,
     doc=__doc__ or "",

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._reference import is_stand_in
@@ -61,6 +62,7 @@ def _exported_as(trial: Trial, inputs: Inputs, *, strict: bool) -> Finding:
 EXPORT = Law(
     name="export",
     family="transforms",
+    scope=Scope.EXPORT,
     statement=r"\operatorname{export}(F) = r",
     check=_check,
     doc=__doc__ or "",

@@ -16,6 +16,7 @@ from typing import Any
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
@@ -59,6 +60,7 @@ def _kind(value: Any) -> str:
 FAKE = Law(
     name="fake",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{type}(F(\operatorname{fake}(x))) = \operatorname{type}(F(x))",
     check=_check,
     doc=__doc__ or "",

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._compare import compare_all
@@ -61,6 +62,7 @@ def _second(trial: Trial, inputs: Inputs, function: Callable[..., Any], of_cotan
 FIRST_ORDER_ONLY = Law(
     name="first_order_only",
     family="derivative",
+    scope=Scope.HIGHER,
     statement=r"D_x \lVert \bar{x}(x, v) \rVert^2 \text{ raises}",
     check=_check,
     doc=__doc__ or "",

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
@@ -72,6 +73,7 @@ def _loss(function: Callable[..., Any], inputs: Inputs, trial: Trial) -> Callabl
 FORWARD_OVER_REVERSE = Law(
     name="forward_over_reverse",
     family="derivative",
+    scope=Scope.HIGHER,
     statement=r"\operatorname{jvp}(\operatorname{grad} F) = \operatorname{jvp}(\operatorname{grad} r)",
     check=_check,
     doc=__doc__ or "",

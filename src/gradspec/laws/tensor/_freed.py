@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
@@ -78,6 +79,7 @@ def _made(trial: Trial, inputs: Inputs, way: Pass) -> _Watched:
 FREED = Law(
     name="freed",
     family="effects",
+    scope=Scope.MEMORY,
     statement=r"\operatorname{refs}(y) = 0 \Rightarrow x, y \text{ are freed}",
     check=_check,
     doc=__doc__ or "",

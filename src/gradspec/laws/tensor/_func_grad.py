@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec.law import Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._transform import expected_gradients, frozen, judge, weighted, weights
@@ -29,6 +30,7 @@ def _check(trial: Trial) -> Finding:
 FUNC_GRAD = Law(
     name="func_grad",
     family="transforms",
+    scope=Scope.FUNC,
     statement=r"\operatorname{grad}(F) = \operatorname{grad}(r)",
     check=_check,
     doc=__doc__ or "",

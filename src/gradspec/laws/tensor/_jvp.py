@@ -15,6 +15,7 @@ from dataclasses import replace
 import torch
 from torch.autograd import forward_ad
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
@@ -63,6 +64,7 @@ def _by_dual_tensors(trial: Trial, inputs: Inputs, x: tuple[torch.Tensor, ...], 
 JVP = Law(
     name="jvp",
     family="derivative",
+    scope=Scope.FORWARD,
     statement=r"\dot{y} = Ds(x)\,\dot{x}",
     check=_check,
     doc=__doc__ or "",

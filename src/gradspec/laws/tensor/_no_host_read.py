@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, raised, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
@@ -91,6 +92,7 @@ def _on_cuda(trial: Trial, inputs: Inputs) -> Finding:
 NO_HOST_READ = Law(
     name="no_host_read",
     family="device",
+    scope=Scope.MEMORY,
     statement=r"\operatorname{reads}(F) \cup \operatorname{reads}(B) = \varnothing",
     check=_check,
     doc=__doc__ or "",

@@ -17,6 +17,7 @@ import weakref
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
@@ -72,6 +73,7 @@ def _place(tensor: Tensor) -> int:
 SAVED_BYTES = Law(
     name="saved_bytes",
     family="effects",
+    scope=Scope.MEMORY,
     statement=r"\operatorname{bytes}(\text{saved} \setminus \{x, y\}) \le \text{declared}",
     check=_check,
     doc=__doc__ or "",

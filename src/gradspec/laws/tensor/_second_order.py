@@ -20,6 +20,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, distance, largest
@@ -86,6 +87,7 @@ def _of_terms(trial: Trial, inputs: Inputs, name: str, expected: Tensor) -> floa
 SECOND_ORDER = Law(
     name="second_order",
     family="derivative",
+    scope=Scope.HIGHER,
     statement=r"D_x \langle w, \bar{x}(x, v) \rangle = D_x \langle w, Ds(x)^{\top} v \rangle",
     check=_check,
     doc=__doc__ or "",

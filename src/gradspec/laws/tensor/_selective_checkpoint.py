@@ -19,6 +19,7 @@ from typing import Any
 
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._transform import frozen, judge_run
@@ -62,6 +63,7 @@ def _check(trial: Trial) -> Finding:
 SELECTIVE_CHECKPOINT = Law(
     name="selective_checkpoint",
     family="transforms",
+    scope=Scope.COMPILE,
     statement=r"\operatorname{checkpoint}_{\text{policy}}(F) = r",
     check=_check,
     doc=__doc__ or "",

@@ -26,6 +26,7 @@ from typing import Any
 
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError
 from gradspec.laws.tensor.support._compare import compare
@@ -146,6 +147,7 @@ def _compared(trial: Trial, what: str, mine: Sequence[Tensor | None], right: Ten
 SHARDED = Law(
     name="sharded",
     family="transforms",
+    scope=Scope.DISTRIBUTED,
     statement=r"F_{\text{ranks}}(x) = F(x)",
     check=_check,
     doc=__doc__ or "",

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare
@@ -148,6 +149,7 @@ def _gradients(trial: Trial, inputs: Inputs, names: tuple[str, ...], in_dims: In
 VMAP = Law(
     name="vmap",
     family="transforms",
+    scope=Scope.FUNC,
     statement=r"\operatorname{vmap}(F)(X)_i = F(X_i)",
     check=_check,
     doc=__doc__ or "",

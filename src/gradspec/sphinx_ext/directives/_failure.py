@@ -32,7 +32,7 @@ class FailureDirective(SphinxDirective):
         except RecordError as error:
             warn_each_build(self, GradspecWarning.RECORD, str(error))
             return [paragraph(badge(Status.NOT_MEASURED))]
-        if not report.failures:
+        if not report.violations:
             warn_each_build(self, GradspecWarning.RECORD, f"nothing fails in {path}: record a run that fails")
         if not is_about_today(self.env, path, report.sources):
             warn_each_build(

@@ -1,0 +1,41 @@
+"""One sentence that a person can act on: what is wrong, what would be, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gradspec.findings._findings import scope_of
+from gradspec.law import Scope
+
+if TYPE_CHECKING:
+    from gradspec.findings._judgement import Judged, Judgement
+
+
+def sentence(judgement: Judgement) -> str:
+    """Return what a report comes to, in one sentence; empty if nothing was asked.
+
+    "Wrong in training: `vjp`. With `torch.func`, which is not asked about: `vmap`. 1 question." of a report in which
+    each of these was found.
+    """
+    if not judgement.report.verdicts:
+        return ""
+    asked = [judged for judged in judgement.findings if judged.is_asked and not judged.is_known]
+    wrong = [judged for judged in asked if judged.fails and not judged.is_question]
+    mild = [judged for judged in asked if not judged.fails and not judged.is_question]
+    outside = [judged for judged in judgement.findings if not judged.is_asked]
+    questions = sum(judged.is_question for judged in asked)
+    parts = [f"Wrong in {_by_scope(wrong, judgement)}." if wrong else "Nothing is wrong in what was asked about."]
+    parts += [f"It does not fail for {_by_scope(mild, judgement)}."] if mild else []
+    parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
+    parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []
+    return " ".join(parts)
+
+
+def _by_scope(found: Iterable[Judged], judgement: Judgement) -> str:
+    """Return the laws of findings, those of a scope together: "training (`vjp`, `layout`), `torch.func` (`vmap`)"."""
+    laws: dict[Scope, dict[str, None]] = {}
+    for judged in found:
+        for law in judged.found.laws:
+            laws.setdefault(scope_of(law, judgement.report.laws), {})[f"`{law}`"] = None
+    return ", ".join(f"{scope.words} ({', '.join(names)})" for scope in Scope if (names := laws.get(scope)))
