@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from gradspec.laws.tensor.support._form import Form
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case, FunctionSpec, Supports
 
 
 @cache
@@ -136,4 +136,12 @@ def _spec_of(function: Any, primal: Any = lambda x: 3 * x, surrogate: Any = lamb
         x = [[0.5, -1.25, 1.75], [2.5, 0.75, -0.25]]
         yield Case(name="sound", args=(torch.tensor(x, dtype=torch.float64),))
 
-    return FunctionSpec(name="sound", function=function, primal=primal, surrogate=surrogate, wrt=("x",), cases=cases)
+    return FunctionSpec(
+        name="sound",
+        function=function,
+        primal=primal,
+        surrogate=surrogate,
+        wrt=("x",),
+        cases=cases,
+        supports=Supports.all(),
+    )
