@@ -5,42 +5,105 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from gradspec.cli import main
-from gradspec.law import Finding, Rank, Status, Verdict
+from gradspec.findings import judge
+from gradspec.law import LIMIT, Finding, Rank, Scope, Status, Verdict
 from gradspec.report import Report, write_record
 
 ROOT = Path(__file__).parents[2]
-FAIL_ON = r"Exit with (\d) for violations of this rank or worse. Checks without a verdict always exit with (\d)."
-#: What can be the worst of a run: a violation of some rank, or a status.
-OUTCOMES = (*Rank, *(status for status in Status if status is not Status.BROKEN))
+PAGE = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
+CUT_OFF, NOT_ASKED = "a limit ran out", "not asked about"
 CONTEXT = click.Context(main)
 COMMANDS = {name: one for name in main.list_commands(CONTEXT) if (one := main.get_command(CONTEXT, name))}
-NUMBERS = ("none", "one", "two", "three", "four")
 
 
-def exit_code(outcome: Rank | Status, folder: Path, *options: str) -> int:
+def finding_of(outcome: str) -> Finding:
+    """Return a finding of a rank or a status, as the page calls it."""
+    if outcome == CUT_OFF:
+        return Finding(status=Status.NOT_MEASURED, message="m", details={LIMIT: "time"})
+    if outcome in list(Rank):
+        return Finding(status=Status.BROKEN, message="m", rank=outcome)
+    return Finding(status=Status(outcome.replace(" ", "_")), message="m")
+
+
+def exit_code(outcome: str, folder: Path, *options: str, audited: bool = False, asked: bool = True) -> int:
     """Return the exit code for a record with one outcome."""
-    is_rank = isinstance(outcome, Rank)
-    finding = Finding(status=Status.BROKEN if is_rank else outcome, message="m", rank=outcome.value if is_rank else "")
     law = {"family": "gradients", "statement": "a = b", "doc": "", "cost": "ms"}
+    law |= {} if asked else {"scope": "higher", "promise": "double_backward"}
+    sheet = {"kind": "function", "supports": {"double_backward": None}, "audited": audited}
     made = Report(
         provenance={"date": "2026-01-02"},
-        sheets={"scale": {"kind": "function"}},
+        sheets={"scale": sheet},
         laws={"vjp": law},
         sources={},
-        verdicts=(Verdict(spec="scale", law="vjp", case="one", finding=finding),),
+        verdicts=(Verdict(spec="scale", law="vjp", case="one", finding=finding_of(outcome)),),
     )
     write_record(made, folder / "record.json")
     words = ["show", str(folder / "record.json"), "--format", "badge", *options]
     done = CliRunner().invoke(main, words)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code
+
+
+def table(heading: str) -> list[tuple[str, str, int]]:
+    """Return the cells of the table below a heading of the page: the finding, the option, the code."""
+    part = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if "|" in line
+    ]
+    return [(row[0], column, int(code)) for row in rows for column, code in zip(head[1:], row[1:], strict=True)]
+
+
+@pytest.mark.parametrize("heading", ["`check` and `show`", "`audit`"])
+def test_the_page_says_the_code_of_each_finding_under_each_option(heading: str, tmp_path: Path) -> None:
+    cells = table(heading)
+    wrong = []
+    for outcome, column, stated in cells:
+        options = re.findall(r"`([^`]+)`", column)
+        words = options[0].split() if options else []
+        how = {"audited": heading == "`audit`", "asked": column != NOT_ASKED}
+        if (code := exit_code(outcome, tmp_path, *words, **how)) != stated:
+            wrong.append(f"{outcome}, {column}: the page says {stated}, and it is {code}")
+    assert wrong == []
+    told = {outcome.replace(" ", "_") for outcome, _, _ in cells}
+    assert told == {*Rank, *(status for status in Status if status is not Status.BROKEN), CUT_OFF.replace(" ", "_")}
+
+
+def test_the_page_names_each_scope() -> None:
+    part = PAGE.partition("## What is asked about")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) == list(Scope)
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_a_scope_that_is_named_is_the_only_one_that_fails(scope: Scope) -> None:
+    law = {"family": "gradients", "statement": "a = b", "doc": "", "cost": "ms", "scope": str(scope)}
+    for named in Scope:
+        report = Report(
+            provenance={"profile": {"scopes": [str(named)]}},
+            sheets={"scale": {"kind": "function", "supports": {}}},
+            laws={"vjp": law},
+            sources={},
+            verdicts=(Verdict(spec="scale", law="vjp", case="one", finding=finding_of("wrong")),),
+        )
+        assert judge(report).fails is (named is scope)
+
+
+def test_a_silently_wrong_result_of_the_compiler_fails_and_a_refusal_does_not(tmp_path: Path) -> None:
+    law = {"family": "transforms", "statement": "", "doc": "", "cost": "ms", "scope": "compile", "promise": "compile"}
+    for outcome, fails in (("wrong", True), ("refused", False)):
+        report = Report(
+            provenance={},
+            sheets={"scale": {"kind": "function", "supports": {"compile": None}}},
+            laws={"compile": law},
+            sources={},
+            verdicts=(Verdict(spec="scale", law="compile", case="one", finding=finding_of(outcome)),),
+        )
+        assert judge(report).fails is fails
 
 
 def codes_of(command: str) -> dict[int, str]:
@@ -50,30 +113,11 @@ def codes_of(command: str) -> dict[int, str]:
     return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in lines if line.strip()}
 
 
-def help_of(option: str) -> str:
-    """Return the help of an option of `check`."""
-    (found,) = (one for one in COMMANDS["check"].params if option in one.opts)
-    return str(found.help)  # type: ignore[attr-defined]
-
-
 def place(file: str, words: str) -> str:
     """Return where a file says something: FILE:LINE."""
     text = (ROOT / file).read_text(encoding="utf-8")
     (at,) = (found.start() for found in re.finditer(words, text))
     return f"{file}:{text.count(chr(10), 0, at) + 1}"
-
-
-def test_the_help_of_check_names_the_code_of_each_verdict(tmp_path: Path) -> None:
-    told = codes_of("check")
-    assert "arguments" in told[CliRunner().invoke(main, ["check", "no_such_module"]).exit_code]
-    for status in Status:
-        outcome: Any = Rank.WRONG if status is Status.BROKEN else status
-        code = exit_code(outcome, tmp_path)
-        word = "something raised" if status is Status.ERROR else status.value
-        wrong = [other for other, words in told.items() if re.search(rf"\b{word}\b", words) and other != code]
-        assert not wrong, f"help of check, exit code {wrong[0]}: {told[wrong[0]]!r}: {word} exits with {code}"
-        assert not code or word in told[code], f"help of check, exit code {code}: {told[code]!r} leaves out {word}"
-    assert "holds" in told[0], f"help of check, exit code 0: {told[0]!r}"
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if codes_of(name)])
@@ -83,41 +127,6 @@ def test_no_help_calls_a_failure_a_success(command: str) -> None:
     assert [word for word in bad if re.search(rf"\b(is|are) {word}", told[0])] == []
     good = [status.value for status in Status if not status.is_failure]
     assert [word for word in good if re.search(rf"\b{word}\b", told.get(1, ""))] == []
-
-
-@pytest.mark.parametrize("fail_on", list(Rank))
-def test_the_help_of_fail_on_states_the_exit_codes(fail_on: Rank, tmp_path: Path) -> None:
-    where = place("src/gradspec/cli/_output.py", "Exit with . for violations")
-    said = re.fullmatch(FAIL_ON, help_of("--fail-on"))
-    assert said, f"{where}: the help of --fail-on says {help_of('--fail-on')!r}: teach this test what that means"
-    for outcome in OUTCOMES:
-        code = exit_code(outcome, tmp_path, "--fail-on", fail_on.value)
-        if isinstance(outcome, Rank):
-            ranks = list(Rank)
-            stated = int(said[1]) if ranks.index(outcome) <= ranks.index(fail_on) else 0
-        else:
-            stated = int(said[2]) if outcome.is_failure else 0
-        what = f"{where}: the help says exit code {stated} of {outcome} with --fail-on {fail_on}"
-        assert stated == code, f"{what}, and it is {code}"
-
-
-def test_the_help_of_exit_zero_states_the_exit_code(tmp_path: Path) -> None:
-    where = place("src/gradspec/cli/_output.py", "Exit with . even if a law is broken")
-    (stated,) = re.findall(r"Exit with (\d) even if a law is broken", help_of("--exit-zero"))
-    code = exit_code(Rank.WRONG, tmp_path, "--exit-zero")
-    assert int(stated) == code, f"{where}: --exit-zero exits with {code}, not with {stated}"
-
-
-def test_the_page_on_failures_says_for_how_many_ranks_a_run_fails(tmp_path: Path) -> None:
-    file, words = (
-        "docs/how-to/read-a-failure.md",
-        r"`gradspec check --fail-on (\w+)` exits with (\d) for the first (\w+)",
-    )
-    ((rank, code, count),) = re.findall(words, (ROOT / file).read_text(encoding="utf-8"))
-    codes = [exit_code(one, tmp_path, "--fail-on", rank) for one in Rank]
-    first = [code == str(one) for one in codes].index(False)
-    truth = f"--fail-on {rank} exits with {codes} for {', '.join(Rank)}: {code} for the first {NUMBERS[first]}"
-    assert count == NUMBERS[first], f"{place(file, words)}: for the first {count}; {truth}"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +143,7 @@ def test_a_page_states_the_exit_code_of_a_broken_law(
     file: str, words: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
     (stated,) = re.findall(words, (ROOT / file).read_text(encoding="utf-8"))
-    exit_code(Rank.WRONG, tmp_path)
+    exit_code("wrong", tmp_path)
     shutil.copy(tmp_path / "record.json", tmp_path / "known.json")
-    code = exit_code(Rank.WRONG, tmp_path, *(option.format(tmp_path) for option in options))
+    code = exit_code("wrong", tmp_path, *(option.format(tmp_path) for option in options))
     assert int(stated) == code, f"{place(file, words)}: it exits with {code}, not with {stated}"
