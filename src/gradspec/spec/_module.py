@@ -40,20 +40,31 @@ class StateContract:
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleSupports:
-    """What is promised. A promise of no support is tested too: the refusal must be an error."""
+    """What is promised: True, that it works; False, that it is refused, which is tested too; None, neither."""
 
     #: `torch.compile(fullgraph=True)`, in training and in evaluation.
-    compile: bool = True
+    compile: bool | None = None
     #: `torch.export.export(...).module()`, in evaluation.
-    export: bool = True
+    export: bool | None = None
     #: `torch.func.functional_call`, and `torch.func.grad` and `torch.vmap` of it.
-    functional: bool = True
+    functional: bool | None = None
     #: `copy.deepcopy` and `pickle`.
     copies: bool = True
     #: Evaluation in float32 and bfloat16.
     precision: bool = True
     #: Inputs and parameters in `torch.channels_last`.
     channels_last: bool = True
+
+    @classmethod
+    def all(cls, **promised: bool | None) -> ModuleSupports:
+        """Return the promise of everything, but for what is given.
+
+        Example:
+            >>> from gradspec.module_spec import ModuleSupports
+            >>> ModuleSupports.all(export=False).compile
+            True
+        """
+        return cls(**{**dict.fromkeys((field.name for field in fields(cls)), True), **promised})  # type: ignore[arg-type]
 
 
 @renamed(documents="documented", attempt="invocation")

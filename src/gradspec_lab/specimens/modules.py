@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec, StateContract
+from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec, ModuleSupports, StateContract
 from gradspec_lab.specimens.diseased import Disease, Specimens
 
 
@@ -54,7 +54,16 @@ def _state(classes):
     return StateContract(keys=("conv.weight", *(f"bn.{key}" for key in norm), "out.weight", "out.bias"))
 
 
-NET = ModuleSpec(name="net", module=Net, cases=_cases, raises=_misuses, state=_state, wrt=("x",), documented=(Net,))
+NET = ModuleSpec(
+    name="net",
+    module=Net,
+    cases=_cases,
+    raises=_misuses,
+    state=_state,
+    wrt=("x",),
+    documented=(Net,),
+    supports=ModuleSupports.all(),
+)
 HONEST = (NET,)
 DISEASED = Specimens()
 

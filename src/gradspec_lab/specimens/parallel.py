@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from gradspec.spec import Make, ModuleCase, ModuleSpec
+from gradspec.spec import Make, ModuleCase, ModuleSpec, ModuleSupports
 from gradspec_lab.specimens.diseased import Disease, Specimens
 from gradspec_lab.specimens.modules import NET
 
@@ -37,7 +37,14 @@ def _cases(make: Make) -> Iterator[ModuleCase]:
     yield ModuleCase(name="odd rows", args=(2,), inputs=(make(5, 3),), output=(2,))
 
 
-LAYERS = ModuleSpec(name="layers", module=Layers, cases=_cases, wrt=("x",), data_parallel=("ddp", "fsdp2"))
+LAYERS = ModuleSpec(
+    name="layers",
+    module=Layers,
+    cases=_cases,
+    wrt=("x",),
+    data_parallel=("ddp", "fsdp2"),
+    supports=ModuleSupports.all(),
+)
 HONEST = (LAYERS, replace(NET, name="net_on_ranks", documented=(), data_parallel=("ddp", "fsdp2")))
 DISEASED = Specimens()
 

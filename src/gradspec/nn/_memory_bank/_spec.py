@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradspec.functions._linear_average._cases import ARGUMENTS, WU_2018
 from gradspec.nn._memory_bank._module import LinearAverage
-from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec, StateContract
+from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec, ModuleSupports, StateContract
 
 
 def _state(inputSize: int, outputSize: int, T: float = 0.07, momentum: float = 0.5) -> StateContract:  # noqa: N803
@@ -81,4 +81,5 @@ LINEAR_AVERAGE = ModuleSpec(
     ),
     documented=(LinearAverage,),
     references=(WU_2018,),
+    supports=ModuleSupports.all(),
 )

@@ -12,7 +12,7 @@ from gradspec.nn._shake import _state as state
 from gradspec.nn._shake._block import ShakeBlock
 from gradspec.nn._shake._bottle_neck import ShakeBottleNeck
 from gradspec.nn._shake._shortcut import Shortcut
-from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec
+from gradspec.spec import Argument, Make, Misuse, ModuleCase, ModuleSpec, ModuleSupports
 
 RESNEXT_2017 = papers.RESNEXT.reference()
 
@@ -96,6 +96,7 @@ SHORTCUT = ModuleSpec(
     documented=(Shortcut,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHORTCUT,
+    supports=ModuleSupports.all(),
 )
 SHAKE_BLOCK = ModuleSpec(
     name="shake_block",
@@ -115,6 +116,7 @@ SHAKE_BLOCK = ModuleSpec(
     documented=(ShakeBlock,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHAKE_BLOCK,
+    supports=ModuleSupports.all(),
 )
 SHAKE_BOTTLE_NECK = ModuleSpec(
     name="shake_bottle_neck",
@@ -136,4 +138,5 @@ SHAKE_BOTTLE_NECK = ModuleSpec(
     documented=(ShakeBottleNeck,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
     differences=differences.SHAKE_BOTTLE_NECK,
+    supports=ModuleSupports.all(),
 )

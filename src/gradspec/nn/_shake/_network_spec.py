@@ -10,7 +10,7 @@ from gradspec.nn._shake import _state as state
 from gradspec.nn._shake._block_spec import RESNEXT_2017, images, size, wrong
 from gradspec.nn._shake._resnet import ShakeResNet
 from gradspec.nn._shake._resnext import ShakeResNeXt
-from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec
+from gradspec.spec import Make, Misuse, ModuleCase, ModuleSpec, ModuleSupports
 
 
 def _resnet_cases(make: Make) -> Iterator[ModuleCase]:
@@ -64,6 +64,7 @@ SHAKE_RESNET = ModuleSpec(
     documented=(ShakeResNet,),
     references=(SHAKE_SHAKE_2017,),
     differences=differences.SHAKE_RESNET,
+    supports=ModuleSupports.all(),
 )
 SHAKE_RESNEXT = ModuleSpec(
     name="shake_resnext",
@@ -84,4 +85,5 @@ SHAKE_RESNEXT = ModuleSpec(
     documented=(ShakeResNeXt,),
     references=(SHAKE_SHAKE_2017, RESNEXT_2017),
     differences=differences.SHAKE_RESNEXT,
+    supports=ModuleSupports.all(),
 )
