@@ -46,6 +46,7 @@ gradspec_inventories = {
 }
 
 gradspec_check_defaults = True
+gradspec_fail_on = "limit"
 gradspec_llms = True
 
 nitpicky = True

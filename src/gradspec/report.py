@@ -60,9 +60,7 @@ class Report(Outcome):
         """The verdicts that make the run fail, as `gradspec check` judges unless told otherwise."""
         from gradspec.findings import judge
 
-        failing = [judged.found for judged in judge(self).findings if judged.fails]
-        laws = {(found.verdict.spec, law) for found in failing for law in (*found.laws, *found.follows)}
-        return tuple(verdict for verdict in self.violations if (verdict.spec, verdict.law) in laws)
+        return judge(self).failures
 
     @property
     def violations(self) -> tuple[Verdict, ...]:

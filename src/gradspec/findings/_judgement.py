@@ -64,6 +64,13 @@ class Judgement:
         return any(judged.fails for judged in self.findings)
 
     @property
+    def failures(self) -> tuple[Verdict, ...]:
+        """The verdicts that make the run fail, and those that follow from them."""
+        failing = [judged.found for judged in self.findings if judged.fails]
+        laws = {(found.verdict.spec, law) for found in failing for law in (*found.laws, *found.follows)}
+        return tuple(verdict for verdict in self.report.violations if (verdict.spec, verdict.law) in laws)
+
+    @property
     def is_cut_off(self) -> bool:
         """Whether a limit kept anything from being measured; then the run says too little, also beside a baseline."""
         cut_off = (verdict for verdict in self.report.verdicts if verdict.finding.is_cut_off)

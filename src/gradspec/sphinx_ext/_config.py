@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from sphinx.config import ENUM
+
+from gradspec.law import Rank
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
@@ -35,6 +39,8 @@ class Options:
     check_defaults: bool = False
     #: Whether the head of each page describes it in its first words, where its author has not.
     descriptions: bool = True
+    #: The least dangerous rank of a failure that is a warning: "wrong", "refused", "waste" or "limit".
+    fail_on: str = "refused"
     #: Whether each page gets a twin in Markdown beside it, `NAME.html.md`, and the site an `llms.txt` that lists them.
     llms: bool = False
 
@@ -45,7 +51,8 @@ def setup(app: Sphinx) -> None:
         default: Any = option.default if option.default_factory is MISSING else option.default_factory()
         if isinstance(default, tuple):
             default = list(default)  # `-D gradspec_records=a,b` works only for lists
-        kinds = [list, tuple, str] if isinstance(default, list) else [type(default)]
+        kinds: Any = [list, tuple, str] if isinstance(default, list) else [type(default)]
+        kinds = ENUM(*(rank.value for rank in Rank)) if option.name == "fail_on" else kinds
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
 
 

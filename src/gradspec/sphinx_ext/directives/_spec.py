@@ -10,6 +10,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec.findings import Bar
+from gradspec.law import Rank
 from gradspec.spec._kinds import kind_of
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
@@ -56,7 +58,7 @@ class SpecDirective(SphinxDirective):
             view = replace(view, described=words, shape=shape(documented))
         for file in record.files.get(f"spec {name}", ()):
             self.env.note_dependency(file)
-        found = list(divergences(view))
+        found = list(divergences(view, Bar(fail_on=Rank(options(self.config).fail_on))))
         for kind, message in found:
             warn_each_build(self, kind, message)
         head = self._head(view, domain)

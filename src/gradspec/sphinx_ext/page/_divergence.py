@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradspec.findings import Bar, judge
 from gradspec.law import Status
 from gradspec.render import words
 from gradspec.sphinx_ext._warnings import GradspecWarning
@@ -12,12 +13,12 @@ from gradspec.sphinx_ext.page._differences import unfounded
 from gradspec.sphinx_ext.page._view import View
 
 
-def divergences(view: View) -> Iterator[tuple[GradspecWarning, str]]:
-    """Yield the warnings of a function's page: each names the function and the law."""
+def divergences(view: View, bar: Bar) -> Iterator[tuple[GradspecWarning, str]]:
+    """Yield the warnings of a function's page: each names the function and the law. `bar` says what is a failure."""
     report = view.record.report
     yield from _stale(view)
-    for verdict in report.of(spec=view.name):
-        if verdict.finding.is_failure:
+    for verdict in judge(report, bar).failures:
+        if verdict.spec == view.name:
             message = f": {verdict.finding.message}" if verdict.finding.message else ""
             again = f" (again: {verdict.rerun})" if verdict.rerun else ""
             yield (
