@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradspec._engine._session import Session
     from gradspec.law import Verdict
     from gradspec.profile import Profile
+    from gradspec.report import Report
 
 
 class SpecCollector(pytest.Collector):
@@ -83,7 +84,8 @@ def hold(run: Callable[[Check], Verdict], check: Check, of: int, profile: Profil
         # Compiling writes blank debug records by the dozen, and pytest would show them under a failure.
         patch.setattr(logging.getLogger("torch.__trace"), "propagate", False)
         verdict = run(check)
-    LAST.append((verdict, of))
+    # A law that nobody asks about may show nothing: its verdicts are never all there.
+    LAST.append((verdict, of if _is_asked(verdict, check, profile) else 0))
     if verdict.finding.is_told and (excuse := excuse_of(verdict, check, profile)):
         pytest.skip(f"{excuse}: {reason(verdict)}")
     if verdict.finding.is_told:
@@ -95,22 +97,33 @@ def hold(run: Callable[[Check], Verdict], check: Check, of: int, profile: Profil
 def excuse_of(verdict: Verdict, check: Check, profile: Profile) -> str:
     """Return why a finding does not fail its test; empty if it does."""
     from gradspec.findings import judge
-    from gradspec.report import Report
-    from gradspec.spec._kinds import spec_sheet
 
-    alone = Report(
-        provenance={"profile": asdict(profile)},
-        sheets={verdict.spec: spec_sheet(check.spec, check.path)},
-        laws={verdict.law: check.law.sheet},
-        sources={},
-        verdicts=(verdict,),
-    )
-    (judged,) = judge(alone).findings
+    (judged,) = judge(_alone(verdict, check, profile)).findings
     if judged.fails:
         return ""
     if not judged.is_asked:
         return "not asked about"
     return "a question" if judged.is_question else "not dangerous enough to fail"
+
+
+def _is_asked(verdict: Verdict, check: Check, profile: Profile) -> bool:
+    from gradspec.findings import Bar, is_asked
+
+    return not verdict.finding.details.get("blind") or is_asked(verdict, _alone(verdict, check, profile), Bar())
+
+
+def _alone(verdict: Verdict, check: Check, profile: Profile) -> Report:
+    """Return a report of one verdict, with what decides if a run asks about it."""
+    from gradspec.report import Report
+
+    supports = check.spec.supports
+    return Report(
+        provenance={"profile": asdict(profile)},
+        sheets={verdict.spec: {"supports": {} if supports is None else asdict(supports)}},
+        laws={verdict.law: check.law.sheet},
+        sources={},
+        verdicts=(verdict,),
+    )
 
 
 def collectors(session: pytest.Session, targets: list[str]) -> Iterator[SpecCollector]:

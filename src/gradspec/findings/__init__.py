@@ -1,7 +1,7 @@
 """What a report found, cause by cause, and which of it makes a run fail."""
 
 from gradspec.findings._findings import ORDER, Found, findings, rank_of, rank_words, scope_of
-from gradspec.findings._judgement import Bar, Judged, Judgement, judge
+from gradspec.findings._judgement import Bar, Judged, Judgement, is_asked, judge
 from gradspec.findings._sentence import sentence
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Judged",
     "Judgement",
     "findings",
+    "is_asked",
     "judge",
     "rank_of",
     "rank_words",
