@@ -141,7 +141,7 @@ def test_profile_that_does_not_exist(refused):
 
 PROFILES = {
     "directions = ": "profile 'mine.toml' is not valid TOML: ",
-    "direction = 2": "profile 'mine.toml' has the unknown key 'direction': the keys are laws, backend, ",
+    "direction = 2": "profile 'mine.toml' has the unknown key 'direction': the keys are laws, scopes, backend, ",
     "directions = 'two'": "profile 'mine.toml': directions is 'two', expected int",
     "laws = ['vjpp']": "no law 'vjpp': did you mean 'vjp'?",
 }

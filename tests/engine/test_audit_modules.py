@@ -167,7 +167,7 @@ def test_state_that_a_module_in_training_moves_is_no_finding_and_each_call_begin
 def test_a_gradient_of_state_that_has_moved_is_one_finding():
     wrong = audit(Centred(lambda mean: mean), ["(randn(5, 3),)"], laws=EAGER)
 
-    assert {v.law for v in wrong.report.failures if v.finding.rank != Rank.WASTE} == {"surrogate", "second_order"}
+    assert {v.law for v in wrong.report.violations if v.finding.rank != Rank.WASTE} == {"surrogate", "second_order"}
 
 
 @pytest.mark.parametrize(("in_order", "status"), [(False, Status.HOLDS), (True, Status.BROKEN)])

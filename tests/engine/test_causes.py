@@ -10,7 +10,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from gradspec import Case, FunctionSpec, Status, Supports, verify
-from gradspec.findings import findings, judge
+from gradspec.findings import Bar, findings, judge
 from gradspec.law import Finding, Rank, Verdict, broken
 from gradspec.laws import LAWS, is_stand_in
 from gradspec.render import finding_text
@@ -59,6 +59,7 @@ def cases(make):
 
 def spec(cls, **more):
     cube = {"primal": lambda x: x**3, "surrogate": lambda x: x**3}
+    more.setdefault("supports", Supports.all())
     return FunctionSpec(name="cube", function=getattr(cls, "apply", cls), wrt=("x",), cases=cases, **cube, **more)
 
 
@@ -188,7 +189,7 @@ def test_export_is_a_limit_of_torch_and_a_spec_accepts_it_in_one_word():
 
     assert (promised.status, promised.finding.rank) == (Status.BROKEN, Rank.LIMIT)
     assert "a limit of torch 2." in promised.finding.message
-    assert "supports=Supports(export=None)" in promised.finding.likely
+    assert "`export=None` in its `supports`" in promised.finding.likely
     assert accepted.status is Status.NOT_PROMISED
 
 
@@ -250,6 +251,7 @@ def frames_spec(function, **more):
     def copied(x):
         return x.unfold(-1, 3, 2).clone()
 
+    more.setdefault("supports", Supports.all())
     return FunctionSpec(
         name="frames", function=function, primal=copied, surrogate=copied, wrt=("x",), cases=frame_cases, **more
     )
@@ -300,9 +302,9 @@ def test_the_rank_decides_what_fails():
     report = verify([spec(RightCube)], QUICK)
 
     assert report.failures
-    assert judge(report, Rank.REFUSED).fails
-    assert not judge(report, Rank.WRONG).fails
-    assert judge(verify([spec(Cube)], [BY_NAME["vjp"]]), Rank.WRONG).fails
+    assert judge(report, Bar(fail_on=Rank.REFUSED)).fails
+    assert not judge(report, Bar(fail_on=Rank.WRONG)).fails
+    assert judge(verify([spec(Cube)], [BY_NAME["vjp"]]), Bar(fail_on=Rank.WRONG)).fails
 
 
 @pytest.mark.parametrize("law", ["checkpoint", "retained_graph", "precision"])
@@ -327,7 +329,7 @@ def test_what_follows_from_a_law_that_was_not_asked_for_fails_all_the_same():
     (found,) = findings(report)
 
     assert (found.verdict.law, found.verdict.finding.follows) == ("checkpoint", "vjp")
-    assert judge(report, Rank.WRONG).fails
+    assert judge(report, Bar(fail_on=Rank.WRONG)).fails
 
 
 def made(law, rank=Rank.REFUSED, **facts):
@@ -350,7 +352,7 @@ def test_a_cause_is_as_dangerous_as_the_worst_of_what_it_breaks():
     (found,) = findings(report)
 
     assert (found.verdict.law, found.rank, found.laws) == ("compile_grad", Rank.WRONG, ["jvp", "compile_grad"])
-    assert judge(report, Rank.WRONG).fails
+    assert judge(report, Bar(fail_on=Rank.WRONG)).fails
 
 
 def test_what_training_shows_comes_before_what_torch_makes_of_it():
@@ -358,7 +360,7 @@ def test_what_training_shows_comes_before_what_torch_makes_of_it():
         finding = Finding(status=Status.BROKEN, message="wrong", rank=Rank.WRONG)
         return Verdict(spec="one", law=law, case="a", finding=finding)
 
-    laws = {law.name: {"family": law.family} for law in LAWS}
+    laws = {law.name: law.sheet for law in LAWS}
     verdicts = [said("compile"), said("global_state")]
     report = Report(provenance={}, sheets={}, laws=laws, sources={}, verdicts=verdicts)
 

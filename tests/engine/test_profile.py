@@ -20,7 +20,7 @@ def test_the_profiles_that_come_with_the_package_can_be_read():
     ("text", "message"),
     [
         ("backend = ", "is not valid TOML"),
-        ("backnd = 'x'", "unknown key 'backnd': the keys are laws, backend"),
+        ("backnd = 'x'", "unknown key 'backnd': the keys are laws, scopes, backend"),
         ("directions = 'many'", "directions is 'many', expected int"),
         ("directions = 0", "directions must be at least 1"),
         ("laws = [3]", "expected a list of names"),

@@ -25,7 +25,7 @@ LAW = {law.name: law for law in LAWS}
 FEW = [LAW[name] for name in ("primal", "vjp", "adjoint", "examples", "wrong_call", "inputs_untouched")]
 SPECS = '''
 import torch
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 from gradspec.spec import Misuse
 
 
@@ -69,10 +69,12 @@ TWICE = FunctionSpec(
     surrogate=double,
     wrt=("x",),
     cases=cases,
+    supports=Supports.all(),
     documented=(Twice,),
     summary="Doubles.",
 )
-SAME = FunctionSpec(name="same", function=same, primal=same, surrogate=same, wrt=("x",), cases=cases)
+ALL = Supports.all()
+SAME = FunctionSpec(name="same", function=same, primal=same, wrt=("x",), cases=cases, supports=ALL)
 '''
 
 

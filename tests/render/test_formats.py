@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
-from gradspec.findings import judge
+from gradspec.findings import Bar, judge
 from gradspec.law import Rank, Status
 from gradspec.render import badge, finding_text, github, junit, page, sarif
 from render.conftest import AWKWARD, double, run, spec
@@ -157,7 +157,7 @@ def test_that_what_a_baseline_has_fails_no_run_unless_it_has_grown_more_dangerou
 
 def test_that_a_rank_that_may_be_is_a_warning_and_no_failure(report):
     milder = _of(report, [_ranked(v, "waste") for v in report.verdicts if v.law == "vjp" and v.spec != "raises"])
-    judgement = judge(milder, Rank.REFUSED)
+    judgement = judge(milder, Bar(fail_on=Rank.REFUSED))
 
     assert not judgement.fails
     assert [level for level, _, _ in commands(github(judgement))] == ["warning"]

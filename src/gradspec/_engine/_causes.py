@@ -47,7 +47,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=finding.details)
     if not cause.lacks:
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
-        accept = f"do not promise it: supports=Supports({law.capability}=None)"
+        accept = f"do not promise it: `{law.capability}=None` in its `supports`"
         remedy = law.section("Remedy")
         return replace(finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept)
     details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gradspec.law import ALL_KINDS, Law
+from gradspec.law import ALL_KINDS, Law, Scope
 from gradspec.spec._base import first_words
 from gradspec.spec._kind import Kind
 
@@ -57,7 +57,7 @@ def _told(module: str, name: str, *wanted: str) -> dict[str, Any]:
     """Return the keyword arguments of the call that makes what a name is bound to; all but functions unless told."""
     home, call = _bound(module, name)
     assert isinstance(call, ast.Call)
-    given = {"__doc__": ast.get_docstring(_tree(home), clean=False), "ALL_KINDS": ALL_KINDS}
+    given = {"__doc__": ast.get_docstring(_tree(home), clean=False), "ALL_KINDS": ALL_KINDS, "Scope": Scope}
     return {
         keyword.arg: eval(compile(ast.Expression(keyword.value), home, "eval"), {"__builtins__": {}}, given)
         for keyword in call.keywords

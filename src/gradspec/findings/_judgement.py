@@ -105,8 +105,9 @@ def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None
 def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     """Whether a run asks about what a verdict says.
 
-    Unless scopes are named: about training; about all else that the spec promises or refuses; and about a silently
-    wrong result under `torch.compile`, which many users turn on without a word to the author.
+    Unless scopes are named: about training; about all else that the spec promises or refuses, or that every spec does,
+    as to keep no memory, of which an audit asks nothing; and about a silently wrong result under `torch.compile`, which
+    many users turn on without a word to the author.
     """
     law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
     scope = scope_of(verdict.law, report.laws)
@@ -115,9 +116,9 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
         return scope in scopes
     if scope is Scope.TRAINING or (scope is Scope.COMPILE and rank_of(verdict) is Rank.WRONG):
         return True
-    promise = law.get("promise", "")
-    promised = sheet.get("supports", {}).get(promise, True) is not None if promise else not sheet.get("audited")
-    return bool(promised)
+    if promise := law.get("promise"):
+        return sheet.get("supports", {}).get(promise, True) is not None
+    return scope is not Scope.MEMORY or not sheet.get("audited")
 
 
 def _is_dangerous(found: Found, report: Report, bar: Bar) -> bool:

@@ -56,8 +56,8 @@ def ending(judgement: Judgement, *, recorded: str = "") -> Iterator[str]:
     """Yield a line for each spec, what a baseline says, where it was measured, remarks, and what it comes to."""
     yield from summary_lines(judgement.report)
     yield from baseline_lines(judgement) if judgement.has_baseline else ()
-    yield from filter(None, [recorded])
     for _, remark in remarks(judgement.report):
         yield f"\n{remark}"
     if said := sentence(judgement):
         yield f"\n{said}"
+    yield from filter(None, [recorded])

@@ -13,7 +13,7 @@ What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table
 branch on a value, `x.max().item()`, a number that was read from a tensor in eager mode and is kept in Python.
 
 Remedy: let sizes enter only the sizes of tensors, and keep what is read from a tensor in a tensor; if a function has to
-be compiled for each, promise nothing: `supports=Supports(dynamic_shapes=None)`.
+be compiled for each, promise nothing: `dynamic_shapes=None` in `supports`.
 """
 
 from __future__ import annotations
