@@ -97,6 +97,7 @@ def busy():
         loop.wait()
 
 
+@pytest.mark.slow
 def test_a_busy_machine_changes_nothing(busy):
     began = time.monotonic()
     with Child(compute, time_limit=1) as child:
@@ -105,6 +106,7 @@ def test_a_busy_machine_changes_nothing(busy):
         assert child.ask(90).message == COMPUTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("computes", [True, False])
 def test_a_process_wants_a_processor_if_one_of_its_threads_does(busy, computes):
     program = f"""

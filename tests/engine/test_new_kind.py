@@ -37,6 +37,8 @@ INDEX = """\
 halving
 ```
 """
+#: A recipe: it builds a site, and starts a process for each of its commands.
+pytestmark = pytest.mark.slow
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
