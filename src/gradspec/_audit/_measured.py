@@ -45,6 +45,11 @@ class Measured:
     in_backward: bool = False
 
     @property
+    def is_noisy(self) -> bool:
+        """Whether forward or backward draws."""
+        return self.noisy_forward or self.noisy_backward
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether a second call gives the same, without a seed."""
-        return not (self.noisy_forward or self.noisy_backward or self.stateful)
+        return not (self.is_noisy or self.stateful)

@@ -8,7 +8,7 @@ import click
 
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import split
-from gradspec.cli._audit import audited, checked_cases
+from gradspec.cli._audited import audited, checked_cases, reference_options
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import (
     Unusable,
@@ -60,6 +60,7 @@ _PAGE = """# {name}
     metavar="CALL",
     help="The arguments of a call, as for `gradspec audit`. Repeatable.",
 )
+@reference_options
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -70,7 +71,14 @@ _PAGE = """# {name}
 @seed_option
 @time_limit_option
 def init(
-    target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int, time_limit: float | None
+    target: str,
+    cases: tuple[str, ...],
+    reference: str | None,
+    surrogate: str | None,
+    into: Path | None,
+    force: bool,
+    seed: int,
+    time_limit: float | None,
 ) -> None:
     """Write a spec of a function, a test and a documentation page, from calls of it.
 
@@ -89,7 +97,16 @@ def init(
                 raise Unusable(f"{path} is there already: --force overwrites it, --into writes elsewhere")
         with printed_once():
             laws, profile = select_laws(()), load_profile("quick", time_limit=time_limit)
-            found = audited(target, checked_cases(cases, seed), laws=laws, profile=profile, seed=seed, jobs=None)
+            found = audited(
+                target,
+                checked_cases(cases, seed),
+                laws=laws,
+                profile=profile,
+                seed=seed,
+                jobs=None,
+                reference=reference,
+                surrogate=surrogate,
+            )
         if cut_off := next((v for v in found.report.verdicts if v.finding.is_cut_off), None):
             raise Unusable(f"{cut_off.law}: {cut_off.finding.message}; raise --time-limit: nothing was written")
         if not found.proposal:
