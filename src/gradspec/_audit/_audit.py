@@ -6,7 +6,7 @@ pass that gives something else is a finding; whether the eager gradient is the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,19 +22,19 @@ from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._references import measured_with, with_references
-from gradspec._audit._refusals import ended_call, refused_call
+from gradspec._audit._refusals import ended_call, refused, refused_call
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
-from gradspec._audit._written import agreeing, unwritable
+from gradspec._audit._written import proposed
 from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
-from gradspec._engine._verify import blank, run_plan
+from gradspec._engine._verify import run_plan
 from gradspec._record import Source, SourcesLater, roots_of
-from gradspec.law import Finding, Law, Verdict
+from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
@@ -129,44 +129,41 @@ def audit(
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
         finding = ended_call(ended) if ended else refused_call(measured)
-        return _refused(spec, finding, profile, seed, paths, given)
+        return refused(spec, finding, profile, seed, paths, given)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
     chosen = selected(laws or LAWS, profile, measured, subject)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
-    report = run_plan(checks, [spec], chosen, profile, **how, given=given)
+    raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
-    report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
+    report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
     seen = [*found.remarks, *map(said, of_calls(replace(measured, zero=found.measured.zero))), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         seen += of_form(() if isinstance(silent, Finding) else silent)
     report = with_remarks(report, spec.name, seen)
-    if reason := unwritable(function, measured, path):
-        return Audit(report=report, proposal="", remarks_of_proposal=(f"No spec is proposed: {reason}.",))
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
-    proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)
-    text, remark = agreeing(proposal, function, chosen, profile, seed)  # without placements `sharded` says nothing
-    return Audit(report=report, proposal=text, remarks_of_proposal=tuple(remark))
-
-
-def _refused(
-    spec: FunctionSpec,
-    finding: Finding,
-    profile: Profile,
-    seed: int,
-    paths: dict[str, str] | None,
-    given: Mapping[str, Source],
-) -> Audit:
-    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
-    law = next(law for law in LAWS if law.name == "primal")
-    cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
-    verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
-    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
-    return Audit(report=replace(report, verdicts=verdicts), proposal="")
+    answers = {"primal": (reference, reference_paths[0]), "surrogate": (surrogate, reference_paths[1])}
+    if surrogate is None:
+        answers["surrogate"] = answers["primal"]
+    proposal = Proposal(
+        spec=eager_spec(subject, made, measured.as_written, seed),
+        function=function,
+        report=without_ranks(report),
+        path=path,
+        references={role: (thing, where) for role, (thing, where) in answers.items() if thing is not None},
+        written=written,
+        seed=seed,
+        dtype=found.own,
+        nested=measured.nested,
+        state=frozenset(subject.state),
+    )
+    # Without placements `sharded` says nothing.
+    text, remarks = proposed(proposal, measured, without_ranks(raw), chosen, profile, seed)
+    return Audit(report=report, proposal=text, remarks_of_proposal=remarks)
 
 
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case], subject: Subject) -> Source:
