@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._look import look
+from gradspec._audit._references import with_references
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
 from gradspec._engine._plan import plan
@@ -20,7 +20,7 @@ from gradspec._outcome import CheckError
 from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case
 
 
 def check(
@@ -78,22 +78,17 @@ def check(
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {function!r}")
     subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
-    given = {"primal": primal, "surrogate": surrogate}
-    for role, reference in given.items():
-        _refuse_reference(role, reference, args)
-    wrt = _requiring_grad(subject, case, inputs_only=bool(primal or surrogate))
+    subject = with_references(subject, (case,), primal=primal, surrogate=surrogate)
+    wrt = _requiring_grad(subject, case)
     case = replace(case, args=tree_map(_apart, case.args))
     profile = load_profile("quick")
     measured = look(subject, (case,), profile, seed).measured
     if measured.raised:
         raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
-    spec = _spec(subject, eager_spec(subject, (case,), measured, seed), primal, surrogate, wrt)
-    has_reference = primal is not None or surrogate is not None
-    chosen = tuple(laws) if laws is not None else _of_training(has_reference=has_reference)
-    if not has_reference:
-        chosen = tuple(selected(chosen, profile, measured))
-    elif primal is None:
-        chosen = tuple(law for law in chosen if law.name != "primal")  # nothing says what the values should be
+    zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
+    spec = eager_spec(subject, (case,), replace(measured, wrt=wrt, zero=zero), seed)
+    asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws
+    chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
     # A command cannot make the call of a notebook again.
@@ -107,63 +102,25 @@ def check(
     return True
 
 
-def _spec(subject: Subject, spec: FunctionSpec, primal: Any, surrogate: Any, wrt: tuple[str, ...]) -> FunctionSpec:
-    """Return the promise of what the function does in eager mode, with what is given in place of that."""
-    if primal is None and surrogate is None:
-        return replace(spec, wrt=wrt, zero_gradient=tuple(name for name in spec.zero_gradient if name in wrt))
-    first = spec.primal if primal is None else _named(primal, subject)
-    second = first if surrogate is None else _named(surrogate, subject)
-    return replace(spec, primal=first, surrogate=second, wrt=wrt, zero_gradient=())
-
-
-def _named(reference: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
-    """Return a reference that takes the arguments of the function by name, and gives them by position."""
-
-    def called(*args: Any, **kwargs: Any) -> Any:
-        bound = subject.signature.bind(*args, **kwargs)
-        own = {name: value for name, value in bound.arguments.items() if name not in subject.state}
-        bound.arguments = own
-        return reference(*bound.args, **bound.kwargs)
-
-    called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
-    return called
-
-
-def _of_training(*, has_reference: bool) -> tuple[Law, ...]:
-    """Return the laws of a call in eager mode that a case is enough for."""
-    return tuple(
-        law
-        for law in LAWS
-        if law.judges("function")
+def _is_of_training(law: Law, subject: Subject) -> bool:
+    """Whether a law is one of a call in eager mode that a case is enough for; what a surrogate is made of is none."""
+    return (
+        law.judges("function")
         and law.over == "cases"
         and law.cost == "ms"
         and law.capability is None
         and law.refusable_without is None
-        and (has_reference or not law.needs_spec)
-        and not (has_reference and law.name == "surrogate")
+        and not (subject.has_reference and law.name == "surrogate")
     )
 
 
-def _refuse_reference(role: str, reference: Any, args: tuple[Any, ...]) -> None:
-    if reference is None:
-        return
-    if not callable(reference):
-        raise TypeError(f"{role} cannot be called: it is {reference!r}")
-    try:
-        inspect.signature(reference).bind(*args)
-    except TypeError as error:
-        raise ValueError(f"{role} does not take the inputs of the function: {error}") from None
-    except ValueError:  # a function in C, such as torch.round, has no signature to read
-        return
-
-
-def _requiring_grad(subject: Subject, case: Case, *, inputs_only: bool) -> tuple[str, ...]:
+def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:
     """Return the names of the arguments whose gradient is checked."""
     bound = subject.signature.bind(*case.args, **case.kwargs).arguments
     names = tuple(
         name
         for name, value in bound.items()
-        if not (inputs_only and name in subject.state)
+        if not (subject.has_reference and name in subject.state)
         and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(value))
     )
     if not names:

@@ -29,6 +29,22 @@ class Draws(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return grad
+
+class LSQ(RoundSTE):
+    pass
+
+class Raises(RoundSTE):
+    @staticmethod
+    def forward(ctx, x):
+        raise KeyError("table")
+
+LAYER = torch.nn.Linear(3, 2)
+
+def plain(x):
+    return x.round() + 0.25
+
+def soft(x):
+    return x
 """
 CALL = ("--case", "(randn(2, 3),)", "--case", "(tensor([0.5]),)")
 
@@ -107,10 +123,40 @@ def test_a_file_that_is_there_is_kept_unless_forced(init, folder):
     assert (folder / "round_ste.md").read_text().startswith("# RoundSTE")
 
 
-def test_a_function_of_which_no_spec_can_be_written_is_refused_with_the_reason(init, folder):
+def test_what_cannot_be_written_is_a_todo_and_not_a_refusal(init, folder):
     result = init("ops.py:Draws", *CALL)
 
+    assert result.exit_code == 0
+    assert "TODO in the proposed spec: give what it draws or keeps as an argument" in result.output
+    assert "Complete what is marked TODO in draws_spec.py, then: gradspec check draws_spec.py" in result.output
+    assert "# TODO: give what it draws" in (folder / "draws_spec.py").read_text()
+
+
+def test_a_function_that_cannot_be_called_is_refused_with_the_reason(init, folder):
+    result = init("ops.py:Raises", *CALL)
+
     assert result.exit_code == 2
-    assert "no spec of ops.py:Draws can be written" in result.stderr
-    assert "a spec is of a function whose calls agree" in result.stderr
-    assert not (folder / "draws_spec.py").exists()
+    assert "ops.py:Raises cannot be judged: a plain call raises KeyError: 'table'" in result.stderr
+    assert not (folder / "raises_spec.py").exists()
+
+
+@pytest.mark.slow
+def test_what_init_writes_of_a_name_in_capitals_is_found_by_its_test(init, folder, gradspec):
+    done = init("ops.py:LSQ", *CALL, "--reference", "ops.py:plain", "--surrogate", "ops.py:soft")
+    text = (folder / "lsq_spec.py").read_text()
+
+    assert done.exit_code == 0, done.output
+    assert "from ops import LSQ, plain, soft  # keep the spec beside ops.py\n" in text
+    assert "LSQ_SPEC = FunctionSpec(" in text
+    assert "from lsq_spec import LSQ_SPEC\n" in (folder / "test_lsq_spec.py").read_text()
+    assert "TODO" not in text
+    assert gradspec("check", "lsq_spec.py", "--law", "primal", "--law", "vjp").exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_module_gets_the_page_of_one(init, folder):
+    done = init("ops.py:LAYER", "--case", "(randn(4, 3),)")
+
+    assert done.exit_code == 0, done.output
+    assert (folder / "layer.md").read_text() == "# LAYER\n\n```{gradspec-module} LAYER\n```\n"
+    assert "LAYER_SPEC = ModuleSpec(" in (folder / "layer_spec.py").read_text()

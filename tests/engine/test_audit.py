@@ -193,12 +193,3 @@ def test_what_a_function_does_to_the_process_stays_in_the_audit():
 def test_what_cannot_be_audited_is_refused(function, cases, error, message):
     with pytest.raises(error, match=re.escape(message)):
         audit(function, cases)
-
-
-def test_a_spec_of_what_stands_in_a_file_that_cannot_be_imported_says_so():
-    found = audit(Reversed, [(X, 0.5)], laws=CHEAP, path="my ops.py:Reversed")
-
-    assert found.proposal == ""
-    assert found.remarks[-1] == (
-        "No spec is proposed: a spec would import 'my ops', which is no name of a module: rename the file."
-    )

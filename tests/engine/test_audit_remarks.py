@@ -123,7 +123,7 @@ def test_noise_of_forward_is_held_still_and_the_laws_that_can_run_do(function):
         "func_grad": Status.NOT_PROMISED,
     }
     assert said(found, "the function draws noise")
-    assert said(found, "No spec is proposed: a spec is of a function whose calls agree.")
+    assert said(found, "give what it draws or keeps as an argument: its calls differ")
 
 
 def test_what_torch_makes_of_the_form_is_said_of_a_function_that_draws_noise():

@@ -6,7 +6,7 @@ pass that gives something else is a finding; whether the eager gradient is the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,23 +21,27 @@ from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
-from gradspec._audit._refusals import ended_call, refused_call
+from gradspec._audit._references import measured_with, with_references
+from gradspec._audit._refusals import ended_call, refused, refused_call
 from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
-from gradspec._audit._subject import home_in, subject_of
+from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
-from gradspec._audit._written import agreeing, unwritable
+from gradspec._audit._written import proposed
 from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
-from gradspec._engine._verify import blank, run_plan
+from gradspec._engine._verify import run_plan
 from gradspec._record import Source, SourcesLater, roots_of
-from gradspec.law import Finding, Law, Verdict
+from gradspec.law import Finding, Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
+
+#: What an audit calls what is given to it: of the function, and of its gradient.
+ROLES = ("reference", "surrogate")
 
 
 @one_at_a_time
@@ -54,8 +58,11 @@ def audit(
     progress: Progress | None = None,
     known: Report | Sequence[Report] | None = None,
     sharded: bool = False,
+    reference: Callable[..., Any] | None = None,
+    surrogate: Callable[..., Any] | None = None,
+    reference_paths: tuple[str, str] = ("", ""),
 ) -> Audit:
-    """Hold a function without a spec to every law that needs none.
+    """Hold a function without a spec to every law that needs none, or to what it should compute.
 
     Args:
         function: a `torch.autograd.Function` class (its `apply` is called), or anything that is called with tensors.
@@ -71,14 +78,19 @@ def audit(
         progress: called before each check, and once at the end.
         known: an earlier report, or those of a record: their verdicts are reused as `verify` does.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
+        reference: what forward should compute, in plain differentiable torch, of the same arguments; backward should
+            then apply its derivative. With it the laws that need a spec run too. Of a module it takes the inputs.
+        surrogate: the map whose derivative backward should apply, where that is meant to be another one.
+        reference_paths: the import paths of `reference` and `surrogate`, for the text of the proposal.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
 
     Raises:
-        TypeError: `function` cannot be called.
+        TypeError: `function`, `reference` or `surrogate` cannot be called.
         ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; or none
-            of the laws that are asked for can judge it.
+            of the laws that are asked for can judge it; or `reference` or `surrogate` takes other arguments, or raises
+            on a case.
 
     Example:
         >>> import torch
@@ -101,6 +113,7 @@ def audit(
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
     subject = replace(subject, home=home_in(path))
+    subject = with_references(subject, named, primal=reference, surrogate=surrogate, roles=ROLES)
     paths = {subject.name: path} if path else None
     if subject.operator is not None:
         import_dynamo()
@@ -110,59 +123,55 @@ def audit(
         ended, found = found, Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
+    if subject.has_reference and not measured.raised:
+        measured = measured_with(subject, measured, made, profile, seed, roles=ROLES)
     spec = eager_spec(subject, made, measured, seed)
-    given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made)})
+    given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
         finding = ended_call(ended) if ended else refused_call(measured)
-        return _refused(spec, finding, profile, seed, paths, given)
+        return refused(spec, finding, profile, seed, paths, given)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
-    chosen = selected(laws or LAWS, profile, measured, spec.kind)
+    chosen = selected(laws or LAWS, profile, measured, subject)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
-    report = run_plan(checks, [spec], chosen, profile, **how, given=given)
+    raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
-    report = reworded(explained(report, subject, made, measured, chosen, profile, seed), said)
-    seen = [*found.remarks, *map(said, of_calls(measured)), *of_report(report)]
+    report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
+    seen = [*found.remarks, *map(said, of_calls(replace(measured, zero=found.measured.zero))), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         seen += of_form(() if isinstance(silent, Finding) else silent)
-    report = _marked(with_remarks(report, spec.name, seen))
-    if reason := unwritable(function, measured, path):
-        return Audit(report=report, proposal="", remarks_of_proposal=(f"No spec is proposed: {reason}.",))
+    report = with_remarks(report, spec.name, seen)
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
-    proposal = Proposal(spec=spec, report=without_ranks(report), path=path, written=written, seed=seed, dtype=found.own)
-    text, remark = agreeing(proposal, function, chosen, profile, seed)  # without placements `sharded` says nothing
-    return Audit(report=report, proposal=text, remarks_of_proposal=tuple(remark))
+    answers = {"primal": (reference, reference_paths[0]), "surrogate": (surrogate, reference_paths[1])}
+    if surrogate is None:
+        answers["surrogate"] = answers["primal"]
+    proposal = Proposal(
+        spec=eager_spec(subject, made, measured.as_written, seed),
+        function=function,
+        report=without_ranks(report),
+        path=path,
+        references={role: (thing, where) for role, (thing, where) in answers.items() if thing is not None},
+        written=written,
+        seed=seed,
+        dtype=found.own,
+        nested=measured.nested,
+        state=frozenset(subject.state),
+    )
+    # Without placements `sharded` says nothing.
+    text, remarks = proposed(proposal, measured, without_ranks(raw), chosen, profile, seed)
+    return Audit(report=report, proposal=text, remarks_of_proposal=remarks)
 
 
-def _refused(
-    spec: FunctionSpec,
-    finding: Finding,
-    profile: Profile,
-    seed: int,
-    paths: dict[str, str] | None,
-    given: Mapping[str, Source],
-) -> Audit:
-    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
-    law = next(law for law in LAWS if law.name == "primal")
-    cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
-    verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
-    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
-    return Audit(report=_marked(replace(report, verdicts=verdicts)), proposal="")
-
-
-def _marked(report: Report) -> Report:
-    """Return a report whose sheets say that it is an audit: what was promised, nobody has said."""
-    return replace(report, sheets={name: {**sheet, "audited": True} for name, sheet in report.sheets.items()})
-
-
-def _source(path: str, spec: FunctionSpec, cases: Sequence[Case]) -> Source:
+def _source(path: str, spec: FunctionSpec, cases: Sequence[Case], subject: Subject) -> Source:
     """Return what the verdicts depend on: the function, its calls, and what replaces its spec."""
     roots = roots_of(spec.modules, path)
-    return Source.of(*roots, facts=repr([(case.name, case.args, case.kwargs) for case in cases]))
+    facts = repr([(case.name, case.args, case.kwargs) for case in cases])
+    names = [call and call.__qualname__ for call in (subject.primal, subject.surrogate)]
+    return Source.of(*roots, facts=f"{facts}{names}" if subject.has_reference else facts)
 
 
 def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int) -> Case:

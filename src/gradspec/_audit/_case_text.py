@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from gradspec.spec import Case
 
 #: The most elements of a tensor that is written out.
 _WRITTEN_OUT = 24
+#: What stands for a value that no expression makes.
+_UNKNOWN = "..."
 
 
 def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: torch.dtype | None = None) -> str:
@@ -27,10 +30,8 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
     """
     text = written.get(case.name)
     if text is None:
-        args = [argument_text(value) for value in case.args]
-        kwargs = ", ".join(f"{name!r}: {argument_text(value)}" for name, value in case.kwargs.items())
-        shown = f"({', '.join(args)}{',' if len(args) == 1 else ''})"
-        return f"Case(name={case.name!r}, args={shown}{f', kwargs={{{kwargs}}}' if kwargs else ''})"
+        args, kwargs = arguments_text(case)
+        return f"Case(name={case.name!r}, args={args}{f', kwargs={{{kwargs}}}' if kwargs else ''})"
     cast = text if dtype is None else in_dtype(text, str(dtype).removeprefix("torch."))
     options = [repr(cast)]
     if cast != name_in_text(case, written, dtype):
@@ -40,6 +41,12 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
     return f"read_case({', '.join(options)})"
 
 
+def arguments_text(case: Case) -> tuple[str, str]:
+    """Return expressions that make the positional arguments of a case, and the items of its keyword arguments."""
+    kwargs = ", ".join(f"{name!r}: {argument_text(value)}" for name, value in case.kwargs.items())
+    return argument_text(tuple(case.args)), kwargs
+
+
 def name_in_text(case: Case, written: Mapping[str, str], dtype: torch.dtype | None) -> str:
     """Return the name of a case in the text that makes it: that of the recipe with the dtype that took its place."""
     text = written.get(case.name)
@@ -47,18 +54,75 @@ def name_in_text(case: Case, written: Mapping[str, str], dtype: torch.dtype | No
 
 
 def argument_text(value: Any) -> str:
-    """Return an expression that makes an argument; a large tensor is drawn anew."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {argument_text(item)}' for key, item in value.items())}}}"
+    """Return an expression that makes an argument.
+
+    It makes the same value, or else `why_inexact` says what another one it makes: a large tensor is drawn anew.
+    """
+    if type(value) is dict:
+        return f"{{{', '.join(f'{argument_text(key)}: {argument_text(item)}' for key, item in value.items())}}}"
     if type(value) in (list, tuple):
         inner = ", ".join(map(argument_text, value))
-        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
-    if not isinstance(value, Tensor):
-        return repr(value)
-    if 0 < value.numel() <= _WRITTEN_OUT and value.isfinite().all():
-        return f"torch.tensor({value.tolist()!r}, dtype={value.dtype})"
-    dtype = "" if value.dtype == torch.float64 else f"dtype={value.dtype}"
-    text = f"make({', '.join(filter(None, [*map(str, value.shape), dtype]))})"
-    if differentiable(value) or value.dtype == torch.bool or not value.numel() or int(value.min()) < 0:
+        return f"[{inner}]" if type(value) is list else f"({inner}{',' if len(value) == 1 else ''})"
+    if isinstance(value, Tensor):
+        return _tensor_text(value) if value.layout == torch.strided else _UNKNOWN
+    if type(value) is float:
+        return _number_text(value)
+    if isinstance(value, torch.dtype):
+        return str(value)
+    if isinstance(value, torch.device):
+        return f"torch.device({str(value)!r})"
+    is_literal = value is None or value is ... or type(value) in (bool, int, complex, str, bytes, range, slice)
+    return repr(value) if is_literal else _UNKNOWN
+
+
+def why_inexact(value: Any) -> str:
+    """Return how what the text makes differs from an argument; nothing where it makes the same."""
+    if type(value) is dict:
+        return next(filter(None, map(why_inexact, (*value, *value.values()))), "")
+    if type(value) in (list, tuple):
+        return next(filter(None, map(why_inexact, value)), "")
+    if isinstance(value, Tensor) and value.layout == torch.strided:
+        if not _exact_text(value):
+            return "drawn anew"
+        return "" if value.is_contiguous() else "written as a contiguous tensor"
+    return f"of {type(value).__name__}, and not written" if argument_text(value) == _UNKNOWN else ""
+
+
+def _tensor_text(value: Tensor) -> str:
+    if text := _exact_text(value):
         return text
-    return f"{text}.remainder({int(value.max()) + 1})"  # an index stays within what it points into
+    options = [*map(str, value.shape), "" if value.dtype == torch.float64 else f"dtype={value.dtype}"]
+    if value.dtype == torch.bool or value.is_complex():
+        return _made(*options)
+    if not differentiable(value):  # an index stays within what it points into
+        return _made(*options, f"low={int(value.min())}", f"high={int(value.max())}")
+    least, most = float(value.min()), float(value.max())
+    if (least < -1 and most > 1) or not math.isfinite(most - least):
+        return _made(*options)
+    # Within the numbers that were given: many a function has no value elsewhere.
+    return f"({_made(*options)}.sigmoid() * {most - least:.6g} + {least:.6g})"
+
+
+def _exact_text(value: Tensor) -> str:
+    """Return an expression that makes the same numbers; empty where these are too many."""
+    if not value.numel():
+        return _made(*map(str, value.shape), "" if value.dtype == torch.float64 else f"dtype={value.dtype}")
+    if value.numel() <= _WRITTEN_OUT:
+        return f"torch.tensor({_number_text(value.tolist())}, dtype={value.dtype})"
+    first = value.flatten()[0]
+    if not bool((value == first).all()):
+        return ""
+    return f"torch.full({tuple(value.shape)}, {_number_text(first.item())}, dtype={value.dtype})"
+
+
+def _made(*options: str) -> str:
+    return f"make({', '.join(filter(None, options))})"
+
+
+def _number_text(value: Any) -> str:
+    """Return numbers in nested lists as an expression; infinities and NaN have no literal."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_number_text, value))}]"
+    if isinstance(value, complex):
+        return f"complex({_number_text(value.real)}, {_number_text(value.imag)})"
+    return repr(value) if math.isfinite(value) else f"float({str(value)!r})"

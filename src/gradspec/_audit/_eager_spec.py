@@ -19,29 +19,33 @@ from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
 def eager_spec(
     subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int, *, alike: bool = False
 ) -> FunctionSpec:
-    """Return a spec that promises what the function itself does in eager mode; `alike` as in `held_still`."""
-    function = subject.call
-    if measured.nested:
-        function = _tensors_alone(function)
-    if measured.noisy_forward or measured.noisy_backward:
-        noisy = {"forward": measured.noisy_forward, "backward": measured.noisy_backward}
-        function = held_still(function, seed, **noisy, alike=alike)
+    """Return a spec that promises what the function itself does in eager mode, or what is given in place of that.
 
-    def itself(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+    `alike` is that of `held_still`.
+    """
 
-    itself.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
-    itself.__module__ = subject.module
-    stand_in(itself)
-    itself.__dict__["gradspec_state"] = frozenset(subject.state)
-    itself.__dict__["gradspec_moving"] = subject.moving
+    def alike_called(call: Callable[..., Any]) -> Callable[..., Any]:
+        call = _tensors_alone(call) if measured.nested else call
+        if measured.is_noisy:
+            noisy = {"forward": measured.noisy_forward, "backward": measured.noisy_backward}
+            call = held_still(call, seed, **noisy, alike=alike)
+        return call
+
+    function = alike_called(subject.call)
+
+    def promise(given: Callable[..., Any]) -> Callable[..., Any]:
+        return _promise(subject, alike_called(given), given.__module__)
+
+    itself = stand_in(_promise(subject, function, subject.module))
+    primal = itself if subject.primal is None else promise(subject.primal)
+    surrogate = primal if subject.surrogate is None else promise(subject.surrogate)
     made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
     if subject.operator is not None and function is subject.call:  # and not what holds its noise still
         made = partial(OperatorSpec, operator=subject.operator)
     spec: FunctionSpec = made(
         name=subject.name,
-        primal=itself,
-        surrogate=itself,
+        primal=primal,
+        surrogate=surrogate,
         wrt=measured.wrt,
         zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
@@ -49,6 +53,19 @@ def eager_spec(
         effects=Effects(view_of=measured.view_of),
     )
     return spec
+
+
+def _promise(subject: Subject, call: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """Return a function with the signature and the state of the one that is audited."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    called.__module__ = module
+    called.__dict__["gradspec_state"] = frozenset(subject.state)
+    called.__dict__["gradspec_moving"] = subject.moving
+    return called
 
 
 def _tensors_alone(function: Callable[..., Any]) -> Callable[..., Any]:

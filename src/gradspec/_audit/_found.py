@@ -27,5 +27,6 @@ class Audit:
 
 
 def with_remarks(report: Report, spec: str, said: Iterable[str]) -> Report:
-    """Return a report whose sheet of a function holds what was seen beside the verdicts: each format shows it."""
-    return replace(report, sheets={**report.sheets, spec: {**report.sheets[spec], "remarks": list(said)}})
+    """Return a report whose sheet of a function says that it is an audit, and what was seen beside the verdicts."""
+    sheet = {**report.sheets[spec], "audited": True, "remarks": list(said)}
+    return replace(report, sheets={**report.sheets, spec: sheet})

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gradspec._audit._words import listed
 from gradspec.laws.tensor.support._call import bound, differentiable, fresh, gradients, like, outputs, whole
 from gradspec.spec import Case, FunctionSpec
 from gradspec.spec._maker import Maker
 
 Form = tuple[str, Callable[..., Tensor]]
-#: The text of a primal and of a surrogate; None where no known form agrees.
-Guess = tuple[str | None, str | None]
+#: The text of a primal and of a surrogate, each with what is known of it; None where no known form agrees.
+Guess = tuple[tuple[str, str] | None, tuple[str, str] | None]
+UNKNOWN: Guess = (None, None)
 
 #: What forward may compute of one tensor x; the text as it is in a lambda.
 _FORMS: tuple[Form, ...] = (
@@ -54,14 +57,37 @@ _FORMS_WITH_NUMBER: tuple[Form, ...] = (
 )
 
 
-def guessed(spec: FunctionSpec) -> Guess:
+def guessed(spec: FunctionSpec, known: Collection[str] = ()) -> Guess:
     """Return what forward computes and the map whose derivative backward applies, where a known form agrees.
 
     It calls the function: in a child process, if it is not known to be harmless.
+
+    Args:
+        spec: of the function, in eager mode.
+        known: the roles for which no form is looked for.
     """
     forms, cases = list(_forms(spec)), _pasted(spec)
     forms += [_float(*form) for form in forms]
-    return _matching(spec, forms, cases, _values_agree), _matching(spec, forms, cases, _gradients_agree)
+    agree = {"primal": _values_agree, "surrogate": _gradients_agree}
+    if "primal" in known:
+        return UNKNOWN
+    value, gradient = (None if role in known else _matching(spec, forms, cases, agree[role]) for role in agree)
+    return _said(spec, cases, value), _said(spec, cases, gradient)
+
+
+def _said(spec: FunctionSpec, cases: list[Case], form: str | None) -> tuple[str, str] | None:
+    """Return a form with what is known of it: an argument of one value may be a part of it that nobody sees."""
+    if form is None:
+        return None
+    given = [bound(inspect.signature(spec.primal), case) for case in cases]
+    rest = [name for name in spec.parameters if name not in spec.wrt and not re.search(rf"\b{name}\b", form)]
+    still = [name for name in rest if all(_is_same(values[name], given[0][name]) for values in given)]
+    return form, f"agrees with every case{f', and none varies {listed(still)}' if still else ''}"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    is_tensor = isinstance(one, Tensor) and isinstance(other, Tensor)
+    return torch.equal(one, other) if is_tensor else bool(one == other)
 
 
 def _forms(spec: FunctionSpec) -> Iterator[tuple[str, Callable[..., Tensor]]]:
@@ -93,12 +119,13 @@ def _matching(spec: FunctionSpec, forms: list[Form], cases: list[Case], agree: C
 
 
 def _pasted(spec: FunctionSpec) -> list[Case]:
-    """Return the cases, and those that the text of the proposal draws, which reach farther from 0.
+    """Return the cases, and others that the function takes: a form that agrees with few numbers may be a wrong promise.
 
-    A form that agrees only on small numbers would be a wrong promise: x and a clipped x.
+    Tensors that reach farther from 0 tell x from a clipped x; another number tells -x from -lam * x with lam = 1.
     """
     given, make = list(spec.cases(Maker(0, "cpu"))), Maker(0, "cpu")
-    return [*given, *(case for case in (_redrawn(case, make) for case in given) if _runs(spec, case))]
+    others = [other for case in given for other in (_redrawn(case, make), *_varied(spec, case))]
+    return [*given, *(case for case in others if _runs(spec, case))]
 
 
 def _redrawn(case: Case, make: Maker) -> Case:
@@ -106,6 +133,23 @@ def _redrawn(case: Case, make: Maker) -> Case:
         return make(*value.shape, dtype=value.dtype, low=-9.0, high=9.0) if differentiable(value) else value
 
     return replace(case, args=tuple(map(again, case.args)), kwargs={k: again(v) for k, v in case.kwargs.items()})
+
+
+def _varied(spec: FunctionSpec, case: Case) -> Iterator[Case]:
+    """Yield the case with another value of one argument, for each that is not differentiated."""
+    values = bound(inspect.signature(spec.primal), case)
+    for name in values:
+        if name not in spec.wrt and (other := _other(values[name])) is not None:
+            yield Case(name=f"{case.name}, other {name}", args=tuple({**values, name: other}.values()))
+
+
+def _other(value: Any) -> Any:
+    """Return another value of a kind; None where it is of no kind that has one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    return 1.5 * value + 0.25 if isinstance(value, float) or differentiable(value) else None
 
 
 def _runs(spec: FunctionSpec, case: Case) -> bool:

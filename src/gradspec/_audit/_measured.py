@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,17 @@ class Measured:
     in_backward: bool = False
 
     @property
+    def as_written(self) -> Measured:
+        """What a spec says of the function: its noise is not held still, and the tensors in its lists count."""
+        wrt = (*self.wrt, *(name for name in self.hidden if name not in self.wrt))
+        return replace(self, wrt=wrt, noisy_forward=False, noisy_backward=False)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether forward or backward draws."""
+        return self.noisy_forward or self.noisy_backward
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether a second call gives the same, without a seed."""
-        return not (self.noisy_forward or self.noisy_backward or self.stateful)
+        return not (self.is_noisy or self.stateful)

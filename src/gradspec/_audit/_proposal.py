@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradspec._audit._case_text import argument_text, case_text
-from gradspec.law import Status
-from gradspec.laws import LAWS
-from gradspec.spec import FunctionSpec, OperatorSpec, Supports
+from gradspec._audit._case_text import case_text, why_inexact
+from gradspec._audit._imports import Imported, constant_of, import_lines, imported, operator_import
+from gradspec._audit._roles import has_names, parameters_text, passed_text
+from gradspec._audit._supports_text import supports_text
+from gradspec.spec import Case, FunctionSpec, OperatorSpec
 from gradspec.spec._maker import Maker
 from gradspec.spec._schema import named
 
@@ -22,64 +22,131 @@ if TYPE_CHECKING:
     from gradspec._audit._known_forms import Guess
     from gradspec.report import Report
 
-#: Of how many capabilities a spec may say that they are not promised, before it says which ones are.
-_FEW = 4
+#: What a text calls otherwise than what it imports.
+_TAKEN = ("torch", "cases", "make", "tensors", "Case", "Effects", "FunctionSpec", "Supports", "read_case", "stand_in")
+#: The tensors of a result that holds them in a dict or beside something else.
+_TENSORS = """
+
+def tensors(*args, **kwargs):
+    found = tree_leaves({call}(*args, **kwargs))
+    return tuple(leaf for leaf in found if isinstance(leaf, torch.Tensor))
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
     """What a proposed spec is written from."""
 
-    #: What the audit ran on: the function is its own primal and surrogate.
+    #: What the audit ran on: without a reference the function is its own primal and surrogate.
     spec: FunctionSpec
+    #: What was audited, as it was given.
+    function: Any
     #: The verdicts.
     report: Report
-    #: The import path of the function, `package.module:Name`; a comment asks for it without one.
+    #: The import path of the function, `package.module:Name`; that of its definition without one.
     path: str = ""
+    #: The primal and the surrogate with their import paths, where they are given.
+    references: Mapping[str, tuple[Callable[..., Any], str]] = field(default_factory=dict)
     #: The calls as their author wrote them, by the name of the case, and the seed of their tensors.
     written: Mapping[str, str]
     seed: int = 0
     #: The dtype that took the place of the one of the calls.
     dtype: torch.dtype | None = None
+    #: Whether it returns its tensors in a dict, in nested lists or beside something else.
+    nested: bool = False
+    #: The arguments that no caller gives: parameters and buffers of a module.
+    state: frozenset[str] = frozenset()
+    #: What else its author has to write.
+    todos: tuple[str, ...] = ()
 
     @property
     def constant(self) -> str:
         """The name of the spec: `ROUND_STE`."""
         return constant_of(self.spec.name)
 
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The calls."""
+        return tuple(self.spec.cases(Maker(0, "cpu")))
+
+    @cached_property
+    def target(self) -> Imported:
+        """The function in its module: `RoundSTE`, `Outer.inner`."""
+        behind = self.spec.autograd_function
+        name = behind.__name__ if behind else self.spec.name
+        return imported(self.path, behind or self.function, name, self._taken)
+
     @property
-    def target(self) -> str:
-        """The name of the function in its module: `RoundSTE`, `Outer.inner`."""
-        found = self.spec.autograd_function
-        return self.path.rpartition(":")[2] or (found.__name__ if found else self.spec.name)
+    def unknown(self) -> tuple[str, ...]:
+        """What is a TODO in the text because nobody could write it."""
+        return (*self.todos, *(one.todo for one in self._things if one.todo), *self.inexact)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the text finds without an import."""
+        things = {"": self.spec.autograd_function or self.function, **{r: x for r, (x, _) in self.references.items()}}
+        named = {"": self.target, **self._named_references} if not self.operator else self._named_references
+        return {one.name: things[role] for role, one in named.items() if one.todo}
+
+    @property
+    def inexact(self) -> tuple[str, ...]:
+        """What is left to write of the cases."""
+        return tuple(
+            f"write `{name}` of case {case.name!r}, which is {why}"
+            for case in self.cases
+            if case.name not in self.written
+            for name, value in self.spec.named(case).items()
+            if name not in self.state and (why := why_inexact(value))
+        )
+
+    @property
+    def operator(self) -> str:
+        """The name under which an operator is registered; empty for anything else."""
+        return named(self.spec.overload) if isinstance(self.spec, OperatorSpec) else ""
+
+    @cached_property
+    def _named_references(self) -> dict[str, Imported]:
+        taken = self._taken if self.operator else (*self._taken, self.target.name.partition(".")[0])
+        return {
+            role: imported(path, thing, getattr(thing, "__name__", ""), taken)
+            for role, (thing, path) in self.references.items()
+        }
+
+    @property
+    def _things(self) -> list[Imported]:
+        return [*([] if self.operator else [self.target]), *self._named_references.values()]
 
     def text(self, forms: Guess) -> str:
         """Return the text of a spec that promises what was measured; `forms` is what `guessed` returned."""
-        value, gradient = forms
-        spec = self.spec
-        calls = [self._case(case) for case in spec.cases(Maker(0, "cpu"))]
-        supports, effects = self._supports(), spec.effects.view_of
-        operator, kind = self._operator(), type(spec).__name__
-        names = ["Case" if "Case(" in "".join(calls) else "", "Effects" if effects else "", kind]
-        names += ["Supports" if supports else "", "read_case" if "read_case(" in "".join(calls) else ""]
-        names += ["stand_in" if None in forms else ""]
+        spec, kind = self.spec, type(self.spec).__name__
+        calls = [case_text(case, self.written, seed=self.seed, dtype=self.dtype) for case in self.cases]
+        supports, effects = supports_text(self.report), spec.effects.view_of
         roles = [
-            self._lambda("primal", value, "what forward computes, in plain torch"),
-            self._lambda("surrogate", gradient, "the map whose derivative backward applies"),
+            self._role("primal", forms[0], "what forward computes, in plain torch"),
+            self._role("surrogate", forms[1], "the map whose derivative backward applies"),
         ]
+        body = f"{roles}{calls}"
+        names = ["Case" if "Case(" in body else "", "Effects" if effects else "", kind]
+        names += ["Supports" if supports else "", "read_case" if "read_case(" in body else ""]
+        names += ["stand_in" if "stand_in(" in body else ""]
         lines = [
-            *(["import torch"] if "torch." in f"{roles}{calls}" else []),
+            *(["import torch"] if self.nested or "torch." in body else []),
+            *(["from torch.utils._pytree import tree_leaves"] if self.nested else []),
             f"from gradspec import {', '.join(filter(None, names))}",
-            self._import(),
+            *self.imports(),
+            *_TENSORS.format(call=self._call).splitlines()[: 99 if self.nested else 0],
             "",
             "",
             "def cases(make):",
+            *(f"    # TODO: {why}" for why in self.inexact),
             *(f"    yield {call}" for call in calls),
             "",
             "",
+            *(f"# TODO: {todo}" for todo in self.todos),
             f"{self.constant} = {kind}(",
             f"    name={spec.name!r},",
-            f"    operator={operator!r}," if operator else f"    function={self._function()},",
+            f"    operator={self.operator!r}," if self.operator else f"    function={self._function},",
+            *([f"    implementation={self.target.name},"] if self.nested and spec.implementation else []),
             *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
@@ -92,91 +159,33 @@ class Proposal:
             lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
         return "\n".join([*lines, ")", ""])
 
-    def _operator(self) -> str:
-        """Return the name under which an operator is registered; empty for anything else."""
-        return named(self.spec.overload) if isinstance(self.spec, OperatorSpec) else ""
+    @property
+    def _taken(self) -> tuple[str, ...]:
+        return (*_TAKEN, self.constant, *self.spec.parameters)
 
+    @property
+    def _call(self) -> str:
+        is_class = self.spec.autograd_function is not None and not self.target.name.endswith(".apply")
+        return f"{self.target.name}.apply" if is_class else self.target.name
+
+    @property
     def _function(self) -> str:
-        is_class = self.spec.autograd_function is not None and not self.target.endswith(".apply")
-        return f"{self.target}.apply" if is_class else self.target
+        return "tensors" if self.nested else self._call
 
-    def _import(self) -> str:
-        if operator := self._operator():
-            return self._import_of(operator)
-        module, top = self.path.rpartition(":")[0], self.target.partition(".")[0]
-        if not module:
-            return f"# TODO: import {self.target}"
-        if module.endswith(".py"):
-            # What `gradspec check` finds where the spec is in the same folder.
-            return f"from {Path(module).stem} import {top}  # keep the spec beside {Path(module).name}"
-        return f"from {module} import {top}"
+    def imports(self) -> list[str]:
+        """Return the lines that import what the text is of."""
+        registers = operator_import(self.operator, self.path, self.spec.modules) if self.operator else ""
+        return [*([registers] if registers else []), *import_lines(self._things)]
 
-    def _import_of(self, operator: str) -> str:
-        """Return the import of the module that registers an operator: the one that was named, or else its home."""
-        module = self.path.rpartition("::")[0].rpartition(":")[0]
-        if module.endswith(".py"):
-            return f"import {Path(module).stem}  # registers {operator}; keep the spec beside {Path(module).name}"
-        homes = [name for name in self.spec.modules if name.partition(".")[0] not in ("__main__", "torch")]
-        homes = [name for name in homes if not name.startswith("gradspec._")]  # of what replaces the spec
-        home = module or next(iter(homes), "")
-        return f"import {home}  # registers {operator}" if home else f"# TODO: import what registers {operator}"
-
-    def _case(self, case: object) -> str:
-        return case_text(case, self.written, seed=self.seed, dtype=self.dtype)  # type: ignore[arg-type]  # it is a Case
-
-    def _lambda(self, role: str, text: str | None, todo: str) -> str:
+    def _role(self, role: str, form: tuple[str, str] | None, todo: str) -> str:
         signature = inspect.signature(self.spec.primal)
-        names = str(_with_readable_defaults(signature))[1:-1]
-        if text is not None:
-            return f"    {role}=lambda {names}: {text},  # agrees with every case"
-        if operator := self._operator():
-            return f"    {role}=stand_in(OperatorSpec.called({operator!r})),  # TODO: {todo}"
-        given = [_passed(parameter) for parameter in signature.parameters.values()]
-        return f"    {role}=stand_in(lambda {names}: {self._function()}({', '.join(given)})),  # TODO: {todo}"
-
-    def _supports(self) -> str:
-        """Return what was measured to work, as the text of `Supports`; nothing where that is everything."""
-        found: dict[str, set[Status]] = {field.name: set() for field in fields(Supports)}
-        capability = {law.name: law.capability for law in LAWS}
-        for verdict in self.report.verdicts:
-            if name := capability.get(verdict.law):
-                found[name].add(verdict.status)
-        works = [name for name, said in found.items() if Status.HOLDS in said and Status.NOT_PROMISED not in said]
-        rest = [name for name in found if name not in works]
-        if not rest:
-            return ""
-        if len(rest) <= _FEW:
-            return f"Supports({', '.join(f'{name}=None' for name in rest)})"
-        return f"Supports.eager({', '.join(f'{name}=True' for name in works)})"
-
-
-def constant_of(name: str) -> str:
-    """Return the name of a spec in its module: `ROUND_STE` for `RoundSTE`."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"\W+", "_", words).strip("_").upper() or "SPEC"
-
-
-def _with_readable_defaults(signature: inspect.Signature) -> inspect.Signature:
-    """Return a signature whose defaults appear in a text as they are made: tensors among them."""
-    return signature.replace(
-        parameters=[
-            parameter if parameter.default is parameter.empty else parameter.replace(default=_Text(parameter.default))
-            for parameter in signature.parameters.values()
-        ]
-    )
-
-
-class _Text:
-    """A value that is shown as the expression that makes it."""
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return argument_text(self._value)
-
-
-def _passed(parameter: inspect.Parameter) -> str:
-    if parameter.kind is parameter.VAR_POSITIONAL:
-        return f"*{parameter.name}"
-    return f"{parameter.name}={parameter.name}" if parameter.kind is parameter.KEYWORD_ONLY else parameter.name
+        names, given = parameters_text(signature), passed_text(signature)
+        if role in self.references:
+            thing, _ = self.references[role]
+            call = f"{self._named_references[role].name}{'.apply' if isinstance(thing, type) else ''}"
+            return f"    {role}={call if has_names(thing, signature) else f'lambda {names}: {call}({given})'},"
+        if form is not None:
+            return f"    {role}=lambda {names}: {form[0]},  # {form[1]}"
+        if self.operator:
+            return f"    {role}=stand_in(OperatorSpec.called({self.operator!r})),  # TODO: {todo}"
+        return f"    {role}=stand_in(lambda {names}: {self._function}({given})),  # TODO: {todo}"

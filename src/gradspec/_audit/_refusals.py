@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._measured import Measured
-from gradspec.law import Finding, Status
+from gradspec._engine._verify import blank
+from gradspec._record import Source
+from gradspec.law import Finding, Status, Verdict
+from gradspec.laws import LAWS
+from gradspec.profile import Profile
+from gradspec.spec import FunctionSpec
 
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
@@ -32,3 +39,19 @@ def ended_call(found: Finding) -> Finding:
     message = found.message if own else f"{found.message}, in a plain call or its backward pass"
     status = found.status if found.is_cut_off else Status.ERROR
     return replace(found, status=status, message=message)
+
+
+def refused(
+    spec: FunctionSpec,
+    finding: Finding,
+    profile: Profile,
+    seed: int,
+    paths: dict[str, str] | None,
+    given: Mapping[str, Source],
+) -> Audit:
+    """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
+    law = next(law for law in LAWS if law.name == "primal")
+    cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
+    verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
+    report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)
+    return Audit(report=with_remarks(replace(report, verdicts=verdicts), spec.name, ()), proposal="")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
 from gradspec.law import Law
 from gradspec.profile import Profile
 
@@ -26,13 +27,14 @@ _NOT_NOISE_OF_BACKWARD = (
 _OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "global_state", "ctx_clean", "freed")
 
 
-def selected(laws: Sequence[Law], profile: Profile, measured: Measured, kind: str = "function") -> list[Law]:
-    """Return the laws that can judge a function or an operator without any declaration.
+def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject: Subject) -> list[Law]:
+    """Return the laws that can judge a function or an operator with what is given of it.
 
     Raises:
         ValueError: there is none among those that are asked for.
     """
-    chosen = [law for law in laws if law.judges(kind) and not law.needs_spec]
+    kind = "function" if subject.operator is None else "operator"
+    chosen = [law for law in laws if law.judges(kind) and can_judge(law, subject)]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
     if measured.stateful:
@@ -48,3 +50,8 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, kind: st
     if not chosen:
         raise ValueError(f"no law is left of {', '.join(profile.laws)}: {why or 'needs a spec'}")
     return chosen
+
+
+def can_judge(law: Law, subject: Subject) -> bool:
+    """Return whether a law has what it compares with: `primal` needs what the values should be."""
+    return not law.needs_spec or (subject.has_reference and (law.name != "primal" or subject.primal is not None))

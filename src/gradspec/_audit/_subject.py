@@ -40,6 +40,14 @@ class Subject:
     fixed: frozenset[str] = frozenset()
     #: Those of these that belong to a module in training, which may move them: the statistics of BatchNorm.
     moving: frozenset[str] = frozenset()
+    #: What forward should compute, and the map whose derivative backward should apply; None where nobody has said so.
+    primal: Callable[..., Any] | None = None
+    surrogate: Callable[..., Any] | None = None
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether somebody has said what it should compute, or what its gradient should be."""
+        return self.primal is not None or self.surrogate is not None
 
     @property
     def module(self) -> str:

@@ -1,60 +1,76 @@
-"""The proposal of an audit: the text of a spec that says what was found, or why there is none."""
+"""The proposal of an audit: the text of a spec that says what was found, and what is left to write in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from torch.nn import Module
 
-from gradspec._audit._agreement import disagreement
+from gradspec._audit._agreement import disagreement, imports
 from gradspec._audit._apart import apart
 from gradspec._audit._case_text import name_in_text
-from gradspec._audit._known_forms import guessed
+from gradspec._audit._known_forms import UNKNOWN, guessed
 from gradspec._audit._measured import Measured
+from gradspec._audit._module_text import module_text
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._words import listed
 from gradspec.law import Finding, Law
 from gradspec.profile import Profile
 from gradspec.report import Report
-from gradspec.spec._maker import Maker
+
+_MODULE = "name the class, and write what it is made of into `args` of each case"
 
 
-def unwritable(function: Any, measured: Measured, path: str) -> str:
-    """Return why no spec of a function, as it was named on the command line, can be written; nothing where it can."""
-    file = Path(path.rpartition(":")[0])
-    if file.suffix == ".py" and not file.stem.isidentifier():
-        return f"a spec would import {file.stem!r}, which is no name of a module: rename the file"
-    if isinstance(function, Module):
-        return "a module is promised by a `ModuleSpec`"
-    if measured.hidden:
-        return "a spec would promise that no gradient reaches the tensors in the list"
-    if measured.nested:
-        return "a spec is of a function that returns a tensor, or a tuple of them"
-    return "" if measured.is_repeatable else "a spec is of a function whose calls agree"
-
-
-def agreeing(
-    proposal: Proposal, function: Any, laws: Sequence[Law], profile: Profile, seed: int
+def proposed(
+    proposal: Proposal, measured: Measured, report: Report, laws: Sequence[Law], profile: Profile, seed: int
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a spec that was checked to say what the audit found, with named forms where they agree."""
-    forms = apart(lambda: guessed(proposal.spec), profile, seed)
-    scope = {} if proposal.path else {proposal.target.partition(".")[0]: function}
-    why, report = "", _as_in_text(proposal)
-    for guess in dict.fromkeys(((None, None) if isinstance(forms, Finding) else forms, (None, None))):
-        text = proposal.text(guess)
-        asked = (text, scope, proposal.constant, report, laws, profile, seed)
-        found = apart(lambda asked=asked: disagreement(*asked), profile, seed)  # type: ignore[misc]  # of this round
-        why = found.message if isinstance(found, Finding) else found
-        if not why:
-            return text, ()
-    return "", (f"No spec is proposed: {why}.",)
+    """Return the text of a spec, and what its reader should know.
+
+    Without a named form it promises what the audit took as promised, in other words: both find the same. A form is
+    named where a check of the text finds what the audit found.
+
+    Args:
+        proposal: what it is written from.
+        measured: what plain calls show.
+        report: the verdicts of the audit, before causes were looked for.
+        laws: the laws of the audit.
+        profile: how hard.
+        seed: of the tensors and directions.
+    """
+    if isinstance(proposal.function, Module):
+        proposal = replace(proposal, todos=(_MODULE,))
+        return module_text(proposal), _remarks(proposal, "")
+    proposal = replace(proposal, todos=tuple(_todos(measured)))
+    if measured.is_repeatable and not proposal.inexact:
+        forms = apart(lambda: guessed(proposal.spec, proposal.references), profile, seed)
+        if not isinstance(forms, Finding) and forms != UNKNOWN:
+            text, before = proposal.text(forms), _as_in_text(proposal, report)
+            asked = (text, proposal.scope, proposal.constant, before, laws, profile, seed)
+            if apart(lambda: disagreement(*asked), profile, seed) == "":
+                return text, _remarks(proposal, "")
+    text = proposal.text(UNKNOWN)
+    why = apart(lambda: imports(text, proposal.scope, proposal.constant), profile, seed)
+    return text, _remarks(proposal, why.message if isinstance(why, Finding) else why)
 
 
-def _as_in_text(proposal: Proposal) -> Report:
+def _todos(measured: Measured) -> Iterator[str]:
+    """Yield what a spec of a function of this kind needs beside what is in the text."""
+    if not measured.is_repeatable:
+        yield "give what it draws or keeps as an argument: its calls differ, and a spec is of calls that agree"
+    if measured.hidden:
+        stars = ", ".join(f"*{name}" for name in measured.hidden)
+        yield f"hand {listed(measured.hidden)} on as {stars}: no gradient reaches the tensors in a list"
+
+
+def _remarks(proposal: Proposal, why: str) -> tuple[str, ...]:
+    """Return what is left to write, in one sentence, and why the text cannot be imported."""
+    left = f"TODO in the proposed spec: {'; '.join(proposal.unknown)}." if proposal.unknown else ""
+    return tuple(filter(None, (left, f"The proposed spec cannot be imported: {why}." if why else "")))
+
+
+def _as_in_text(proposal: Proposal, report: Report) -> Report:
     """Return the report with the names of the cases that the text gives them."""
-    cases = proposal.spec.cases(Maker(0, "cpu"))
-    names = {case.name: name_in_text(case, proposal.written, proposal.dtype) for case in cases}
-    verdicts = tuple(replace(v, case=names.get(v.case, v.case)) for v in proposal.report.verdicts)
-    return replace(proposal.report, verdicts=verdicts)
+    names = {case.name: name_in_text(case, proposal.written, proposal.dtype) for case in proposal.cases}
+    verdicts = tuple(replace(v, case=names.get(v.case, v.case)) for v in report.verdicts)
+    return replace(report, verdicts=verdicts)

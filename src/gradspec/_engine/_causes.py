@@ -82,7 +82,7 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
     the function at odds with itself too, it gives another result each time, and nothing else can be told of it.
     """
     spec = check.spec
-    if not isinstance(spec, FunctionSpec) or is_stand_in(spec.primal):
+    if not isinstance(spec, FunctionSpec) or (is_stand_in(spec.primal) and is_stand_in(spec.surrogate)):
         return finding  # an audit: nothing but the function itself says what is right
     stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
     raises = finding.details.get("raised")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._laws import select_laws
-from gradspec._registry._targets import load_attribute, split
+from gradspec.cli._audited import audited, checked_cases, reference_options
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
@@ -24,9 +22,6 @@ from gradspec.profile import load_profile
 if TYPE_CHECKING:
     from gradspec._audit._found import Audit
     from gradspec.findings import Judgement
-    from gradspec.law import Law, Verdict
-    from gradspec.profile import Profile
-    from gradspec.report import Report
 
 
 @click.command(
@@ -43,6 +38,8 @@ if TYPE_CHECKING:
         "gradspec audit my_ops.py:Scale --case '(randn(2, 3), 0.5)' --case '(randn(0, 3), 0.5)'",
         "gradspec audit gradspec.functions:GradFactor --case '(randn(4, dtype=float32), f=0.1)' --proposal spec.py",
         "gradspec audit mylib::scale --case '(randn(2, 3), 0.5)'",
+        "gradspec audit my_ops.py:RMSNorm --reference my_ops.py:plain_rms_norm --case '(randn(4, 3), randn(3))'",
+        "gradspec audit my_ops.py:RoundSTE --surrogate my_ops.py:identity --case '(randn(2, 3),)'",
         "gradspec audit --all my_package.ops",
         "gradspec audit --all my_ops.py:mylib::",
     )
@@ -63,6 +60,7 @@ if TYPE_CHECKING:
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
     "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. Repeatable.",
 )
+@reference_options
 @click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
 @judging_options
@@ -73,6 +71,8 @@ def audit(
     target: str,
     all_: bool,
     cases: tuple[str, ...],
+    reference: str | None,
+    surrogate: str | None,
     sharded: bool,
     proposal: Path | None,
     scopes: tuple[Scope, ...],
@@ -99,8 +99,8 @@ def audit(
     """
     bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:
-        if cases or proposal or record or formats or sharded or html or baseline:
-            alone = "--case, --proposal, --record, --format, --html, --baseline or --sharded"
+        if cases or reference or surrogate or proposal or record or formats or sharded or html or baseline:
+            alone = "--case, --reference, --surrogate, --proposal, --record, --format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
@@ -127,6 +127,8 @@ def audit(
                 jobs=jobs,
                 known=kept.reports,
                 sharded=sharded,
+                reference=reference,
+                surrogate=surrogate,
             )
         kept.write(found.report)
         kept.said(found.report)
@@ -134,73 +136,6 @@ def audit(
             save(found.proposal, proposal, option="--proposal")
     judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose))
     sys.exit(exit_code(judgement, exit_zero=exit_zero))
-
-
-def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
-    """Return the calls as they are written, after a look at each.
-
-    Raises:
-        Unusable: one cannot be read, or two are the same.
-    """
-    from gradspec._audit._case_syntax import RecipeError, read_case
-
-    try:
-        names = {read_case(text, seed=seed).name for text in texts}
-    except RecipeError as error:
-        raise Unusable(str(error)) from None
-    if len(names) < len(texts):
-        raise Unusable("two cases are the same: leave one out")
-    return list(texts)
-
-
-def audited(
-    target: str,
-    cases: list[str],
-    *,
-    laws: tuple[Law, ...],
-    profile: Profile,
-    seed: int,
-    jobs: int | None,
-    known: Sequence[Report] = (),
-    sharded: bool = False,
-) -> Audit:
-    """Return the audit of a target, with the commands that run one law again.
-
-    Raises:
-        Unusable: it cannot be audited.
-    """
-    from gradspec._audit import _audit, _placed
-    from gradspec.cli import _screen
-
-    function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
-    if silent := [law.name for law in laws if law.needs_spec and law.name in profile.laws]:
-        raise Unusable(f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, or write the spec")
-    with _screen.progress() as report_progress:
-        try:
-            found = _audit.audit(
-                function,
-                cases,
-                name=split(target)[1],
-                path=target,
-                laws=laws,
-                profile=profile,
-                seed=seed,
-                jobs=jobs,
-                progress=report_progress,
-                known=known,
-                sharded=sharded,
-            )
-        except (TypeError, ValueError) as error:
-            raise Unusable(" ".join(str(error).split())) from None
-    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed)) for v in found.report.verdicts)
-    return replace(found, report=replace(found.report, verdicts=verdicts))
-
-
-def _again(target: str, verdict: Verdict, profile: Profile, seed: int) -> str:
-    """Return the command that runs one law again, or the whole audit if no law is named."""
-    words = ["gradspec", "audit", target, "--case", verdict.case]
-    words += [] if verdict.law == "primal" else ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
-    return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])
 
 
 def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
-from gradspec.cli._audit import audited
+from gradspec.cli._audited import audited
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, judge, rank_words

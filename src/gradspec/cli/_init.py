@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from gradspec._registry._laws import select_laws
-from gradspec._registry._targets import split
-from gradspec.cli._audit import audited, checked_cases
+from gradspec._registry._targets import load_attribute, split
+from gradspec.cli._audited import audited, checked_cases, reference_options
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import (
     Unusable,
@@ -60,6 +60,7 @@ _PAGE = """# {name}
     metavar="CALL",
     help="The arguments of a call, as for `gradspec audit`. Repeatable.",
 )
+@reference_options
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -70,48 +71,67 @@ _PAGE = """# {name}
 @seed_option
 @time_limit_option
 def init(
-    target: str, cases: tuple[str, ...], into: Path | None, force: bool, seed: int, time_limit: float | None
+    target: str,
+    cases: tuple[str, ...],
+    reference: str | None,
+    surrogate: str | None,
+    into: Path | None,
+    force: bool,
+    seed: int,
+    time_limit: float | None,
 ) -> None:
     """Write a spec of a function, a test and a documentation page, from calls of it.
 
     The spec promises what `gradspec audit` measures. What cannot be measured is a TODO in it: until you write it, the
     function itself replaces it, and the laws that need it say `not measured`.
     """
-    from gradspec._audit._proposal import constant_of
+    from torch.nn import Module
+
+    from gradspec._audit._imports import constant_of
 
     with one_line_errors():
         where, name = split(target)
         folder = into or (Path(where).parent if where.endswith(".py") else Path())
-        files = _files(name, constant_of(name), folder)
-        for path in files:
+        spec, test, page = paths = _paths(name, folder)
+        for path in paths:
             refuse_unwritable(path, option="init")
             if path.exists() and not force:
                 raise Unusable(f"{path} is there already: --force overwrites it, --into writes elsewhere")
         with printed_once():
             laws, profile = select_laws(()), load_profile("quick", time_limit=time_limit)
-            found = audited(target, checked_cases(cases, seed), laws=laws, profile=profile, seed=seed, jobs=None)
-        if cut_off := next((v for v in found.report.verdicts if v.finding.is_cut_off), None):
-            raise Unusable(f"{cut_off.law}: {cut_off.finding.message}; raise --time-limit: nothing was written")
+            found = audited(
+                target,
+                checked_cases(cases, seed),
+                laws=laws,
+                profile=profile,
+                seed=seed,
+                jobs=None,
+                reference=reference,
+                surrogate=surrogate,
+            )
         if not found.proposal:
             said = [*(verdict.finding.message for verdict in found.report.violations), *found.remarks]
-            raise Unusable(f"no spec of {target} can be written: {said[-1] if said else 'see `gradspec audit`'}")
+            raise Unusable(f"{target} cannot be judged: {said[-1] if said else 'see `gradspec audit`'}")
         folder.mkdir(parents=True, exist_ok=True)
-        spec = next(iter(files))
-        files[spec] += found.proposal
-        for path, text in files.items():
-            save(text, path, option="init")
+        kind = "module" if isinstance(load_attribute(target), Module) else "operator" if "::" in name else "function"
+        words = {"name": name, "kind": kind, "module": spec.stem, "constant": constant_of(name)}
+        text = f'"""The spec of {name}."""\n\n{found.proposal}'
+        for path, content in ((spec, text), (test, _TEST.format(**words)), (page, _PAGE.format(**words))):
+            save(content, path, option="init")
             click.echo(f"wrote {path}")
-    first = f"Complete what is marked TODO in {spec}, then" if "TODO" in files[spec] else "Now"
+    for remark in found.remarks_of_proposal:
+        click.echo(f"\n{remark}")
+    if cut_off := {v.law for v in found.report.verdicts if v.finding.is_cut_off}:
+        click.echo(
+            f"\nNot measured within the limit, so not promised: {', '.join(sorted(cut_off))}; raise --time-limit"
+        )
+    first = f"Complete what is marked TODO in {spec}, then" if "TODO" in text else "Now"
     click.echo(f"\n{first}: gradspec check {spec}")
 
 
-def _files(name: str, constant: str, folder: Path) -> dict[Path, str]:
-    """Return the text of each file, the spec first; its text comes from the audit."""
-    module = f"{constant.lower()}_spec"
-    kind = "operator" if "::" in name else "function"
-    words = {"name": name, "kind": kind, "module": module, "constant": constant}
-    return {
-        folder / f"{module}.py": f'"""The spec of {name}."""\n\n',
-        folder / f"test_{module}.py": _TEST.format(**words),
-        folder / f"{constant.lower()}.md": _PAGE.format(**words),
-    }
+def _paths(name: str, folder: Path) -> tuple[Path, Path, Path]:
+    """Return the files of the spec, of its test and of its page."""
+    from gradspec._audit._imports import stem_of
+
+    stem = stem_of(name)
+    return folder / f"{stem}_spec.py", folder / f"test_{stem}_spec.py", folder / f"{stem}.md"

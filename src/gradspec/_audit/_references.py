@@ -1,0 +1,120 @@
+"""What a function should compute, and what its gradient should be, as functions that somebody gives."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gradspec._audit._apart import apart
+from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import plain_error
+from gradspec._audit._probe import measure
+from gradspec._audit._subject import Subject
+from gradspec.law import Finding
+from gradspec.profile import Profile
+from gradspec.spec import Case
+from gradspec.spec._function_parts import is_function_class
+
+
+def with_references(
+    subject: Subject,
+    cases: Sequence[Case],
+    *,
+    primal: Any,
+    surrogate: Any,
+    roles: tuple[str, str] = ("primal", "surrogate"),
+) -> Subject:
+    """Return what is judged with what it should compute, and with what its gradient should be.
+
+    Args:
+        subject: what is judged.
+        cases: the calls, those of a module with its state.
+        primal: what forward should compute; None says nothing.
+        surrogate: the map whose derivative backward should apply; None says that of `primal`.
+        roles: what the caller calls the two.
+
+    Raises:
+        TypeError: one cannot be called.
+        ValueError: one does not take the arguments of a call.
+    """
+    given = (primal, surrogate)
+    named = [None if one is None else _named(role, one, subject, cases) for role, one in zip(roles, given, strict=True)]
+    return replace(subject, primal=named[0], surrogate=named[1])
+
+
+def measured_with(
+    subject: Subject,
+    measured: Measured,
+    cases: Sequence[Case],
+    profile: Profile,
+    seed: int,
+    *,
+    roles: tuple[str, str],
+) -> Measured:
+    """Return what was measured of a function, with the gradients that its references say it has.
+
+    Raises:
+        ValueError: a reference raises on a case.
+    """
+    seen = Measured()
+    for role, call in zip(roles, (subject.primal, subject.surrogate), strict=True):
+        if call is not None:
+            seen = apart(lambda call=call: _seen(subject, call, cases, profile, seed), profile, seed)  # type: ignore[misc,assignment]  # of this round
+            if isinstance(seen, Finding) or seen.raised:
+                raise ValueError(f"the {role} raises {seen.message if isinstance(seen, Finding) else seen.raised}")
+    either = {*measured.wrt, *seen.wrt}
+    wrt = tuple(name for name in subject.signature.parameters if name in either and name not in subject.state)
+    # What they answer is no question any more.
+    return replace(
+        measured,
+        wrt=wrt,
+        zero=tuple(name for name in wrt if name in seen.zero or name not in seen.wrt),
+        fixed=(),
+        ignored=(),
+        hidden=(),
+    )
+
+
+def _seen(subject: Subject, call: Callable[..., Any], cases: Sequence[Case], profile: Profile, seed: int) -> Measured:
+    """Return what plain calls of a reference show."""
+    alone = replace(subject, call=call, implementation=None, operator=None, primal=None, surrogate=None)
+    if error := plain_error(alone, cases):
+        return Measured(raised=error)
+    return measure(alone, cases, profile, seed)
+
+
+def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -> Callable[..., Any]:
+    """Return a reference that takes the arguments of the function by name, and gives them by position.
+
+    Raises:
+        TypeError: it cannot be called.
+        ValueError: it does not take the arguments of a call.
+    """
+    call: Any = getattr(reference, "apply", None) if is_function_class(reference) else reference
+    if not callable(call):
+        raise TypeError(f"{role} cannot be called: it is {reference!r}")
+
+    def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
+        bound = subject.signature.bind(*args, **kwargs)
+        given = {name: value for name, value in bound.arguments.items() if name not in subject.state}
+        bound.arguments = given
+        return bound
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        bound = own(args, kwargs)
+        return call(*bound.args, **bound.kwargs)
+
+    for case in cases:
+        bound = own(case.args, case.kwargs)
+        try:
+            inspect.signature(call).bind(*bound.args, **bound.kwargs)
+        except TypeError as error:
+            raise ValueError(f"{role} does not take the inputs of the function: {error}") from None
+        except ValueError:  # a function in C, such as torch.round, has no signature to read
+            break
+    called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    called.__qualname__ = getattr(reference, "__qualname__", type(reference).__qualname__)
+    called.__module__ = getattr(reference, "__module__", None) or "__main__"
+    return called

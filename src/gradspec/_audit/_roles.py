@@ -1,0 +1,49 @@
+"""The arguments of a function as the text of a lambda has them, and as it passes them on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from gradspec._audit._case_text import argument_text
+
+
+def parameters_text(signature: inspect.Signature) -> str:
+    """Return the parameters of a lambda; defaults are written as they are made, tensors among them."""
+    shown = [
+        parameter if parameter.default is parameter.empty else parameter.replace(default=_Text(parameter.default))
+        for parameter in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=shown))[1:-1]
+
+
+def passed_text(signature: inspect.Signature) -> str:
+    """Return the arguments of a call that hands each parameter on."""
+    return ", ".join(map(_passed, signature.parameters.values()))
+
+
+def has_names(function: Callable[..., Any], signature: inspect.Signature) -> bool:
+    """Return whether a function takes arguments of the same names."""
+    try:
+        found = inspect.signature(function)
+    except (TypeError, ValueError):
+        return False
+    kinds = [[(one.name, one.kind) for one in given.parameters.values()] for given in (signature, found)]
+    return kinds[0] == kinds[1] and not isinstance(function, type)
+
+
+class _Text:
+    """A value that is shown as the expression that makes it."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return argument_text(self._value)
+
+
+def _passed(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    return f"{parameter.name}={parameter.name}" if parameter.kind is parameter.KEYWORD_ONLY else parameter.name

@@ -1,0 +1,106 @@
+"""An audit as a command asks for it: what the words name, and the command that runs a law again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradspec._registry._targets import load_attribute, split
+from gradspec.cli._shared import Unusable
+
+if TYPE_CHECKING:
+    from gradspec._audit._found import Audit
+    from gradspec.law import Law, Verdict
+    from gradspec.profile import Profile
+    from gradspec.report import Report
+
+
+def reference_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what a function should compute."""
+    surrogate = "A function whose derivative backward should apply, where the gradient is meant to be another one."
+    command = click.option("--surrogate", metavar="MODULE:FUNCTION", help=surrogate)(command)
+    reference = "A function in plain torch that gives what forward should compute, and by its derivative the gradient."
+    return click.option("--reference", metavar="MODULE:FUNCTION", help=reference)(command)
+
+
+def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
+    """Return the calls as they are written, after a look at each.
+
+    Raises:
+        Unusable: one cannot be read, or two are the same.
+    """
+    from gradspec._audit._case_syntax import RecipeError, read_case
+
+    try:
+        names = {read_case(text, seed=seed).name for text in texts}
+    except RecipeError as error:
+        raise Unusable(str(error)) from None
+    if len(names) < len(texts):
+        raise Unusable("two cases are the same: leave one out")
+    return list(texts)
+
+
+def audited(
+    target: str,
+    cases: list[str],
+    *,
+    laws: tuple[Law, ...],
+    profile: Profile,
+    seed: int,
+    jobs: int | None,
+    known: Sequence[Report] = (),
+    sharded: bool = False,
+    reference: str | None = None,
+    surrogate: str | None = None,
+) -> Audit:
+    """Return the audit of a target, with the commands that run one law again.
+
+    Raises:
+        Unusable: it cannot be audited.
+    """
+    from gradspec._audit import _audit, _placed
+    from gradspec.cli import _screen
+
+    function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
+    given = {"reference": reference, "surrogate": surrogate}
+    silent = [law.name for law in laws if law.needs_spec and law.name in profile.laws and not any(given.values())]
+    if silent:
+        raise Unusable(
+            f"the law {silent[0]!r} needs a spec, and an audit has none: leave it out, write the spec, or give "
+            "--reference"
+        )
+    references = {role: load_attribute(path) for role, path in given.items() if path}
+    with _screen.progress() as report_progress:
+        try:
+            found = _audit.audit(
+                function,
+                cases,
+                name=split(target)[1],
+                path=target,
+                laws=laws,
+                profile=profile,
+                seed=seed,
+                jobs=jobs,
+                progress=report_progress,
+                known=known,
+                sharded=sharded,
+                **references,
+                reference_paths=(reference or "", surrogate or ""),
+            )
+        except (TypeError, ValueError) as error:
+            raise Unusable(" ".join(str(error).split())) from None
+    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed, given)) for v in found.report.verdicts)
+    return replace(found, report=replace(found.report, verdicts=verdicts))
+
+
+def _again(target: str, verdict: Verdict, profile: Profile, seed: int, given: Mapping[str, str | None]) -> str:
+    """Return the command that runs one law again, or the whole audit if no law is named."""
+    words = ["gradspec", "audit", target, "--case", verdict.case]
+    words += [word for role, path in given.items() if path for word in (f"--{role}", path)]
+    if verdict.law != "primal" or given["reference"]:
+        words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
+    return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])

@@ -1,0 +1,246 @@
+"""The spec that an audit proposes is always there, can be imported, and finds what the audit found."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import FunctionSpec, ModuleSpec, audit, verify
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+#: Those of plain training; what a remark or a cause says later is no verdict.
+CHEAP = [law for law in LAWS if law.cost == "ms" and law.capability is None]
+
+
+class LSQ(Function):
+    """A spec of that name would hide the class."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round() * step
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, step = ctx.saved_tensors
+        return y_bar, (((x / step).round() - x / step) * y_bar).sum()
+
+
+class Lost(Function):
+    """Its gradient is wrong, and its cotangent is not what it was."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.log()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar.mul_(2) / x
+
+
+def gain(x, gain):
+    return x * gain.cos()
+
+
+def cases(x):
+    return x.cosh()
+
+
+def of_options(x, reduce, alpha):
+    return reduce(x, 0) * alpha
+
+
+def to_dict(x):
+    return {"sum": x.sum(), "all": [x * 2]}
+
+
+def draws(x):
+    return x * torch.rand_like(x)
+
+
+CLOSE = torch.rand(5, 8, dtype=torch.float64) * 0.5 + 0.25
+NOTHING = torch.zeros(5, 8, dtype=torch.float64)
+
+
+def made(found):
+    """What the text of a proposal holds, without anything that it does not import."""
+    scope = {}
+    exec(found.proposal, scope)
+    return next(value for value in scope.values() if isinstance(value, FunctionSpec | ModuleSpec))
+
+
+def failures(report):
+    return {(v.law, v.case) for v in report.failures if v.status is Status.BROKEN}
+
+
+@pytest.mark.parametrize(
+    ("function", "case"),
+    [
+        (LSQ, "(randn(4), tensor(0.3))"),
+        (Lost, (CLOSE,)),
+        (Lost, "(rand(4),)"),
+        (gain, "(randn(3), tensor(0.3))"),
+        (cases, "(randn(3),)"),
+        (torch.atanh, (CLOSE,)),
+        (to_dict, "(randn(3),)"),
+        (torch.nn.functional.silu, "(randn(2, 3),)"),
+    ],
+)
+def test_a_proposal_is_imported_and_finds_what_the_audit_found(function, case):
+    found = audit(function, [case], laws=CHEAP)
+    report = verify([made(found)], CHEAP)
+
+    assert not any("cannot be imported" in remark for remark in found.remarks)
+    assert failures(report) - {("surrogate", v.case) for v in report.verdicts} == {
+        (law, case) for law, case in failures(found.report) if law != "surrogate"
+    }
+
+
+def test_a_spec_of_a_function_in_capitals_does_not_hide_it():
+    proposal = audit(LSQ, ["(randn(4), tensor(0.3))"], laws=CHEAP, path="ops.py:LSQ").proposal
+
+    assert "from ops import LSQ  #" in proposal
+    assert "LSQ_SPEC = FunctionSpec(" in proposal
+
+
+def test_a_parameter_does_not_hide_the_function():
+    assert "import gain as gain_\n" in audit(gain, ["(randn(3), tensor(0.3))"], laws=CHEAP).proposal
+
+
+def test_a_tensor_that_is_drawn_anew_is_a_todo():
+    found = audit(Lost, [(CLOSE,)], laws=CHEAP)
+
+    todo = "write `x` of case 'call 1', which is drawn anew"
+    assert found.remarks_of_proposal == (f"TODO in the proposed spec: {todo}.",)
+    assert f"    # TODO: {todo}\n    yield Case(" in found.proposal
+    assert audit(torch.exp, [(NOTHING,)], laws=CHEAP).remarks_of_proposal == ()
+
+
+def test_an_argument_that_no_text_makes_is_a_todo():
+    found = audit(of_options, [(torch.randn(3), torch.sum, 2.0)], laws=CHEAP)
+
+    todo = "write `reduce` of case 'call 1', which is of builtin_function_or_method, and not written"
+    assert found.remarks_of_proposal == (f"TODO in the proposed spec: {todo}.",)
+    assert ", ..., 2.0)" in found.proposal
+    assert made(found).name == "of_options"
+
+
+@pytest.mark.parametrize(
+    ("function", "todo"),
+    [
+        (lambda x: x.sin(), "import function"),
+        (functools.partial(torch.sin), "import partial"),
+    ],
+    ids=["lambda", "partial"],
+)
+def test_what_has_no_import_path_is_a_todo(function, todo):
+    found = audit(function, ["(randn(3),)"], laws=CHEAP)
+
+    assert found.remarks_of_proposal == (f"TODO in the proposed spec: {todo}.",)
+    assert f"\n# TODO: {todo}\n" in found.proposal
+    assert compile(found.proposal, "it", "exec")
+
+
+def test_a_file_that_no_import_names_is_a_todo():
+    found = audit(LSQ, ["(randn(4), tensor(0.3))"], laws=CHEAP, path="my ops.py:LSQ")
+
+    todo = "rename my ops.py, which is not the name of a module, and import LSQ from it"
+    assert found.remarks_of_proposal == (f"TODO in the proposed spec: {todo}.",)
+    assert f"# TODO: {todo}\n" in found.proposal
+
+
+def test_a_function_whose_calls_differ_needs_a_core():
+    found = audit(draws, ["(randn(3),)"], laws=CHEAP)
+
+    (remark,) = found.remarks_of_proposal
+    assert remark.startswith("TODO in the proposed spec: give what it draws or keeps as an argument")
+    assert "\n# TODO: give what it draws or keeps" in found.proposal
+
+
+def test_a_module_is_proposed_as_one():
+    layer = torch.nn.Linear(3, 2)
+    found = audit(layer, ["(randn(4, 3),)", (torch.randn(2, 3, dtype=torch.float64),)], laws=CHEAP, name="layer")
+
+    assert found.remarks_of_proposal == (
+        "TODO in the proposed spec: name the class, and write what it is made of into `args` of each case; "
+        "import layer.",
+    )
+    scope = {"layer": layer}
+    exec(found.proposal, scope)
+    report = verify([scope["LAYER"]], [law for law in LAWS if law.name in ("gradient_flow", "evaluation_mode")])
+    assert {v.status for v in report.verdicts} == {Status.HOLDS}
+
+
+class Scaled(Function):
+    """Gradient reversal with a strength."""
+
+    @staticmethod
+    def forward(ctx, x, lam):
+        ctx.lam = lam
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return -ctx.lam * y_bar, None
+
+
+class Strict(Scaled):
+    @staticmethod
+    def forward(ctx, x, lam):
+        if lam != 1:
+            raise ValueError("only 1")
+        return Scaled.forward(ctx, x, lam)
+
+
+class Named(Function):
+    @staticmethod
+    def forward(ctx, x, mode, places):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar, None, None
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "surrogate"),
+    [
+        (Scaled, "(randn(3), 1.0)", "-lam * x,  # agrees with every case\n"),
+        (Scaled, "(randn(3), 1)", "-lam * x,  # agrees with every case\n"),
+        (Strict, "(randn(3), 1.0)", "-x,  # agrees with every case, and none varies `lam`\n"),
+        (Named, "(randn(3), 'up', 2)", "x,  # agrees with every case, and none varies `mode`\n"),
+    ],
+)
+def test_a_factor_that_no_case_varies_is_not_frozen_in(function, case, surrogate):
+    assert f": {surrogate}" in audit(function, [case], laws=CHEAP).proposal
+
+
+def plain(x, lam):
+    return x * 1
+
+
+def reversal(x, strength):
+    return -strength * x
+
+
+def test_the_references_are_in_the_proposal():
+    found = audit(Scaled, ["(randn(3), 0.5)"], laws=CHEAP, reference=plain, surrogate=reversal)
+    report = verify([made(found)], CHEAP)
+
+    assert f"from {__name__} import Scaled, plain, reversal\n" in found.proposal
+    assert "    primal=plain,\n    surrogate=lambda x, lam: reversal(x, lam),\n" in found.proposal
+    assert (failures(report), failures(found.report)) == (set(), set())
+    assert {v.status for v in report.of(law="vjp")} == {Status.HOLDS}
+
+
+def test_a_local_reference_is_a_todo():
+    found = audit(Scaled, ["(randn(3), 0.5)"], laws=CHEAP, surrogate=lambda x, lam: -lam * x)
+
+    assert found.remarks_of_proposal == ("TODO in the proposed spec: import function.",)
+    assert "    surrogate=function,\n" in found.proposal
