@@ -35,7 +35,7 @@ def test_the_comment_of_the_readme_names_the_law_that_breaks_without_its_line():
     names = {}
     exec(compile(first, "README.md", "exec"), names)
     exec(compile(second.partition("verify([")[0], "README.md", "exec"), names)
-    broken = {verdict.law for verdict in eval(check, names).failures}
+    broken = {verdict.law for verdict in eval(check, names).violations}
 
     assert broken == {law}, f"{where}: without the line {sorted(broken)} break, and the comment says {law}"
 
@@ -44,7 +44,7 @@ def test_the_failure_of_the_readme_is_the_recorded_one():
     report = read_record(ROOT / "docs" / "records" / "first_failure.json")
     (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
 
-    assert shown == failure_text(report.failures[0]) + "\n"
+    assert shown == failure_text(report.violations[0]) + "\n"
 
 
 def test_the_headline_of_the_gallery_is_that_of_its_record():

@@ -122,7 +122,7 @@ def test_json_is_the_report_and_nothing_else(audit):
         (("ops:plain", "--case", "randn(3)", "--case", "randn(3)"), "two cases are the same: leave one out"),
         (
             ("ops:plain", "--case", "randn(3)", "--law", "vjp"),
-            "the law 'vjp' needs a spec, and an audit has none: leave it out, or write the spec",
+            "the law 'vjp' needs a spec, and an audit has none: leave it out, write the spec, or give --reference",
         ),
         (
             ("ops:plain",),
@@ -132,7 +132,10 @@ def test_json_is_the_report_and_nothing_else(audit):
             ("ops:Layer", "--case", "randn(3)"),
             "Layer is a class of modules: audit an instance",
         ),
-        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record, --format,"),
+        (
+            ("--all", "ops", "--case", "randn(3)"),
+            "--all goes with no --case, --reference, --surrogate, --proposal, --record,",
+        ),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
     ],

@@ -172,5 +172,5 @@ def test_the_commands_of_the_page_run(route: str, folder: Path, tmp_path: Path) 
         answers.append((done.returncode, done.stdout))
     (checked, holds), (audited, said) = answers
     assert (checked, audited) == (0, 1), holds + said
-    assert "surrogate   ? inconclusive 1" in said
+    assert "surrogate   ± inconclusive 1" in said
     assert "import by_cpp  # registers routes::step_cpp" in said
