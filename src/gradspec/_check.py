@@ -11,15 +11,19 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._look import look
+from gradspec._audit._lost import with_lost
+from gradspec._audit._marks import with_marks
 from gradspec._audit._references import with_references
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
+from gradspec._audit._words import in_words, reworded
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec._outcome import CheckError
-from gradspec.law import Law
+from gradspec.law import Law, Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
+from gradspec.render._plain import without_table
 from gradspec.spec import Case
 
 
@@ -80,6 +84,7 @@ def check(
     subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
     subject = with_references(subject, (case,), primal=primal, surrogate=surrogate)
     wrt = _requiring_grad(subject, case)
+    subject, (case,) = with_marks(subject, (case,))
     case = replace(case, args=tree_map(_apart, case.args))
     profile = load_profile("quick")
     measured = look(subject, (case,), profile, seed).measured
@@ -91,15 +96,16 @@ def check(
     chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
+    if not subject.has_reference:
+        report = reworded(with_lost(report, measured.lost, measured.uncalled), in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
-    try:
-        report.check()
-    except CheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    # A question is no answer: what is not known to be right is not said to be.
+    if not report.failures and not any(verdict.status is Status.QUESTION for verdict in report.verdicts):
+        return True
+    if raise_exception:
+        raise CheckError(f"\n{without_table(report)}")
+    return False
 
 
 def _is_of_training(law: Law, subject: Subject) -> bool:

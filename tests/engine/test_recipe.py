@@ -74,7 +74,7 @@ def test_random_recipes_differ_in_a_case_and_agree_between_runs():
         ("(**1)", "name each argument"),
         ("(*[1],)", "cannot stand in the case"),
         ("(randn(2, dtype=float33),)", "the dtypes are float64, float32"),
-        ("(randn(2, device='cuda'),)", "the keywords of randn are dtype and seed"),
+        ("(randn(2, device='cuda'),)", "the keywords of randn are dtype, seed and requires_grad"),
         ("(randn(2, seed=inf),)", "'randn(2, seed=inf)' cannot stand in the case"),
         ("(randn(2, seed=1j),)", "'randn(2, seed=1j)' cannot stand in the case"),
         ("(randn(2, seed=99999999999999999999),)", "cannot stand in the case"),

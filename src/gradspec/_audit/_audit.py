@@ -16,6 +16,7 @@ from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._look import Look, look
+from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
@@ -61,6 +62,8 @@ def audit(
     reference: Callable[..., Any] | None = None,
     surrogate: Callable[..., Any] | None = None,
     reference_paths: tuple[str, str] = ("", ""),
+    wrt: Sequence[str] = (),
+    zero_gradient: Sequence[str] = (),
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
 
@@ -77,6 +80,10 @@ def audit(
         jobs: how many child processes at a time; as many as there are processors, where that pays.
         progress: called before each check, and once at the end.
         known: an earlier report, or those of a record: their verdicts are reused as `verify` does.
+        wrt: the arguments that are trained, beside the tensors that require a gradient and the parameters of a module:
+            that such a one gets no gradient, and the output moves with it, is a finding. Of any other it is a question,
+            unless the call has one that is trained.
+        zero_gradient: the arguments that get no gradient on purpose, or zeros.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
         reference: what forward should compute, in plain differentiable torch, of the same arguments; backward should
             then apply its derivative. With it the laws that need a spec run too. Of a module it takes the inputs.
@@ -112,7 +119,7 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
-    subject = replace(subject, home=home_in(path))
+    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient)
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, roles=ROLES)
     paths = {subject.name: path} if path else None
     if subject.operator is not None:
@@ -139,7 +146,8 @@ def audit(
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
-    seen = [*found.remarks, *map(said, of_calls(replace(measured, zero=found.measured.zero))), *of_report(report)]
+    shown = replace(measured, zero=found.measured.zero)
+    seen = [*found.remarks, *map(said, of_calls(shown, is_asked="surrogate" in report.laws)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
@@ -169,7 +177,8 @@ def audit(
 def _source(path: str, spec: FunctionSpec, cases: Sequence[Case], subject: Subject) -> Source:
     """Return what the verdicts depend on: the function, its calls, and what replaces its spec."""
     roots = roots_of(spec.modules, path)
-    facts = repr([(case.name, case.args, case.kwargs) for case in cases])
+    said = sorted(map(sorted, subject.marked.values())), sorted(subject.zero)
+    facts = repr(([(case.name, case.args, case.kwargs) for case in cases], said))
     names = [call and call.__qualname__ for call in (subject.primal, subject.surrogate)]
     return Source.of(*roots, facts=f"{facts}{names}" if subject.has_reference else facts)
 

@@ -36,7 +36,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             number, a string, True, False, None, a list, tuple or dict of arguments, or a tensor by recipe:
             `randn(2, 3)`, `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`,
             `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for
-            `arange` and `randint`), `seed=1`. `torch.` may stand before a recipe and a dtype.
+            `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may stand before a recipe and a dtype.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -131,14 +131,17 @@ class _Reader:
 
     def _tensor(self, recipe: str, args: list[ast.expr], options: dict[str, ast.expr]) -> torch.Tensor:
         dtype, seed = self._dtype(options.pop("dtype", None)), options.pop("seed", None)
+        is_marked = self._is_true(options.pop("requires_grad", None))
         if options:
-            raise self._refused(f"{next(iter(options))}=", f"the keywords of {recipe} are dtype and seed")
+            raise self._refused(
+                f"{next(iter(options))}=", f"the keywords of {recipe} are dtype, seed and requires_grad"
+            )
         given = [self.value(arg) for arg in args]
         self._drawn += 1  # two recipes without a seed are two different tensors
         try:
             chosen = self._seed + self._drawn if seed is None else int(self._number(seed))
             generator = torch.Generator().manual_seed(chosen)
-            return _made(recipe, given, dtype, generator)
+            return _made(recipe, given, dtype, generator).requires_grad_(is_marked)
         except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             why = " ".join(str(error).split())[:120]
             written = [*map(ast.unparse, args), *([f"seed={ast.unparse(seed)}"] if seed else [])]
@@ -151,6 +154,13 @@ class _Reader:
         if name not in _DTYPES:
             raise self._refused(f"dtype={name}", f"the dtypes are {', '.join(_DTYPES)}")
         return _DTYPES[name]
+
+    def _is_true(self, node: ast.expr | None) -> bool:
+        if node is None:
+            return False
+        if not isinstance(value := self.value(node), bool):
+            raise self._refused(f"requires_grad={ast.unparse(node)}", "it is True or False")
+        return value
 
     def _refused(self, part: str, remedy: str) -> RecipeError:
         return RecipeError(f"{part!r} cannot stand in the case {self._text!r}: {remedy}")

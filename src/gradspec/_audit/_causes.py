@@ -9,6 +9,7 @@ from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._follows import with_roots
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
+from gradspec._audit._lost import with_lost
 from gradspec._audit._measured import Measured
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._single import with_float32
@@ -32,6 +33,7 @@ def explained(
     if not subject.has_reference:  # which says what backward should be: nothing is left to guess
         report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
+    report = with_lost(report, measured.lost, measured.uncalled)
     report = with_hidden(report, measured)
     if measured.noisy_forward and measured.noisy_backward:
         alike = partial(eager_spec, subject, cases, measured, seed, alike=True)

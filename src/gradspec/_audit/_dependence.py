@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import torch
 from torch import Tensor
 
 from gradspec.law import Trial
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import double, inner, slope
 
+#: How many units of rounding a gradient may be off by that is a sum of terms which cancel.
+_ROUNDED = 1024
 
-def moves_with(trial: Trial, inputs: Inputs, name: str) -> bool:
-    """Whether the output changes with an argument: with other numbers like it, with its negative, with it plus 1."""
+
+def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = False) -> bool:
+    """Whether the output changes with an argument: with other numbers like it, with its negative, with it plus 1.
+
+    What rounding may leave of sums that cancel is no change: a bias before a normalisation moves nothing.
+
+    Args:
+        trial: the call.
+        inputs: its arguments.
+        name: the argument.
+        is_value: whether only values that a gradient could belong to count, and not whether a call raises.
+    """
     before = _values(trial, inputs)
     for other in _others(inputs.values[name], trial.seed):
         try:
-            after = _values(trial, _with(inputs, {name: other}))
+            after = _values(trial, with_values(inputs, {name: other}))
         except Exception:
+            if is_value:
+                continue
             return True  # it decides whether the call raises
-        if any(a.shape != b.shape or not torch.equal(a, b) for a, b in zip(before, after, strict=False)):
+        pairs = [(a, b) for a, b in zip(before, after, strict=False) if differentiable(a) or not is_value]
+        if any(_differ(a, b) for a, b in pairs):
             return True
     return False
 
@@ -33,7 +50,7 @@ def moves_smoothly(trial: Trial, inputs: Inputs, name: str) -> bool:
 
     def along(step: float) -> float:
         moved = (x + step * u).to(inputs.values[name].dtype)
-        return sum(inner(w, t) for w, t in zip(v, _values(trial, _with(inputs, {name: moved})), strict=True))
+        return sum(inner(w, t) for w, t in zip(v, _values(trial, with_values(inputs, {name: moved})), strict=True))
 
     try:
         numeric = slope(along)
@@ -51,29 +68,52 @@ def fixed_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
 
 def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
-    """Whether the gradient of an argument is zero, also where all arguments are others."""
-    return all(t is not None and not bool(t.any()) for t in _gradients_elsewhere(trial, inputs, name))
+    """Whether the gradient of an argument is zero, also where all arguments are others.
+
+    So is one that is as small as rounding leaves it, if the output does not move with the argument.
+    """
+    found = _gradients_elsewhere(trial, inputs, name)
+    if any(t is None for t in found):
+        return False
+    found += _off_zero(trial, inputs, name)  # where all numbers are 0, a kink of relu, nothing above has moved them
+    if not any(bool(t.any()) for t in found if t is not None):
+        return True
+    values = [t for t in _values(trial, inputs) if differentiable(t)]
+    size = sum(float((w * t).abs().sum()) for w, t in zip(like(tuple(values), trial.seed), values, strict=True))
+    tiny = _ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
+    is_tiny = all(float(t.abs().max()) <= tiny for t in found if t is not None)  # not of a NaN
+    return is_tiny and not moves_with(trial, inputs, name, is_value=True)
 
 
 def _gradients_elsewhere(trial: Trial, inputs: Inputs, name: str) -> list[Tensor | None]:
     """Return the gradient of an argument at the case, at arguments like it, and at their negative; None: it raises."""
-    found = [_gradient(trial, inputs, name)]
+    found = [gradient_of(trial, inputs, name)]
     for k in range(2):
         others = dict(zip(inputs.wrt, resembling(inputs.tensors(), trial.seed + k), strict=True))
         try:
-            found.append(_gradient(trial, _with(inputs, {n: -t if k else t for n, t in others.items()}), name))
+            found.append(gradient_of(trial, with_values(inputs, {n: -t if k else t for n, t in others.items()}), name))
         except Exception:
             found.append(None)
     return found
 
 
+def _off_zero(trial: Trial, inputs: Inputs, name: str) -> list[Tensor | None]:
+    """Return the gradient of an argument where a tenth at most is added to each number, or taken from it."""
+    found = []
+    for k in range(2):
+        moved = (t + d / 90 for t, d in zip(inputs.tensors(), like(inputs.tensors(), trial.seed + k), strict=True))
+        with suppress(Exception):  # a logarithm takes no negative number
+            found.append(gradient_of(trial, with_values(inputs, dict(zip(inputs.wrt, moved, strict=True))), name))
+    return found
+
+
 def infinite_at_zero(trial: Trial, inputs: Inputs, name: str) -> bool:
     """Whether the value is finite where an argument is zero, and the gradient is not."""
-    there = _with(inputs, {name: torch.zeros_like(inputs.values[name])})
+    there = with_values(inputs, {name: torch.zeros_like(inputs.values[name])})
     try:
         if not all(bool(t.isfinite().all()) for t in _values(trial, there)):
             return False
-        gradient = _gradient(trial, there, name)
+        gradient = gradient_of(trial, there, name)
     except Exception:
         return False
     return gradient is not None and not bool(gradient.isfinite().all())
@@ -86,7 +126,21 @@ def _others(value: Tensor, seed: int) -> Iterator[Tensor]:
     yield value + torch.arange(value.numel(), device=value.device).view(value.shape).to(value.dtype)
 
 
-def _with(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
+def _differ(a: Tensor, b: Tensor) -> bool:
+    """Whether two values differ by more than rounding leaves of sums that cancel."""
+    if a.shape != b.shape or not differentiable(a):
+        return a.shape != b.shape or not torch.equal(a, b)
+    apart = (a - b).abs().nan_to_num(nan=0.0, posinf=torch.inf)
+    is_number = a.isnan() != b.isnan()
+    return bool(is_number.any()) or float(apart.max() if apart.numel() else 0) > _noise(a, b)
+
+
+def _noise(a: Tensor, b: Tensor) -> float:
+    return float(torch.finfo(a.dtype).eps ** 0.5 * max(largest(a), largest(b)))
+
+
+def with_values(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
+    """Return the arguments of a call with other values of some."""
     return Inputs({**inputs.values, **changed}, inputs.wrt)
 
 
@@ -95,7 +149,8 @@ def _values(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
         return tuple(t.detach().clone() for t in outputs(trial.spec.function(*inputs.args())))
 
 
-def _gradient(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
+def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
+    """Return the gradient of an argument; None where no graph reaches it."""
     leaves = inputs.leaves()
     y = outputs(trial.spec.function(*inputs.args(leaves)))
     return gradients(y, leaves, like(y, trial.seed))[name]

@@ -12,7 +12,7 @@ from torch.autograd import Function
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._measured import Measured
-from gradspec._audit._subject import Subject
+from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._audit._words import listed
 from gradspec.law import Rank, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, bound, differentiable
@@ -32,7 +32,7 @@ def hidden_in_lists(subject: Subject, case: Case, trial: Trial) -> tuple[str, ..
     """
     held = tuple(name for name, value in bound(subject.signature, case).items() if _holds(subject, name, value))
     if subject.implementation is not None:
-        return held if _has_backward(subject.implementation) else ()
+        return held if has_own_backward(subject.implementation) else ()
     inputs = Inputs.of(trial)
     with _lists_that_apply_gets() as found:
         trial.spec.function(*inputs.args(inputs.leaves()))
@@ -50,6 +50,7 @@ def with_hidden(report: Report, measured: Measured) -> Report:
         got="None",
         likely="torch sees no tensors inside a list: pass them as " + ", ".join(f"*{name}" for name in measured.hidden),
         rank=Rank.WRONG,
+        details={"lost": list(measured.hidden)},
     )
     verdicts = (
         replace(v, finding=finding) if v.law == "surrogate" and v.status is not Status.ERROR else v
@@ -67,10 +68,6 @@ def _is_list_of_tensors(value: Any) -> bool:
     return isinstance(value, list | tuple | dict) and any(map(differentiable, tree_leaves(value)))
 
 
-def _has_backward(cls: Any) -> bool:
-    return cls.backward is not Function.backward or cls.vjp is not Function.vjp
-
-
 @contextmanager
 def _lists_that_apply_gets() -> Iterator[list[type]]:
     """Give the Functions with a backward whose `apply` is called with tensors in a list meanwhile."""
@@ -78,7 +75,7 @@ def _lists_that_apply_gets() -> Iterator[list[type]]:
     own, original = "apply" in vars(Function), inspect.getattr_static(Function, "apply")
 
     def watched(cls: type, *args: Any, **kwargs: Any) -> Any:
-        if _has_backward(cls) and any(map(_is_list_of_tensors, args)):
+        if has_own_backward(cls) and any(map(_is_list_of_tensors, args)):
             found.append(cls)
         return original.__get__(None, cls)(*args, **kwargs)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from gradspec._audit._lost import Lost
+from gradspec.law import Finding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,10 @@ class Measured:
     nested: bool = False
     #: The arguments with which the output changes smoothly, and to which no gradient flows: backward returns None.
     ignored: tuple[str, ...] = ()
+    #: The arguments of a call that the output moves with, and that get no gradient.
+    lost: tuple[Lost, ...] = ()
+    #: By the name of a case, the finding of a backward that torch does not call in it.
+    uncalled: Mapping[str, Finding] = field(default_factory=dict)
     #: The parameters whose tensors a Function gets inside a list, where torch does not look for them.
     hidden: tuple[str, ...] = ()
     #: The floating-point arguments with which the output does not change.

@@ -51,6 +51,7 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
             signature=inspect.Signature([*subject.signature.parameters.values(), *extra]),
             state=names,
             fixed=fixed,
+            layers=tuple(module.modules()),
             moving=frozenset(n for n in fixed if module.get_submodule(names[n].rpartition(".")[0]).training),
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
-from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._held_still import held_still
 from gradspec._audit._hidden import hidden_in_lists
+from gradspec._audit._lost import Lost, lost_of
 from gradspec._audit._measured import Measured
 from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
-from gradspec._engine._flat import flattened
-from gradspec.law import Trial, TrialOf, shown
-from gradspec.laws.tensor.support._call import Inputs, bound, differentiable, gradients, like, outputs
+from gradspec._audit._trials import copied, flat_trial, takes_gradient
+from gradspec._audit._uncalled import uncalled
+from gradspec.law import Finding, Trial, shown
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._reference import moving_state
@@ -33,10 +35,10 @@ NO_FORMULA = "no autograd formula was registered"
 def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int) -> Measured:
     """Call a function as a user does, on each case, and differentiate what it returns."""
     asked = [name for name in subject.signature.parameters if name not in subject.fixed]
-    every = tuple(name for name in asked if any(_takes_gradient(subject, case, name) for case in cases))
+    every = tuple(name for name in asked if any(takes_gradient(subject, case, name) for case in cases))
     try:
-        nested = any(_is_nested(subject.call(*_copied(case.args), **_copied(dict(case.kwargs)))) for case in cases)
-        trials = [_flat(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
+        nested = any(_is_nested(subject.call(*copied(case.args), **copied(dict(case.kwargs)))) for case in cases)
+        trials = [flat_trial(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
         seen = [_Seen.of(trial) for trial in trials]
     except (Exception, SystemExit) as error:
         in_backward = isinstance(error, _BackwardError)
@@ -54,6 +56,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         moved=tuple(dict.fromkeys(name for one in seen for name in one.moved)),
         nested=nested,
     )
+    if not measured.stateful:
+        measured = _with_lost(measured, subject, cases, replace(measured, wrt=every), profile, seed)
     if not measured.is_repeatable:
         return measured
     inputs = [Inputs.of(trial) for trial in trials]
@@ -77,6 +81,22 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         in_float32=in_float32(trials),
         infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
     )
+
+
+def _with_lost(
+    measured: Measured, subject: Subject, cases: Sequence[Case], still: Measured, profile: Profile, seed: int
+) -> Measured:
+    """Return what was measured with the gradients that are lost, of calls whose noise is held still."""
+    lost, found = list[Lost](), dict[str, Finding]()
+    for case in cases:
+        trial = flat_trial(subject, case, still, profile, seed)
+        # An operator without a gradient, a graph that serves once: for the laws to say.
+        with suppress(Exception):
+            if (finding := uncalled(subject, trial)) is not None:
+                found[case.name] = finding
+        with suppress(Exception):
+            lost += lost_of(subject, trial)
+    return replace(measured, lost=tuple(lost), uncalled=found)
 
 
 class _BackwardError(Exception):
@@ -152,20 +172,6 @@ def _draws_in_backward(trial: Trial, inputs: Inputs) -> bool:
         return twice(held_still(trial.spec.function, trial.seed, forward=False, backward=True))
     except Exception:  # that a graph serves once only is for the law retained_graph to say
         return False
-
-
-def _flat(subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Trial:
-    """Return the call of a case with one name an argument."""
-    return flattened(TrialOf(spec=eager_spec(subject, (case,), measured, seed), case=case, profile=profile, seed=seed))
-
-
-def _takes_gradient(subject: Subject, case: Case, name: str) -> bool:
-    """Whether an argument of a call is, or holds, a tensor that a gradient could reach."""
-    return any(map(differentiable, tree_leaves(bound(subject.signature, case).get(name))))
-
-
-def _copied(value: Any) -> Any:
-    return tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, value)
 
 
 def _is_nested(y: Any) -> bool:

@@ -74,6 +74,7 @@ def measured_with(
         fixed=(),
         ignored=(),
         hidden=(),
+        lost=(),
     )
 
 

@@ -23,9 +23,15 @@ def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype
         yield f"A plain call raises in {', '.join(map(_name, refused))}."
 
 
-def of_calls(measured: Measured) -> Iterator[str]:
-    """Yield what plain calls show."""
-    if not measured.wrt and not measured.hidden:
+def of_calls(measured: Measured, *, is_asked: bool = True) -> Iterator[str]:
+    """Yield what plain calls show.
+
+    Args:
+        measured: what they show.
+        is_asked: whether the report has the law that tells which gradients are lost; each is told once.
+    """
+    told = {one.name for one in measured.lost} if is_asked else set()
+    if not measured.wrt and not measured.hidden and not told:
         yield "No gradient reaches any argument: the output is connected to no graph."
     if measured.noisy_forward:
         yield (
@@ -49,12 +55,11 @@ def of_calls(measured: Measured) -> Iterator[str]:
         yield "The output is {} where the arguments are {}.".format(*measured.other_dtype)
     if measured.view_of:
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
-    if measured.ignored and measured.wrt:
-        it = _it(measured.ignored)
-        yield f"The output changes with {listed(measured.ignored)}, and backward returns no gradient for {it}."
+    if (ignored := [name for name in measured.ignored if name not in told]) and measured.wrt:
+        yield f"The output changes with {listed(ignored)}, and backward returns no gradient for {_it(ignored)}."
     if measured.unused:
         yield f"The output does not depend on {listed(measured.unused, 'or')}, by any value that was tried."
-    if zero := [name for name in measured.zero if name not in measured.unused]:
+    if zero := [name for name in measured.zero if name not in (*measured.unused, *told)]:
         yield f"The gradient of {listed(zero)} is zero at all values that were tried."
     if measured.fixed:
         yield (

@@ -40,6 +40,12 @@ class Subject:
     fixed: frozenset[str] = frozenset()
     #: Those of these that belong to a module in training, which may move them: the statistics of BatchNorm.
     moving: frozenset[str] = frozenset()
+    #: The module that is called, and those inside it.
+    layers: tuple[torch.nn.Module, ...] = ()
+    #: The tensors that are marked as trained in a call, by the name of the case.
+    marked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: The tensors whose gradient is declared to be zero.
+    zero: frozenset[str] = frozenset()
     #: What forward should compute, and the map whose derivative backward should apply; None where nobody has said so.
     primal: Callable[..., Any] | None = None
     surrogate: Callable[..., Any] | None = None
@@ -53,6 +59,12 @@ class Subject:
     def module(self) -> str:
         """The module in which it was defined."""
         return self.home or getattr(self.implementation or self.call, "__module__", None) or "__main__"
+
+
+def has_own_backward(cls: Any) -> bool:
+    """Whether a Function has a backward that torch calls."""
+    own = torch.autograd.Function
+    return cls.backward is not own.backward or cls.vjp is not own.vjp
 
 
 def home_in(path: str) -> str:

@@ -79,6 +79,13 @@ def flattened(trial: Trial) -> Trial:
     return replace(trial, spec=plain, case=Case(name=case.name, args=tuple(flat.values())))
 
 
+def taken_apart(name: str, value: Any) -> dict[str, Any]:
+    """Return the tensors inside the value of an argument by the names that they have in a call taken apart."""
+    flat: dict[str, Any] = {}
+    _taken_apart(name, value, flat)
+    return flat
+
+
 def _holds_tensors(value: Any) -> bool:
     if isinstance(value, dict):
         return any(isinstance(item, Tensor) or _holds_tensors(item) for item in value.values())

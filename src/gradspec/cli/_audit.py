@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._laws import select_laws
-from gradspec.cli._audited import audited, checked_cases, reference_options
+from gradspec.cli._audited import audited, checked_cases, reference_options, trained_options
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. Repeatable.",
 )
 @reference_options
+@trained_options
 @click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
 @judging_options
@@ -73,6 +74,8 @@ def audit(
     cases: tuple[str, ...],
     reference: str | None,
     surrogate: str | None,
+    wrt: tuple[str, ...],
+    zero_gradient: tuple[str, ...],
     sharded: bool,
     proposal: Path | None,
     scopes: tuple[Scope, ...],
@@ -99,8 +102,10 @@ def audit(
     """
     bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:
-        if cases or reference or surrogate or proposal or record or formats or sharded or html or baseline:
-            alone = "--case, --reference, --surrogate, --proposal, --record, --format, --html, --baseline or --sharded"
+        given = (cases, reference, surrogate, wrt, zero_gradient, proposal, record, formats, sharded, html, baseline)
+        if any(given):
+            alone = "--case, --reference, --surrogate, --wrt, --zero-gradient, --proposal, --record, --format, --html, "
+            alone += "--baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
@@ -129,6 +134,8 @@ def audit(
                 sharded=sharded,
                 reference=reference,
                 surrogate=surrogate,
+                wrt=wrt,
+                zero_gradient=zero_gradient,
             )
         kept.write(found.report)
         kept.said(found.report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,14 @@ def reference_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--surrogate", metavar="MODULE:FUNCTION", help=surrogate)(command)
     reference = "A function in plain torch that gives what forward should compute, and by its derivative the gradient."
     return click.option("--reference", metavar="MODULE:FUNCTION", help=reference)(command)
+
+
+def trained_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which arguments are trained, and which get no gradient on purpose."""
+    zero = "An argument that gets no gradient on purpose, or zeros. Repeatable."
+    command = click.option("--zero-gradient", multiple=True, metavar="NAME", help=zero)(command)
+    wrt = "An argument that is trained, as one with requires_grad=True in --case is. Repeatable."
+    return click.option("--wrt", multiple=True, metavar="NAME", help=wrt)(command)
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
@@ -56,6 +64,8 @@ def audited(
     sharded: bool = False,
     reference: str | None = None,
     surrogate: str | None = None,
+    wrt: tuple[str, ...] = (),
+    zero_gradient: tuple[str, ...] = (),
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
 
@@ -90,17 +100,21 @@ def audited(
                 sharded=sharded,
                 **references,
                 reference_paths=(reference or "", surrogate or ""),
+                wrt=wrt,
+                zero_gradient=zero_gradient,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None
-    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed, given)) for v in found.report.verdicts)
+    said = [(f"--{role}", path) for role, path in given.items() if path]
+    said += [*(("--wrt", name) for name in wrt), *(("--zero-gradient", name) for name in zero_gradient)]
+    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed, said)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
 
 
-def _again(target: str, verdict: Verdict, profile: Profile, seed: int, given: Mapping[str, str | None]) -> str:
+def _again(target: str, verdict: Verdict, profile: Profile, seed: int, said: Sequence[tuple[str, str]]) -> str:
     """Return the command that runs one law again, or the whole audit if no law is named."""
     words = ["gradspec", "audit", target, "--case", verdict.case]
-    words += [word for role, path in given.items() if path for word in (f"--{role}", path)]
-    if verdict.law != "primal" or given["reference"]:
+    words += [word for pair in said for word in pair]
+    if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
     return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])

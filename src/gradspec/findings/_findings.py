@@ -109,6 +109,7 @@ def findings(report: Report) -> list[Found]:
         key=lambda f: (
             specs[f.verdict.spec],
             ORDER.index(f.rank),
+            "lost" not in f.verdict.finding.details,  # nothing is trained by a gradient that does not arrive
             f.verdict.law in _OTHER_DTYPES,
             # A mistake that training shows is one in what torch makes of the function, too.
             scope_of(f.verdict.law, report.laws) is not Scope.TRAINING,

@@ -7,6 +7,7 @@ backward silently wrong. What forward computes itself stays there until the grap
 which move them off the device, do not see it.
 
 What breaks it: `ctx.x = x`, `ctx.cache = [y]`.
+The state of a generator may sit there, as that which torch's own checkpoint keeps.
 
 Remedy: use `ctx.save_for_backward` and `ctx.save_for_forward`.
 """
@@ -21,6 +22,7 @@ from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._generators import is_generator_state
 from gradspec.laws.tensor.support._graph import nodes_behind, tensors_in
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
@@ -48,7 +50,7 @@ def _look(tensors: list[Tensor], watched: Mapping[str, list[Tensor]]) -> Finding
     found = []
     for node in nodes_behind(tuple(tensors)):
         for name, value in getattr(node, "__dict__", {}).items():  # of a custom Function: it is ctx too
-            for tensor in tensors_in(value):
+            for tensor in (t for t in tensors_in(value) if not is_generator_state(t)):
                 of = next((of for of, those in watched.items() if any(overlap(tensor, t) for t in those)), "")
                 found.append((not of, name, of, tensor))
     if not found:

@@ -27,8 +27,9 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applica
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
 from gradspec.laws.tensor.support._kink import KINK, is_kink, judged_beside
+from gradspec.laws.tensor.support._meant import question
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
-from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._straight_through import is_straight_through
 from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
 
@@ -39,6 +40,18 @@ def _check(trial: Trial) -> Finding:
         inputs = replace(inputs, wrt=tuple(name for name in inputs.wrt if name not in trial.spec.zero_gradient))
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if not is_stand_in(trial.spec.surrogate):
+        return _judged(trial, inputs)
+    if not (wrt := tuple(name for name in inputs.wrt if name not in declared_zero(trial.spec))):
+        return not_applicable("no gradient is asked about")
+    inputs = Inputs(inputs.values, wrt)
+    finding = _judged(trial, inputs)
+    if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
+        return finding
+    return question(trial, inputs) or finding
+
+
+def _judged(trial: Trial, inputs: Inputs) -> Finding:
     if any(inputs.values[name].numel() == 0 for name in inputs.wrt):
         return not_applicable("a zero-size input has no direction to move in")
     try:
@@ -166,10 +179,6 @@ def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
             expected=str(numeric),
             likely="the surrogate uses .data, rounding or a custom backward",
         )
-    if numeric == Slope(0.0, 0.0):
-        said = "forward is constant around here: backward applies the derivative of another function, or a wrong one"
-        why = "meant so, as in a straight-through estimator: then a spec names the surrogate"
-        return Finding(status=Status.INCONCLUSIVE, message=said, likely=why)
     return broken(
         "backward does not apply the derivative of what forward computes",
         argument="directional derivative",

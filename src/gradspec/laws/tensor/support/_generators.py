@@ -34,6 +34,20 @@ def states() -> dict[str, bytes]:
     return found
 
 
+def is_generator_state(value: torch.Tensor) -> bool:
+    """Whether a tensor holds the state of one of torch's generators: a generator takes it."""
+    if value.dtype != torch.uint8 or value.ndim != 1:
+        return False
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_initialized() else [])]  # type: ignore[no-untyped-call]
+    for device in devices:
+        try:
+            torch.Generator(device).set_state(value.cpu())
+        except (RuntimeError, TypeError):
+            continue
+        return True
+    return False
+
+
 def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
     """Return the names of the generators that have drawn in between."""
     return [name for name, state in after.items() if before.get(name) != state]

@@ -102,6 +102,11 @@ def module_state(spec: FunctionSpec) -> frozenset[str]:
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_state", ()))
 
 
+def declared_zero(spec: FunctionSpec) -> frozenset[str]:
+    """Return the arguments that get no gradient: on purpose, as the caller of an audit says, or as it tells itself."""
+    return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", ()))
+
+
 def moving_state(spec: FunctionSpec) -> frozenset[str]:
     """Return those of them that forward may write to: what a module in training keeps without a gradient."""
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_moving", ()))

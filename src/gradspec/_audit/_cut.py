@@ -1,0 +1,49 @@
+"""What cuts the graph of a call: `detach`, `.data` or `no_grad`, each left out to see whether a gradient arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from gradspec._audit._dependence import gradient_of
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs
+
+_DETACH = (torch.Tensor.detach, torch.detach)
+_DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
+_NO_GRAD = (torch._C._set_grad_enabled,)
+#: What a call may be made without, by what one reads in it.
+_CUTS: dict[str, tuple[Any, ...]] = {
+    "detach()": _DETACH,
+    ".data": _DATA,
+    "no_grad()": _NO_GRAD,
+}
+
+
+class _Without(TorchFunctionMode):
+    """Calls without what would cut their graph: a tensor stays as it is, and gradients stay on."""
+
+    def __init__(self, left_out: tuple[Any, ...]) -> None:
+        super().__init__()
+        self._left_out = left_out
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func not in self._left_out:
+            return func(*args, **(kwargs or {}))
+        return args[0] if isinstance(args[0], torch.Tensor) else None
+
+
+def what_cuts(trial: Trial, inputs: Inputs, name: str) -> str:
+    """Return what keeps the gradient from an argument, "detach()" or several of these; empty if nothing shows it."""
+    every = tuple(func for funcs in _CUTS.values() for func in funcs)
+    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), every)):
+        try:
+            with _Without(funcs):
+                found = gradient_of(trial, inputs, name)
+        except Exception:  # what is left of the function may not run
+            continue
+        if found is not None:
+            return what
+    return ""

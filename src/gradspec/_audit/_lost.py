@@ -1,0 +1,139 @@
+"""Gradients that are lost: of an argument with which the output moves, None or zeros arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from gradspec._audit._cut import what_cuts
+from gradspec._audit._dependence import gradient_of, moves_with, zero_gradient
+from gradspec._audit._subject import Subject, has_own_backward
+from gradspec._audit._words import listed
+from gradspec.law import Finding, Rank, Status, Trial, broken
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._meant import is_flat
+from gradspec.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """An argument of a call that the output moves with, and that gets no gradient."""
+
+    case: str
+    name: str
+    #: What arrives: "None" or "zeros".
+    got: str
+    #: Whether this is wrong whatever the author meant: the argument is marked as trained, or nothing gets a gradient.
+    is_wrong: bool
+    #: Whether the output has a graph at all.
+    has_graph: bool = True
+    #: What cuts the graph, shown by a call without it: "detach()"; empty where backward itself returns nothing.
+    cut: str = ""
+
+
+def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
+    """Yield the arguments that the output of a call moves with, and whose gradient is None, or zero everywhere."""
+    inputs, marked = Inputs.of(trial), subject.marked.get(trial.case.name, frozenset())
+    gradients = {name: gradient_of(trial, inputs, name) for name in inputs.wrt}
+    with_graph = any(isinstance(t, Tensor) and t.requires_grad for t in outputs(_called(trial, inputs)))
+    is_trained = any(g is not None and bool(g.any()) for g in gradients.values())
+    has_backward = subject.implementation is None or has_own_backward(subject.implementation)
+    for name, gradient in gradients.items():
+        if name in subject.zero or (name not in marked and (marked or not has_backward)):
+            continue
+        is_zero = gradient is not None and zero_gradient(trial, inputs, name)
+        if not (gradient is None or is_zero) or not moves_with(trial, inputs, name, is_value=True):
+            continue
+        flat = is_flat(inputs.closed(trial.spec.function), inputs, name)
+        if flat and is_trained and name not in marked:
+            continue  # a threshold: its derivative is zero, and what is trained gets its gradient
+        cut = what_cuts(trial, inputs, name) if gradient is None else ""
+        is_wrong = name in marked or (not flat and (is_zero or not with_graph))
+        yield Lost(
+            case=trial.case.name,
+            name=name,
+            got="zeros" if is_zero else "None",
+            is_wrong=is_wrong,
+            has_graph=with_graph,
+            cut=cut,
+        )
+
+
+def _called(trial: Trial, inputs: Inputs) -> object:
+    return trial.spec.function(*inputs.args(inputs.leaves()))
+
+
+def with_lost(report: Report, lost: tuple[Lost, ...], uncalled: Mapping[str, Finding]) -> Report:
+    """Return a report in which `surrogate` says which gradients are lost, or asks about them.
+
+    Args:
+        report: what the laws found.
+        lost: the gradients that are lost.
+        uncalled: by the name of a case, what is said of a backward that torch does not call in it.
+    """
+    verdicts = []
+    for verdict in report.verdicts:
+        if verdict.law != "surrogate" or verdict.status is Status.ERROR:
+            verdicts.append(verdict)
+            continue
+        mine = [one for one in lost if one.case == verdict.case]
+        finding = _said(mine, verdict.finding) if mine else verdict.finding
+        verdicts.append(replace(verdict, finding=uncalled.get(verdict.case, finding)))
+    return replace(report, verdicts=tuple(verdicts))
+
+
+def _said(lost: list[Lost], before: Finding) -> Finding:
+    """Return what is said of a call with lost gradients, in place of what the law said."""
+    wrong = [one for one in lost if one.is_wrong]
+    if wrong:
+        names = [one.name for one in wrong]
+        also = f"; {before.message}" if before.status is Status.BROKEN else ""
+        meant = f"if it is meant so, say --zero-gradient {names[0]}, or zero_gradient in a spec"
+        return broken(
+            f"{_sentence(wrong)}{also}",
+            argument=f"gradient of {listed(names)}",
+            got=wrong[0].got,
+            expected="a gradient",
+            likely=_cause(wrong) or (before.likely if also else meant),
+            rank=Rank.WRONG,
+            details={"lost": names},
+        )
+    if before.status is Status.BROKEN:
+        return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")
+    names = [one.name for one in lost]
+    it = "them" if len(names) > 1 else "it"
+    asked = f"Is {listed(names)} trained? {_capital(_sentence(lost))}."
+    answer = f"If so, mark {it} (--wrt {names[0]}, or requires_grad=True in the case); "
+    answer += f"if not, say --zero-gradient {names[0]}."
+    rest = [before.message, before.likely] if before.status is Status.QUESTION else []
+    said = " ".join(filter(None, (asked, f"{_capital(_cause(lost))}." if _cause(lost) else "", answer)))
+    return Finding(
+        status=Status.QUESTION, message=" ".join((said, *rest[:1])), likely=" ".join(rest[1:]), details={"lost": names}
+    )
+
+
+def _sentence(lost: list[Lost]) -> str:
+    """Return what arrives, and of what: "backward returns no gradient for `weight`, and the output moves with it"."""
+    it = "them" if len(lost) > 1 else "it"
+    groups: dict[str, list[str]] = {}
+    for one in lost:
+        groups.setdefault(_what_arrives(one), []).append(one.name)
+    parts = [words.format(listed(names)) for words, names in groups.items()]
+    return f"{' and '.join(parts)}, and the output moves with {it}"
+
+
+def _what_arrives(one: Lost) -> str:
+    if one.cut or not one.has_graph:
+        return "no gradient reaches {}"
+    return "backward returns zeros everywhere for {}" if one.got == "zeros" else "backward returns no gradient for {}"
+
+
+def _cause(lost: list[Lost]) -> str:
+    cuts = dict.fromkeys(one.cut for one in lost if one.cut)
+    return f"the graph is cut by {' and '.join(cuts)}: without it a gradient arrives" if cuts else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

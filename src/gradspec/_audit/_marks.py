@@ -1,0 +1,76 @@
+"""What the caller says of the gradients: which arguments are trained, and which get none on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from gradspec._audit._subject import Subject
+from gradspec._engine._flat import taken_apart
+from gradspec.laws.tensor.support._call import bound, differentiable
+from gradspec.spec import Case
+
+
+def with_marks(
+    subject: Subject, cases: tuple[Case, ...], wrt: Sequence[str] = (), zero_gradient: Sequence[str] = ()
+) -> tuple[Subject, tuple[Case, ...]]:
+    """Return what is audited with the tensors that are marked in each call, and the calls without their marks.
+
+    A tensor is marked if it requires a gradient, as a parameter of a module does, or if `wrt` names it.
+
+    Raises:
+        ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero.
+    """
+    named, zero = (_leaves(subject, cases, *one) for one in (("wrt", wrt), ("zero_gradient", zero_gradient)))
+    if both := sorted(named & zero):
+        raise ValueError(f"`{both[0]}` is named by wrt and by zero_gradient: leave one of them out")
+    marked = {
+        case.name: frozenset(
+            leaf
+            for name, leaf, value in _given(subject, case)
+            if leaf in named
+            or (name in subject.state and name not in subject.fixed)
+            or (isinstance(value, Tensor) and value.requires_grad)
+        )
+        for case in cases
+    }
+    unmarked = tuple(
+        replace(case, args=tree_map(_without_graph, case.args), kwargs=tree_map(_without_graph, dict(case.kwargs)))
+        for case in cases
+    )
+    return replace(subject, marked=marked, zero=zero), unmarked
+
+
+def _leaves(subject: Subject, cases: Sequence[Case], option: str, names: Sequence[str]) -> frozenset[str]:
+    """Return the tensors that names stand for: `xs` for all of a list, `xs[0]` for one, `fc.weight` of a module."""
+    if isinstance(names, str):
+        raise ValueError(f"{option} is the text {names!r}: write a tuple of names, as ({names!r},)")
+    given = [one for case in cases for one in _given(subject, case)]
+    of_state = {full: name for name, full in subject.state.items()}
+    found: set[str] = set()
+    for written in names:
+        own = of_state.get(written.removeprefix("self."), written) if written not in subject.state else written
+        flat = "_".join(part.strip("]'\"") for part in own.split("["))
+        mine = {leaf for name, leaf, value in given if flat in (name, leaf) and differentiable(value)}
+        if not mine:
+            known = dict.fromkeys(subject.state.get(name, name) for name, _, value in given if differentiable(value))
+            raise ValueError(
+                f"{option} names {written!r}, and no call of {subject.name} has a floating-point tensor of this name"
+                + (f": there are {', '.join(known)}" if known else "")
+            )
+        found |= mine
+    return frozenset(found)
+
+
+def _given(subject: Subject, case: Case) -> Iterator[tuple[str, str, Any]]:
+    """Yield each argument of a call, the names of what it holds as the laws have them, and their values."""
+    for name, value in bound(subject.signature, case).items():
+        yield from ((name, leaf, held) for leaf, held in taken_apart(name, value).items())
+
+
+def _without_graph(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) and value.requires_grad else value

@@ -1,0 +1,151 @@
+"""Whether a gradient that is not the derivative of forward may be meant: what only the author of a function can say.
+
+Two forms of function have such a gradient on purpose. Forward is flat nearly everywhere in an argument, so that its
+derivative is of no use: rounding, a sign, a step. Or forward hands its argument on, and backward, which is linear in
+the cotangent, changes it on the way: scaling, reversal, masking. Any other gradient that is not the derivative of
+forward is the derivative of nothing, until a reference says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from gradspec.law import Finding, Status, Trial
+from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import largest
+from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._memory import overlap
+
+#: How to answer.
+ANSWER = (
+    "If so, name the map whose derivative backward applies, by --surrogate or the surrogate of a spec; if not, "
+    "backward is wrong."
+)
+#: How far an argument moves, by dtype. All digits of a float64 show in the smaller step, and in the larger one those of
+#: a function that computes in float32; a step of less than an element's plateau crosses no edge of most elements.
+_STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
+#: Of how many elements the larger step may cross an edge.
+_CROSSED = 0.25
+#: Where else forward must be flat: at this share of the arguments, and their negative.
+_SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
+#: How far a sum of gradients may be off by rounding.
+_LINEAR = 1e-6
+
+
+def question(trial: Trial, inputs: Inputs) -> Finding | None:
+    """Return the question whether a gradient is meant, of a function in whose form it may be; None in any other."""
+    for given in (Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs):
+        try:
+            return _question(trial, given)
+        except Exception:  # it takes its own dtype only
+            continue
+    return None
+
+
+def _question(trial: Trial, inputs: Inputs) -> Finding | None:
+    function = inputs.closed(trial.spec.surrogate)
+    found = vjp(trial.spec.surrogate, inputs, seed=trial.seed)
+    if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
+        return None
+    sloped = [name for name, g in found.items() if g is not None and bool(g.any())]
+    if flat := [name for name in sloped if is_flat(function, inputs, name)]:
+        names, why = flat, "Forward is flat nearly everywhere in it, where a derivative is 0."
+    elif handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
+        names, why = sloped, "Forward hands on what it is given, and backward changes the cotangent."
+    else:
+        return None
+    asked = " and of ".join(f"`{name}`" for name in names)
+    return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+
+
+def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
+    """Whether forward does not move with small steps of an argument, wherever it is: all but one place must say so.
+
+    Args:
+        function: of the differentiated arguments.
+        inputs: these, and the others.
+        name: the argument.
+    """
+    said = [found for place in _places(inputs) if (found := _is_flat_at(function, place, name)) is not None]
+    return len(said) > 1 and said.count(False) <= (len(said) > 2)
+
+
+def handed_on(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, seed: int) -> bool:
+    """Whether each output is an argument, element by element, or a view of one."""
+    for k in range(3):
+        x = tuple(
+            t + d / 90 if k else t for t, d in zip(inputs.tensors(), like(inputs.tensors(), seed + k), strict=True)
+        )
+        before = tuple(map(fresh, x))
+        y = [t for t in function(*x) if differentiable(t)]
+        if not all(map(torch.equal, x, before)):
+            return False  # it writes to what it hands on
+        if not y or not all(any(_is_same(t, a) for a in x) for t in y):
+            return False
+    return True
+
+
+def _places(inputs: Inputs) -> Iterator[tuple[tuple[str, ...], tuple[Tensor, ...]]]:
+    for k, share in enumerate(_SHARES):
+        x = inputs.tensors()
+        moved = like(x, k)  # off an edge: 0 is one of sign, a half one of rounding
+        yield inputs.wrt, tuple(share * t + d / 180 for t, d in zip(x, moved, strict=True))
+
+
+def _is_flat_at(
+    function: Callable[..., tuple[Tensor, ...]], place: tuple[tuple[str, ...], tuple[Tensor, ...]], name: str
+) -> bool | None:
+    """Whether forward stays as it is around some arguments; None where it has no value there."""
+    names, x = place
+    dtype = x[names.index(name)].dtype.to_real()
+    steps = _STEPS.get(dtype, (16 * torch.finfo(dtype).eps,))
+    try:
+        y = _values(function, x)
+        if not y or not all(bool(t.isfinite().all()) for t in y):
+            return None
+        for number, step in enumerate(steps):
+            for sign in (step, -step):
+                moved = tuple(
+                    t + sign * t.abs().clamp(min=1) if n == name else t for n, t in zip(names, x, strict=True)
+                )
+                crossed = max(float((a != b).double().mean()) for a, b in zip(y, _values(function, moved), strict=True))
+                if crossed > (_CROSSED if number == len(steps) - 1 else 0):
+                    return False
+    except Exception:
+        return None
+    return True
+
+
+def _values(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:
+    with torch.no_grad():
+        return [t.detach().clone() for t in function(*map(fresh, x)) if differentiable(t) and t.numel()]
+
+
+def _is_same(y: Tensor, x: Tensor) -> bool:
+    is_copy = y.numel() == x.numel() and torch.equal(y.detach().flatten(), x.flatten())
+    return is_copy or overlap(y, x)
+
+
+def _is_linear(trial: Trial, inputs: Inputs) -> bool:
+    """Whether backward is linear in the cotangent, also in one that is large, and in one that is small."""
+    function = trial.spec.surrogate
+    y = outputs(function(*inputs.args()))
+    v, w = (like(tuple(t.detach() for t in y), trial.seed + k) for k in (5, 6))
+    of_v, of_w = vjp(function, inputs, v), vjp(function, inputs, w)
+    for a, b in ((2.0, -3.0), (1000.0, 1.0), (0.001, 0.002)):
+        both = vjp(
+            function, inputs, tuple(a * s + b * t if differentiable(s) else s for s, t in zip(v, w, strict=True))
+        )
+        for name, got in both.items():
+            one, other = of_v[name], of_w[name]
+            if got is None or one is None or other is None:
+                if not (got is one is other is None):
+                    return False
+                continue
+            right = a * one + b * other
+            if not largest(got - right) <= _LINEAR * max(largest(right), 1e-300):
+                return False
+    return True

@@ -1,0 +1,278 @@
+"""What an audit says of a gradient that does not arrive: a finding, first of all, or a question."""
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import Function
+from torch.utils._pytree import tree_leaves
+
+from gradspec import CheckError, audit, check
+from gradspec.findings import findings, judge
+from gradspec.law import Rank, Status
+from gradspec.laws import LAWS
+
+CHEAP = [law for law in LAWS if law.name in ("surrogate", "cotangents_untouched", "retained_graph", "vjp")]
+X, W = "randn(4, 3)", "randn(3)"
+
+
+class Product(Function):
+    """The gradient of `w` is None; with `zeros`, zeros."""
+
+    zeros = False
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        _, w = ctx.saved_tensors
+        return y_bar * w, torch.zeros_like(w) if cls.zeros else None
+
+
+class Zeros(Product):
+    zeros = True
+
+
+class Overwrites(Product):
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        _, w = ctx.saved_tensors
+        return y_bar.mul_(w), None
+
+
+class Spike(Function):
+    """A dead surrogate."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return torch.zeros_like(y_bar)
+
+
+class Threshold(Function):
+    """The right gradient of `t` is zero nearly everywhere."""
+
+    @staticmethod
+    def forward(ctx, x, t):
+        ctx.save_for_backward(x, t)
+        return torch.where(x > t, x, 0)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, t = ctx.saved_tensors
+        return torch.where(x > t, y_bar, 0), None
+
+
+class Reversed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return -y_bar
+
+
+class ReversedLayer(nn.Module):
+    def forward(self, x):
+        return x
+
+    def backward(self, y_bar):
+        return -y_bar
+
+
+class SquaredLayer(nn.Module):
+    """Its backward, which nobody calls, says what torch does."""
+
+    def forward(self, x):
+        self.x = x.detach()
+        return x.square()
+
+    def backward(self, y_bar):
+        return 2 * self.x * y_bar
+
+
+class Scaled(nn.Module):
+    def __init__(self, read):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([0.5, 2.0, -1.0]))
+        self.read = read
+
+    def forward(self, x):
+        return self.read(x, self.weight)
+
+
+class Ctx:
+    def save_for_backward(self, *tensors):
+        """Keep nothing."""
+
+
+@torch.no_grad()
+def without_graph(x):
+    return x.sin()
+
+
+def audited(function, *cases, **how):
+    return audit(function, list(cases), laws=CHEAP, **how)
+
+
+def said(found):
+    """Return the status of the law that tells it, and what it says in all."""
+    (verdict,) = found.report.of(law="surrogate")
+    return verdict.status, f"{verdict.finding.message} {verdict.finding.likely}"
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "how", "words"),
+    [
+        (Product, f"({X}, randn(3, requires_grad=True))", {}, "backward returns no gradient for `w`, and the output"),
+        (Product, f"({X}, {W})", {"wrt": ("w",)}, "backward returns no gradient for `w`, and the output moves with it"),
+        (Product, (torch.randn(2, 3), nn.Parameter(torch.rand(3))), {}, "backward returns no gradient for `w`"),
+        (
+            Zeros,
+            f"({X}, randn(3, requires_grad=True))",
+            {},
+            "backward returns zeros everywhere for `w`, and the output",
+        ),
+        (Spike, "(randn(6, requires_grad=True),)", {}, "backward returns zeros everywhere for `x`, and the output"),
+        (
+            Threshold,
+            f"({X}, {W})",
+            {"wrt": ("t",)},
+            "backward returns no gradient for `t`, and the output moves with it",
+        ),
+        (
+            Scaled(Product.apply),
+            f"({X},)",
+            {},
+            "backward returns no gradient for `weight`, and the output moves with it",
+        ),
+        (Scaled(lambda x, w: x * w.data), f"({X},)", {}, "no gradient reaches `weight`"),
+        (lambda x: x.detach() ** 2, f"({X},)", {}, "the graph is cut by detach(): without it a gradient arrives"),
+        (lambda x: x.data**2, f"({X},)", {}, "the graph is cut by .data: without it a gradient arrives"),
+        (without_graph, f"({X},)", {}, "the graph is cut by no_grad(): without it a gradient arrives"),
+        (ReversedLayer(), f"({X},)", {}, "torch never calls `ReversedLayer.backward`"),
+        (nn.Sequential(nn.Linear(3, 3), ReversedLayer()), f"({X},)", {}, "torch never calls `ReversedLayer.backward`"),
+        (lambda x: Reversed.forward(Ctx(), x), f"({X},)", {}, "`Reversed.forward` is called without `Reversed.apply`"),
+    ],
+)
+def test_a_lost_gradient_is_broken(function, case, how, words):
+    found = audited(function, case, **how)
+
+    status, text = said(found)
+    assert (status, words in text) == (Status.BROKEN, True), text
+    (verdict,) = found.report.of(law="surrogate")
+    assert verdict.finding.rank == Rank.WRONG
+    assert findings(found.report)[0].verdict == verdict
+    assert judge(found.report).fails
+
+
+def test_it_is_the_first_of_all_findings():
+    found = audited(Overwrites, f"({X}, {W})", wrt=["w"])
+
+    assert [one.verdict.law for one in findings(found.report)] == ["surrogate", "cotangents_untouched"]
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "words"),
+    [
+        (Product, f"({X}, {W})", "Is `w` trained? Backward returns no gradient for `w`, and the output moves with it."),
+        (Spike, f"({X},)", "Is `x` trained? Backward returns zeros everywhere for `x`, and the output moves with it."),
+        (lambda x, t: (x - t.detach()).square(), f"({X}, {X})", "The graph is cut by detach(): without it"),
+    ],
+)
+def test_what_is_not_marked_is_asked_about_once(function, case, words):
+    found = audited(function, case)
+
+    status, text = said(found)
+    assert (status, words in text) == (Status.QUESTION, True), text
+    assert "--wrt" in text
+    assert "--zero-gradient" in text
+    assert not judge(found.report).fails
+    assert not any("no gradient" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "how"),
+    [
+        (Product, f"({X}, {W})", {"zero_gradient": ("w",)}),
+        (Product, f"(randn(4, 3, requires_grad=True), {W})", {}),
+        (Product, f"({X}, {W})", {"wrt": ("x",)}),
+        (Zeros, f"({X}, {W})", {"zero_gradient": ("w",)}),
+        (Spike, f"({X},)", {"zero_gradient": ("x",)}),
+        (Scaled(Product.apply), f"({X},)", {"zero_gradient": ("weight",)}),
+        (Threshold, f"({X}, {W})", {}),
+        (torch.relu, "(zeros(30),)", {}),
+        (SquaredLayer(), f"({X},)", {}),
+    ],
+)
+def test_what_is_answered_or_needs_no_answer_is_not_asked(function, case, how):
+    found = audited(function, case, **how)
+
+    assert said(found)[0] not in (Status.BROKEN, Status.QUESTION), said(found)
+
+
+def test_what_is_applied_is_not_called_by_itself():
+    apply = Reversed.apply
+
+    assert "without" not in said(audited(lambda x: apply(x).sin(), f"({X},)"))[1]
+
+
+@pytest.mark.parametrize("layers", [(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))])
+def test_a_bias_that_a_normalisation_takes_away_is_no_finding(layers):
+    found = audit(nn.Sequential(*layers), ["(randn(6, 3),)"], laws=[law for law in LAWS if law.cost == "ms"])
+
+    assert {v.status for v in found.report.verdicts} & {Status.BROKEN, Status.VACUOUS, Status.QUESTION} == set()
+    assert any("`0.bias`" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (
+            {"wrt": ("v",)},
+            "wrt names 'v', and no call of Product has a floating-point tensor of this name: ",
+        ),
+        ({"zero_gradient": ("v",)}, "zero_gradient names 'v'"),
+        ({"wrt": "w"}, "wrt is the text 'w': write a tuple of names, as ('w',)"),
+        ({"wrt": ("w",), "zero_gradient": ("w",)}, "`w` is named by wrt and by zero_gradient"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(how, words):
+    with pytest.raises(ValueError, match=r"names|named|text") as refused:
+        audited(Product, f"({X}, {W})", **how)
+
+    assert words in str(refused.value)
+
+
+def test_a_tensor_of_a_list_is_named_as_it_is_written():
+    found = audited(lambda xs: xs[0] * xs[1].detach(), "([randn(3), randn(3)],)", wrt=("xs[1]",))
+
+    assert said(found)[0] is Status.BROKEN
+    assert "no gradient reaches `xs[1]`" in said(found)[1]
+
+
+def test_a_call_keeps_its_marks_and_no_law_sees_them():
+    x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    found = audited(torch.sin, (x,))
+
+    assert x.requires_grad
+    assert x.grad is None
+    assert [t for t in tree_leaves(found.report.verdicts) if isinstance(t, torch.Tensor)] == []
+    assert said(found)[0] is Status.HOLDS
+
+
+def test_one_check_says_what_is_lost_and_what_is_asked():
+    x, w = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (3,)))
+
+    with pytest.raises(CheckError, match="backward returns no gradient for `w`, and the output moves with it"):
+        check(Product, (x, w))
+    assert check(Product, (x, w.detach()))
+    with pytest.raises(CheckError, match="Is the gradient of `x` meant"):
+        check(Reversed, x)
+    assert check(Reversed, x, surrogate=lambda x: -x)

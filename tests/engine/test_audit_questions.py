@@ -1,0 +1,103 @@
+"""Which gradients an audit asks about, and which are wrong whatever anybody says of them."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+CHEAP = [law for law in LAWS if law.name in ("surrogate", "cotangent_linearity")]
+
+
+def made(forward, backward):
+    """Return a Function of a value and of what backward does with the cotangent and the arguments."""
+
+    class Made(Function):
+        @staticmethod
+        def forward(ctx, *args):
+            ctx.save_for_backward(*args)
+            return forward(*args)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return backward(y_bar, *ctx.saved_tensors)
+
+    return Made
+
+
+def clipped(g, x):
+    return g.clamp(-1, 1)
+
+
+def of_step(g, x, s):
+    return g, (g * ((x / s).round() - x / s)).sum().reshape(s.shape)
+
+
+FLAT = [
+    made(torch.round, lambda g, x: g),
+    made(torch.sign, lambda g, x: g * (x.abs() < 1)),
+    made(lambda x: (x > 0).to(x.dtype), lambda g, x: g / (1 + x.square())),
+    made(lambda x: (x / 0.01).floor() * 0.01, lambda g, x: g),
+    made(lambda x: x.round().sum(), lambda g, x: g.expand(x.shape)),
+    made(lambda x: torch.floor(x + torch.rand_like(x)), lambda g, x: g),
+]
+HANDED_ON = [
+    made(lambda x: x.clone(), lambda g, x: 0.5 * g),
+    made(lambda x: x.view_as(x), lambda g, x: -g),
+    made(lambda x: x[:2], lambda g, x: torch.cat((2 * g, torch.zeros_like(x[2:])))),
+    made(lambda x: x.clone(), lambda g, x: g * (x > 0)),
+]
+WRONG = [
+    made(torch.sin, lambda g, x: g * x.sin()),
+    made(lambda x: x.clone(), clipped),
+    made(lambda x: x.clone(), lambda g, x: torch.ones_like(g)),
+    made(lambda x: x.clamp(-1, 1), lambda g, x: g),
+    made(lambda x: 2 * x, lambda g, x: g),
+    made(lambda x: x.relu(), lambda g, x: 0.5 * g * (x > 0)),
+    made(torch.round, lambda g, x: g * torch.nan),
+]
+
+
+def asked(function, *cases):
+    found = audit(function, list(cases), laws=CHEAP)
+    return {verdict.law: verdict for verdict in found.report.verdicts}
+
+
+@pytest.mark.parametrize("function", FLAT)
+def test_a_gradient_of_what_is_flat_is_asked_about(function):
+    verdict = asked(function, "(randn(4, 3),)")["surrogate"]
+
+    assert verdict.status is Status.QUESTION
+    assert verdict.finding.message.startswith(
+        "Is the gradient of `args[0]` meant? Forward is flat nearly everywhere in it"
+    )
+    assert "--surrogate" in verdict.finding.likely
+
+
+@pytest.mark.parametrize("function", HANDED_ON)
+def test_a_gradient_of_what_is_handed_on_is_asked_about(function):
+    verdict = asked(function, "(randn(4, 3),)")["surrogate"]
+
+    assert verdict.status is Status.QUESTION
+    assert "Forward hands on what it is given, and backward changes the cotangent" in verdict.finding.message
+
+
+@pytest.mark.parametrize("function", WRONG)
+def test_any_other_gradient_is_broken(function):
+    verdicts = asked(function, "(randn(4, 3),)")
+
+    assert Status.BROKEN in {v.status for v in verdicts.values()} or verdicts["surrogate"].status is Status.INCONCLUSIVE
+    assert Status.QUESTION not in {v.status for v in verdicts.values()}
+
+
+@pytest.mark.parametrize("case", ["(zeros(4, 3),)", "(tensor([0.5, 1.5, 2.5]),)", "(arange(6, dtype=float32),)"])
+def test_a_call_on_the_edge_of_a_step_is_asked_about_too(case):
+    assert asked(FLAT[0], case)["surrogate"].status in (Status.QUESTION, Status.HOLDS)
+
+
+def test_a_learned_step_size_is_one_question():
+    lsq = made(lambda x, s: (x / s).round() * s, of_step)
+
+    assert asked(lsq, "(randn(4, 3), tensor([0.3]))")["surrogate"].status is Status.QUESTION
