@@ -132,7 +132,7 @@ def test_json_is_the_report_and_nothing_else(audit):
             ("ops:Layer", "--case", "randn(3)"),
             "Layer is a class of modules: audit an instance",
         ),
-        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --proposal, --record, --format,"),
+        (("--all", "ops", "--case", "randn(3)"), "--all goes with no --case, --reference, --surrogate,"),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
     ],
