@@ -23,8 +23,9 @@ def test_the_python_of_the_page_on_modules_runs():
 
 def test_the_python_of_the_page_on_audits_runs():
     text = (HOW_TO / "audit-a-function.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(compile(block, "audit-a-function.md", "exec"), {"__name__": "how_to"})
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    exec(compile("".join(blocks), "audit-a-function.md", "exec"), {"__name__": "how_to"})
 
 
 @pytest.mark.parametrize("words", [(), ("-n", "2"), ("--gradspec-profile", "full", "--gradspec-law", "vjp")])

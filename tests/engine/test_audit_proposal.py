@@ -134,8 +134,8 @@ def test_an_argument_that_no_text_makes_is_a_todo():
 @pytest.mark.parametrize(
     ("function", "todo"),
     [
-        (lambda x: x.sin(), "import function"),
-        (functools.partial(torch.sin), "import partial"),
+        (lambda x: x.sin(), "define function"),
+        (functools.partial(torch.sin), "define partial"),
     ],
     ids=["lambda", "partial"],
 )
@@ -169,7 +169,7 @@ def test_a_module_is_proposed_as_one():
 
     assert found.remarks_of_proposal == (
         "TODO in the proposed spec: name the class, and write what it is made of into `args` of each case; "
-        "import layer.",
+        "define layer.",
     )
     scope = {"layer": layer}
     exec(found.proposal, scope)
@@ -239,8 +239,12 @@ def test_the_references_are_in_the_proposal():
     assert {v.status for v in report.of(law="vjp")} == {Status.HOLDS}
 
 
-def test_a_local_reference_is_a_todo():
-    found = audit(Scaled, ["(randn(3), 0.5)"], laws=CHEAP, surrogate=lambda x, lam: -lam * x)
+@pytest.mark.parametrize("role", ["reference", "surrogate"])
+def test_a_local_reference_is_a_todo(role):
+    found = audit(Scaled, ["(randn(3), 0.5)"], laws=CHEAP, **{role: lambda x, lam: -lam * x})
 
-    assert found.remarks_of_proposal == ("TODO in the proposed spec: import function.",)
-    assert "    surrogate=function,\n" in found.proposal
+    name = {"reference": "primal", "surrogate": "surrogate"}[role]
+    assert found.remarks_of_proposal == (f"TODO in the proposed spec: define {name}.",)
+    assert f"\n# TODO: define {name}\n" in found.proposal
+    assert f"    {name}={name},\n" in found.proposal
+    assert ("    surrogate=" in found.proposal) is (role == "surrogate")

@@ -154,6 +154,8 @@ def test_a_module_is_held_to_a_function_of_its_inputs():
     [
         ({"reference": plain}, ValueError, "reference does not take the inputs of the function: missing a required"),
         ({"surrogate": lambda: None}, ValueError, "surrogate does not take the inputs of the function: too many"),
+        ({"reference": Round}, ValueError, "reference is the function itself: give one in plain torch"),
+        ({"surrogate": Round.apply}, ValueError, "surrogate is the function itself: give one in plain torch"),
         ({"reference": 3}, TypeError, "reference cannot be called: it is 3"),
         ({"surrogate": raises}, ValueError, "the surrogate raises RuntimeError: no kernel (case '(randn(3),)')"),
         ({"reference": lambda x: x.sum().item()}, ValueError, "the reference raises TypeError: the call returns float"),

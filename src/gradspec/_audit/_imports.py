@@ -33,11 +33,11 @@ def imported(path: str, thing: Any, name: str, taken: Collection[str]) -> Import
     Args:
         path: as the command line takes it: `package.module:Outer.inner`, `ops.py:Name`; empty: that of its definition.
         thing: what it is.
-        name: its name where no path has one.
+        name: its name where no path has one, an identifier.
         taken: what the text calls otherwise: another name is chosen then.
     """
     where, _, found = (path or _path_of(thing)).rpartition(":")
-    words = found or (name if all(map(_is_name, name.split("."))) else "function")
+    words = found or name
     top, dot, rest = words.partition(".")
     alias = top
     while alias in taken:
@@ -48,7 +48,7 @@ def imported(path: str, thing: Any, name: str, taken: Collection[str]) -> Import
     # What `gradspec check` finds where the spec is in the same folder.
     note = f"keep the spec beside {file.name}" if is_file else ""
     what = top if alias == top else f"{top} as {alias}"
-    todo = "" if module else f"import {what}"
+    todo = "" if module else f"{'import' if getattr(thing, '__name__', '') == top else 'define'} {what}"
     if module and not all(map(_is_name, module.split("."))):
         todo = f"rename {file.name}, which is not the name of a module, and import {what} from it"
     return Imported(
@@ -113,6 +113,12 @@ def _path_of(thing: Any) -> str:
         if found is thing and module != "__main__":
             return f"{module}:{name}"
     return ""
+
+
+def name_of(thing: Any, otherwise: str) -> str:
+    """Return the name of a definition, or another one where it has none: a lambda, a partial."""
+    name = getattr(thing, "__name__", "")
+    return name if _is_name(name) else otherwise
 
 
 def _is_name(word: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradspec._audit._case_text import case_text, why_inexact
-from gradspec._audit._imports import Imported, constant_of, import_lines, imported, operator_import
+from gradspec._audit._imports import Imported, constant_of, import_lines, imported, name_of, operator_import
 from gradspec._audit._roles import has_names, parameters_text, passed_text
 from gradspec._audit._supports_text import supports_text
 from gradspec.spec import Case, FunctionSpec, OperatorSpec
@@ -72,14 +72,14 @@ class Proposal:
     @cached_property
     def target(self) -> Imported:
         """The function in its module: `RoundSTE`, `Outer.inner`."""
-        behind = self.spec.autograd_function
-        name = behind.__name__ if behind else self.spec.name
-        return imported(self.path, behind or self.function, name, self._taken)
+        thing, given = self.spec.autograd_function or self.function, self.spec.name
+        name = given if thing is self.function and given.isidentifier() else name_of(thing, "function")
+        return imported(self.path, thing, name, self._taken)
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """What is a TODO in the text because nobody could write it."""
-        return (*self.todos, *(one.todo for one in self._things if one.todo), *self.inexact)
+        return tuple(dict.fromkeys((*self.todos, *(one.todo for one in self._things if one.todo), *self.inexact)))
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -107,10 +107,11 @@ class Proposal:
     @cached_property
     def _named_references(self) -> dict[str, Imported]:
         taken = self._taken if self.operator else (*self._taken, self.target.name.partition(".")[0])
-        return {
-            role: imported(path, thing, getattr(thing, "__name__", ""), taken)
-            for role, (thing, path) in self.references.items()
-        }
+        found: dict[str, Imported] = {}
+        for role, (thing, path) in self.references.items():
+            same = next((one for one in found if self.references[one][0] is thing), role)
+            found[role] = imported(path, thing, name_of(thing, same), taken)
+        return found
 
     @property
     def _things(self) -> list[Imported]:
@@ -122,8 +123,8 @@ class Proposal:
         calls = [case_text(case, self.written, seed=self.seed, dtype=self.dtype) for case in self.cases]
         supports, effects = supports_text(self.report), spec.effects.view_of
         roles = [
-            self._role("primal", forms[0], "what forward computes, in plain torch"),
-            self._role("surrogate", forms[1], "the map whose derivative backward applies"),
+            *self._role("primal", forms[0], "what forward computes, in plain torch"),
+            *self._role("surrogate", forms[1], "the map whose derivative backward applies"),
         ]
         body = f"{roles}{calls}"
         names = ["Case" if "Case(" in body else "", "Effects" if effects else "", kind]
@@ -154,7 +155,8 @@ class Proposal:
         lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
         lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
         lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
-        broken = sorted({v.law for v in self.report.violations if v.law != "surrogate" and not v.finding.is_cut_off})
+        failures = [v for v in self.report.failures if not (v.finding.is_cut_off or v.finding.follows)]
+        broken = sorted({v.law for v in failures if v.law != "surrogate"})
         if broken:
             lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
         return "\n".join([*lines, ")", ""])
@@ -177,15 +179,17 @@ class Proposal:
         registers = operator_import(self.operator, self.path, self.spec.modules) if self.operator else ""
         return [*([registers] if registers else []), *import_lines(self._things)]
 
-    def _role(self, role: str, form: tuple[str, str] | None, todo: str) -> str:
+    def _role(self, role: str, form: tuple[str, str] | None, todo: str) -> list[str]:
         signature = inspect.signature(self.spec.primal)
         names, given = parameters_text(signature), passed_text(signature)
         if role in self.references:
             thing, _ = self.references[role]
+            if role == "surrogate" and self.references.get("primal", (None, ""))[0] is thing:
+                return []  # left out it is the primal
             call = f"{self._named_references[role].name}{'.apply' if isinstance(thing, type) else ''}"
-            return f"    {role}={call if has_names(thing, signature) else f'lambda {names}: {call}({given})'},"
+            return [f"    {role}={call if has_names(thing, signature) else f'lambda {names}: {call}({given})'},"]
         if form is not None:
-            return f"    {role}=lambda {names}: {form[0]},  # {form[1]}"
+            return [f"    {role}=lambda {names}: {form[0]},  # {form[1]}"]
         if self.operator:
-            return f"    {role}=stand_in(OperatorSpec.called({self.operator!r})),  # TODO: {todo}"
-        return f"    {role}=stand_in(lambda {names}: {self._function}({given})),  # TODO: {todo}"
+            return [f"    {role}=stand_in(OperatorSpec.called({self.operator!r})),  # TODO: {todo}"]
+        return [f"    {role}=stand_in(lambda {names}: {self._function}({given})),  # TODO: {todo}"]

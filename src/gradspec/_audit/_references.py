@@ -91,11 +91,13 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
 
     Raises:
         TypeError: it cannot be called.
-        ValueError: it does not take the arguments of a call.
+        ValueError: it is the function itself, or does not take the arguments of a call.
     """
     call: Any = getattr(reference, "apply", None) if is_function_class(reference) else reference
     if not callable(call):
         raise TypeError(f"{role} cannot be called: it is {reference!r}")
+    if call == subject.call:
+        raise ValueError(f"{role} is the function itself: give one in plain torch")
 
     def own(args: tuple[Any, ...], kwargs: Any) -> inspect.BoundArguments:
         bound = subject.signature.bind(*args, **kwargs)

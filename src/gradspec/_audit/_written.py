@@ -42,7 +42,7 @@ def proposed(
         proposal = replace(proposal, todos=(_MODULE,))
         return module_text(proposal), _remarks(proposal, "")
     proposal = replace(proposal, todos=tuple(_todos(measured)))
-    if measured.is_repeatable and not proposal.inexact:
+    if measured.is_repeatable:
         forms = apart(lambda: guessed(proposal.spec, proposal.references), profile, seed)
         if not isinstance(forms, Finding) and forms != UNKNOWN:
             text, before = proposal.text(forms), _as_in_text(proposal, report)

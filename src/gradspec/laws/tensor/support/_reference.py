@@ -27,7 +27,7 @@ def reference(spec: FunctionSpec) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         surrogate = on_spec_side("surrogate", spec.surrogate, *args)
         # Where they are one, it is called once: in an audit it may write to its state.
-        is_one = spec.primal is spec.surrogate
+        is_one = spec.primal is spec.surrogate or (is_stand_in(spec.primal) and is_stand_in(spec.surrogate))
         primal = surrogate if is_one else on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
         if not isinstance(primal, tuple | list):
             return _join(primal, surrogate)
