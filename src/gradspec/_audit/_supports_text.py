@@ -27,6 +27,7 @@ def supports_text(report: Report) -> str:
     rest = [name for name in found if name not in works]
     if len(rest) <= _FEW:
         return f"Supports.all({', '.join(f'{name}=None' for name in rest)})"
-    measured = {field.name: True if field.name in works else None for field in fields(Supports)}
+    measured = {name: True if name in works else None for name in found}
+    measured |= {name: True for name, said in found.items() if name == "autocast" and not said}  # as a spec says itself
     unlike = [f"{field.name}={value}" for field in fields(Supports) if (value := measured[field.name]) != field.default]
     return f"Supports({', '.join(unlike)})" if unlike else ""

@@ -32,16 +32,21 @@ def without_table(report: Report) -> str:
 def finding_blocks(
     judgement: Judgement, *, details: bool = False, style: Style = lambda text, _: text
 ) -> Iterator[str]:
-    """Yield the text of each finding that no baseline has, below a heading for each use of the function."""
+    """Yield what no baseline has: the text of each finding that fails, below a heading for each use; a line for others.
+
+    With `details`, all that is asked about is said in full.
+    """
     last = ""
     new = [judged for judged in judgement.findings if not judged.is_known]
-    for found in (judged.found for judged in new if judged.is_asked and not judged.is_question):
+    asked = [judged for judged in new if judged.is_asked and not judged.is_question]
+    for found in (judged.found for judged in asked if judged.fails or details):
         use = scope_of(found.verdict.law, judgement.report.laws).words
         if use != last:
             yield style(f"{use[:1].upper()}{use[1:]}\n", "heading")
         last = use
         headline, _, rest = finding_text(found, details=details).partition("\n")
         yield f"{style(headline, 'headline')}\n{rest}\n"
+    yield from _block("No failure", [line(one.found) for one in asked if not (one.fails or details)], style)
     yield from _block("Questions", [question(one.found) for one in new if one.is_question and one.is_asked], style)
     yield from _block("Not asked about", [line(judged.found) for judged in new if not judged.is_asked], style)
 
