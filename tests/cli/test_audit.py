@@ -76,6 +76,9 @@ class Layer(torch.nn.Module):
 
 def plain(x):
     return x.exp()
+
+def cut(x, w):
+    return x * w.detach()
 """
 
 
@@ -85,12 +88,43 @@ def audit(gradspec, folder):
     return lambda *words: gradspec("audit", *words)
 
 
-def test_findings_and_proposal_and_the_command_that_runs_one_again(audit):
-    result = audit("ops:Reversed", "--case", "(randn(2, 3),)", "--law", "surrogate")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            ("--wrt", "w"),
+            1,
+            "Again: gradspec audit ops:cut --case '(randn(2), randn(2))' --wrt w --law surrogate --seed 0",
+        ),
+        (("--zero-gradient", "w"), 0, "Nothing is wrong in what was asked about."),
+        ((), 0, "Is `w` trained? No gradient reaches `w`, and the output moves with it."),
+        (("--strict",), 1, "Is `w` trained?"),
+        (
+            ("--wrt", "v"),
+            2,
+            "wrt names 'v', and no call of cut has a floating-point tensor of this name: there are x, w",
+        ),
+    ],
+)
+def test_a_lost_gradient_is_told_asked_about_or_answered(audit, words, code, said):
+    result = audit("ops:cut", "--case", "(randn(2), randn(2))", "--law", "surrogate", "--law", "empty", *words)
+
+    assert result.exit_code == code
+    assert said in " ".join((result.stdout + result.stderr).split())
+
+
+def test_a_call_marks_what_is_trained(audit):
+    result = audit("ops:cut", "--case", "(randn(2), randn(2, requires_grad=True))", "--law", "surrogate")
 
     assert result.exit_code == 1
-    assert "Reversed breaks `surrogate` on case `(randn(2, 3),)`" in result.stdout
-    assert "Again:  gradspec audit ops:Reversed --case '(randn(2, 3),)' --law surrogate --seed 0" in result.stdout
+    assert "no gradient reaches `w`, and the output moves with it" in result.stdout
+
+
+def test_a_question_and_the_proposal(audit):
+    result = audit("ops:Reversed", "--case", "(randn(2, 3),)", "--law", "surrogate")
+
+    assert result.exit_code == 0
+    assert "Is the gradient of `x` meant? Forward hands on what it is given" in " ".join(result.stdout.split())
     assert "surrogate=lambda x: -x,  # agrees with every case" in result.stdout
     assert "from ops import Reversed" in result.stdout
 
@@ -134,7 +168,7 @@ def test_json_is_the_report_and_nothing_else(audit):
         ),
         (
             ("--all", "ops", "--case", "randn(3)"),
-            "--all goes with no --case, --reference, --surrogate, --proposal, --record,",
+            "--all goes with no --case, --reference, --surrogate, --wrt, --zero-gradient,",
         ),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),
@@ -188,7 +222,8 @@ def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_fir
     rows = [line.split() for line in result.stdout.splitlines() if "silently" in line or "found" in line]
 
     assert result.exit_code == 1
-    assert [row[0] for row in rows] == ["Reversed", "Counts", "Sound"]
+    assert [row[0] for row in rows] == ["Counts", "Sound"]
+    assert "Reversed" in result.stdout  # asked about
     assert "nothing found with a guessed call: (randn(4, 3), 0.5)" in result.stdout
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from gradspec._audit._dependence import gradient_of
@@ -33,6 +34,16 @@ class _Without(TorchFunctionMode):
         if func not in self._left_out:
             return func(*args, **(kwargs or {}))
         return args[0] if isinstance(args[0], torch.Tensor) else None
+
+
+def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
+    """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
+    try:
+        with _Without(tuple(func for funcs in _CUTS.values() for func in funcs)):
+            found = gradient_of(trial, inputs, name)
+    except Exception:
+        return False
+    return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
 
 
 def what_cuts(trial: Trial, inputs: Inputs, name: str) -> str:

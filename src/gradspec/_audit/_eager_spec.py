@@ -40,7 +40,9 @@ def eager_spec(
     primal = itself if subject.primal is None else promise(subject.primal)
     surrogate = primal if subject.surrogate is None else promise(subject.surrogate)
     told = [{one.name for one in measured.lost if one.case == case.name} for case in cases]
-    itself.__dict__["gradspec_zero"] = subject.zero | frozenset.intersection(*map(frozenset, told))
+    itself.__dict__["gradspec_zero"] = subject.zero.union(
+        frozenset.intersection(*map(frozenset, told)), measured.stopped
+    )
     made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
     if subject.operator is not None and function is subject.call:  # and not what holds its noise still
         made = partial(OperatorSpec, operator=subject.operator)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from gradspec._audit._cut import what_cuts
+from gradspec._audit._cut import is_stopped, what_cuts
 from gradspec._audit._dependence import gradient_of, moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._audit._words import listed
@@ -59,6 +59,17 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             has_graph=with_graph,
             cut=cut,
         )
+
+
+def stopped_in(subject: Subject, trial: Trial) -> tuple[str, ...]:
+    """Return the arguments of a call that are not marked, as others are, and to which a gradient is stopped by name.
+
+    The data of a module, which its loss compares with what it makes of them without a graph.
+    """
+    inputs, marked = Inputs.of(trial), subject.marked.get(trial.case.name, frozenset())
+    others = [name for name in inputs.wrt if marked and name not in marked]
+    gradients = {name: gradient_of(trial, inputs, name) for name in others}
+    return tuple(n for n, g in gradients.items() if g is not None and is_stopped(trial, inputs, n, g))
 
 
 def _called(trial: Trial, inputs: Inputs) -> object:

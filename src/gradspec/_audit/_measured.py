@@ -33,6 +33,8 @@ class Measured:
     ignored: tuple[str, ...] = ()
     #: The arguments of a call that the output moves with, and that get no gradient.
     lost: tuple[Lost, ...] = ()
+    #: The arguments that are not marked, as others of the call are, and to which a gradient is stopped by name.
+    stopped: tuple[str, ...] = ()
     #: By the name of a case, the finding of a backward that torch does not call in it.
     uncalled: Mapping[str, Finding] = field(default_factory=dict)
     #: The parameters whose tensors a Function gets inside a list, where torch does not look for them.

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
 from gradspec._audit._held_still import held_still
 from gradspec._audit._hidden import hidden_in_lists
-from gradspec._audit._lost import Lost, lost_of
+from gradspec._audit._lost import Lost, lost_of, stopped_in
 from gradspec._audit._measured import Measured
 from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
@@ -87,7 +87,7 @@ def _with_lost(
     measured: Measured, subject: Subject, cases: Sequence[Case], still: Measured, profile: Profile, seed: int
 ) -> Measured:
     """Return what was measured with the gradients that are lost, of calls whose noise is held still."""
-    lost, found = list[Lost](), dict[str, Finding]()
+    lost, found, stopped = list[Lost](), dict[str, Finding](), list[str]()
     for case in cases:
         trial = flat_trial(subject, case, still, profile, seed)
         # An operator without a gradient, a graph that serves once: for the laws to say.
@@ -96,7 +96,9 @@ def _with_lost(
                 found[case.name] = finding
         with suppress(Exception):
             lost += lost_of(subject, trial)
-    return replace(measured, lost=tuple(lost), uncalled=found)
+        with suppress(Exception):
+            stopped += stopped_in(subject, trial)
+    return replace(measured, lost=tuple(lost), uncalled=found, stopped=tuple(dict.fromkeys(stopped)))
 
 
 class _BackwardError(Exception):

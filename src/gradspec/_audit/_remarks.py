@@ -57,6 +57,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True) -> Iterator[str]:
         yield f"The output shares memory with `{measured.view_of}`: a write to one changes the other."
     if (ignored := [name for name in measured.ignored if name not in told]) and measured.wrt:
         yield f"The output changes with {listed(ignored)}, and backward returns no gradient for {_it(ignored)}."
+    if measured.stopped:
+        yield f"A gradient of {listed(measured.stopped)} is stopped by name, as by detach(): it is not judged."
     if measured.unused:
         yield f"The output does not depend on {listed(measured.unused, 'or')}, by any value that was tried."
     if zero := [name for name in measured.zero if name not in (*measured.unused, *told)]:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CALL",
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
-    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype= and seed=. Repeatable.",
+    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype=, seed= and requires_grad=. Repeatable.",
 )
 @reference_options
 @trained_options

@@ -252,7 +252,7 @@ enter(
 enter("no_example", replace(SCALE, documented=(NoExample,)), examples=r"the docstring has no example")
 enter(
     "gradient_of_another_function",
-    replace(SCALE, surrogate=stand_in(lambda x, factor: Scale.apply(x, factor))),
+    replace(SCALE, surrogate=stand_in(lambda x, factor: Scale.apply(x.sin(), factor))),
     surrogate=r"backward does not apply the derivative of what forward computes",
 )
 drawing(

@@ -188,7 +188,7 @@ class DeadBranch(Net):
         self.unused = nn.Linear(2, 2)
 
 
-@diseased(gradient_flow=r"no gradient reaches `conv\.weight`")
+@diseased(gradient_flow=r"backward returns no gradient for `conv\.weight`, and the output moves with it")
 class DetachedFeatures(Net):
     def features(self, x):
         return super().features(x).detach()

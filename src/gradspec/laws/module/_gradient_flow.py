@@ -11,12 +11,15 @@ Remedy: remove unused parameters; name deliberately untrained ones in `ModuleSpe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
 from gradspec.laws.module.support._build import build, inputs
 from gradspec.laws.tensor.support._call import like, outputs
+from gradspec.laws.tensor.support._compare import distance, largest
 
 #: Training may draw noise: gradients and losses are means over this many draws.
 DRAWS = 4
@@ -43,7 +46,8 @@ def _check(trial: ModuleTrial) -> Finding:
             if got is not None:
                 gradients[name] = got + gradients.get(name, 0)
     if (finding := _judge_reach(trial, list(leaves), gradients)) is not HOLDS:
-        return finding
+        lost = finding.argument in leaves and gradients.get(finding.argument) is None
+        return _lost(finding) if lost and _moves(trial, module, finding.argument.strip("`")) else finding
     trained = {name: p for name, p in parameters.items() if f"`{name}`" in gradients}
     return _judge_step(trial, module, trained, gradients) if trained else HOLDS
 
@@ -62,6 +66,30 @@ def _judge_reach(trial: ModuleTrial, names: list[str], gradients: dict[str, Tens
         elif not bool(gradient.any()):
             return broken(f"the gradient of {name} is zero in each of {DRAWS} draws", argument=name)
     return HOLDS
+
+
+def _lost(finding: Finding) -> Finding:
+    """Return what is said of a parameter that gets no gradient although the output moves with it."""
+    said = f"backward returns no gradient for {finding.argument}, and the output moves with it"
+    return replace(finding, message=said, likely="it is detached, or a Function on the way returns None for it")
+
+
+@torch.no_grad()
+def _moves(trial: ModuleTrial, module: nn.Module, name: str) -> bool:
+    """Whether the outputs of a module change with a parameter, by more than rounding."""
+    parameter = dict(module.named_parameters()).get(name)
+    if parameter is None:
+        return False
+    before = _outputs(trial, module)
+    parameter.add_(like((parameter,), trial.seed)[0])
+    pairs = zip(before, _outputs(trial, module), strict=True)
+    return any(distance(a, b) > torch.finfo(a.dtype).eps ** 0.5 * (largest(a) + largest(b)) for a, b in pairs)
+
+
+def _outputs(trial: ModuleTrial, module: nn.Module) -> tuple[Tensor, ...]:
+    torch.manual_seed(trial.seed)
+    y = outputs(module(*inputs(trial)))
+    return tuple(t.detach().clone() for t in y if isinstance(t, Tensor) and t.is_floating_point())
 
 
 @torch.no_grad()

@@ -31,6 +31,8 @@ _STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
 _CROSSED = 0.25
 #: Where else forward must be flat: at this share of the arguments, and their negative.
 _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
+#: How many units of rounding are no step of forward.
+_ROUNDED = 64
 #: How far a sum of gradients may be off by rounding.
 _LINEAR = 1e-6
 
@@ -111,12 +113,17 @@ def _is_flat_at(
                 moved = tuple(
                     t + sign * t.abs().clamp(min=1) if n == name else t for n, t in zip(names, x, strict=True)
                 )
-                crossed = max(float((a != b).double().mean()) for a, b in zip(y, _values(function, moved), strict=True))
+                crossed = max(_crossed(a, b) for a, b in zip(y, _values(function, moved), strict=True))
                 if crossed > (_CROSSED if number == len(steps) - 1 else 0):
                     return False
     except Exception:
         return None
     return True
+
+
+def _crossed(a: Tensor, b: Tensor) -> float:
+    """Return the share of elements that differ by more than rounding: what is added and taken away again leaves it."""
+    return float(((a - b).abs() > _ROUNDED * torch.finfo(a.dtype).eps * largest(a)).double().mean())
 
 
 def _values(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:

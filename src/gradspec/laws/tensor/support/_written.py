@@ -46,7 +46,9 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
             if storage_of(tensor) not in self._born:
                 operation = str(func).rpartition(".")[0]
                 self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user()))
-        made = func(*args, **kwargs)
+        # A tensor of zeros without memory, which second derivatives make, ends the process under a mode of dispatch.
+        called = torch.zeros if func is torch.ops.aten._efficientzerotensor.default else func
+        made = called(*args, **kwargs)
         # What torch.tensor lifts was made by it a moment ago, out of sight.
         lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
         old = set() if lifted else {storage_of(t) for _, t in given}

@@ -1,0 +1,103 @@
+"""What an audit does not hold against a function: a generator on ctx, a dtype of nobody, zeros without memory."""
+
+import torch
+from torch import nn
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+from gradspec.laws.tensor.support._call import like
+
+
+def judged(function, case, law):
+    found = audit(function, [case], laws=[one for one in LAWS if one.name == law])
+    (verdict,) = found.report.of(law=law)
+    return verdict
+
+
+class Kept(Function):
+    """Keeps what it makes on ctx: the state of a generator, or the bytes of a tensor."""
+
+    made = staticmethod(torch.get_rng_state)
+
+    @classmethod
+    def forward(cls, ctx, x):
+        ctx.kept = cls.made()
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
+class KeepsBytes(Kept):
+    made = staticmethod(lambda: torch.zeros(16, dtype=torch.uint8))
+
+
+def test_the_state_of_a_generator_may_be_kept_on_ctx():
+    assert judged(Kept, "(randn(3),)", "ctx_clean").status is Status.HOLDS
+    assert judged(KeepsBytes, "(randn(3),)", "ctx_clean").status is Status.BROKEN
+
+
+class DropsTheStrided(Function):
+    """A strided cotangent is read as if it were contiguous."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar.as_strided(y_bar.shape, torch.empty(y_bar.shape).stride()).clone()
+
+
+def test_a_misread_cotangent_shows_in_a_plain_pass_and_what_is_expected_is_right():
+    verdict = judged(DropsTheStrided, "(randn(3, 2),)", "cotangent_layout")
+
+    assert verdict.status is Status.BROKEN
+    assert "(transposed cotangent)" in verdict.finding.message
+    (v,) = like((torch.ones(3, 2, dtype=torch.float64),), 0)
+    assert float(verdict.finding.expected) in v.flatten().tolist()
+    assert verdict.finding.index
+    place = tuple(int(k) for k in verdict.finding.index.strip("[]").split(","))
+    assert float(verdict.finding.expected) == float(v[place])
+
+
+class Double(nn.Module):
+    """Reads a matrix in float64 in backward, beside its parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(3, dtype=torch.float64))
+        self.again = [self.weight]
+
+    def forward(self, x):
+        return _Product.apply(x, self.weight, self.again[0].detach())
+
+
+class _Product(Function):
+    @staticmethod
+    def forward(ctx, x, w, again):
+        ctx.save_for_backward(x, again)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, again = ctx.saved_tensors
+        return y_bar @ again.T, x.T @ y_bar, None
+
+
+def test_a_dtype_that_nobody_asked_for_is_not_held_against_a_function():
+    verdict = judged(Double(), "(randn(4, 3),)", "precision")
+
+    assert verdict.status is Status.NOT_APPLICABLE
+    assert "nobody has asked for float32, in which it raises" in verdict.finding.message
+
+
+def test_second_derivatives_with_zeros_that_have_no_memory_do_not_end_the_process():
+    verdict = judged(
+        lambda x, t: nn.functional.mse_loss(x, t.detach()), "(randn(4, 3), randn(4, 3))", "declared_writes"
+    )
+
+    assert verdict.status is Status.HOLDS
