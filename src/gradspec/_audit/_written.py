@@ -14,6 +14,7 @@ from gradspec._audit._known_forms import UNKNOWN, guessed
 from gradspec._audit._measured import Measured
 from gradspec._audit._module_text import module_text
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._subject import Subject
 from gradspec._audit._words import listed
 from gradspec.law import Finding, Law
 from gradspec.profile import Profile
@@ -52,6 +53,14 @@ def proposed(
     text = proposal.text(UNKNOWN)
     why = apart(lambda: imports(text, proposal.scope, proposal.constant), profile, seed)
     return text, _remarks(proposal, why.message if isinstance(why, Finding) else why)
+
+
+def promised(subject: Subject, measured: Measured) -> Measured:
+    """Return what a spec says of the function: its noise is not held still, and `wrt` has what must get a gradient."""
+    lost = {subject.parameter_of(one.name) for one in measured.lost if one.is_wrong}
+    named = {*measured.wrt, *measured.hidden, *lost}
+    wrt = tuple(name for name in subject.signature.parameters if name in named)
+    return replace(measured, wrt=wrt, noisy_forward=False, noisy_backward=False)
 
 
 def _todos(measured: Measured) -> Iterator[str]:
