@@ -155,6 +155,35 @@ def test_a_file_that_no_import_names_is_a_todo():
     assert f"# TODO: {todo}\n" in found.proposal
 
 
+def test_a_law_to_which_the_calls_show_nothing_is_a_todo_of_the_cases():
+    found = audit(LSQ, ["(randn(4), tensor(0.3))"], laws=CHEAP)
+
+    assert Status.VACUOUS in {v.status for v in found.report.of(law="scalar")}
+    assert "which shows nothing on these\n    yield read_case(" in found.proposal
+    assert found.remarks_of_proposal == ()
+
+
+class Forgets(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (weight,) = ctx.saved_tensors
+        return y_bar * weight, None
+
+
+def test_a_gradient_that_is_lost_is_in_the_proposal_and_found_by_it():
+    found = audit(Forgets, ["(randn(3), randn(3))"], laws=CHEAP, wrt=("weight",))
+    report = verify([made(found)], CHEAP)
+
+    assert "    wrt=('x', 'weight'),\n" in found.proposal
+    assert "surrogate" in {v.law for v in found.report.failures}
+    assert {v.law for v in report.failures} & {"surrogate", "vjp"}
+
+
 def test_a_function_whose_calls_differ_needs_a_core():
     found = audit(draws, ["(randn(3),)"], laws=CHEAP)
 

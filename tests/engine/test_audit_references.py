@@ -126,6 +126,13 @@ def test_a_gradient_that_the_reference_does_not_have_is_found():
     assert "`weight`" in found.report.of(law="vjp")[0].finding.message
 
 
+@pytest.mark.parametrize(
+    ("said", "laws"), [({"wrt": ("x",)}, set()), ({"zero_gradient": ("weight",)}, set()), ({}, {"vjp"})]
+)
+def test_a_gradient_that_is_not_asked_for_may_be_missing(said, laws):
+    assert roots(audit(Lost, [CALL], laws=CHEAP, reference=plain, **said)) == laws
+
+
 def test_noise_of_forward_is_that_of_the_reference():
     found = audit(
         lambda x, p: torch.nn.functional.dropout(x, p),

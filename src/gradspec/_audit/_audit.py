@@ -28,7 +28,7 @@ from gradspec._audit._remarks import of_calls, of_form, of_report
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
-from gradspec._audit._written import proposed
+from gradspec._audit._written import promised, proposed
 from gradspec._engine._compiler import import_dynamo
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
@@ -158,7 +158,7 @@ def audit(
     if surrogate is None:
         answers["surrogate"] = answers["primal"]
     proposal = Proposal(
-        spec=eager_spec(subject, made, measured.as_written, seed),
+        spec=eager_spec(subject, made, promised(subject, measured), seed),
         function=function,
         report=without_ranks(report),
         path=path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gradspec._audit._lost import Lost
 from gradspec.law import Finding
@@ -53,12 +53,6 @@ class Measured:
     raised: str = ""
     #: Whether that was its backward pass.
     in_backward: bool = False
-
-    @property
-    def as_written(self) -> Measured:
-        """What a spec says of the function: its noise is not held still, and the tensors in its lists count."""
-        wrt = (*self.wrt, *(name for name in self.hidden if name not in self.wrt))
-        return replace(self, wrt=wrt, noisy_forward=False, noisy_backward=False)
 
     @property
     def is_noisy(self) -> bool:

@@ -56,6 +56,8 @@ class Proposal:
     nested: bool = False
     #: The arguments that no caller gives: parameters and buffers of a module.
     state: frozenset[str] = frozenset()
+    #: The cases that a spec needs beside the calls.
+    unshown: tuple[str, ...] = ()
     #: What else its author has to write.
     todos: tuple[str, ...] = ()
 
@@ -139,7 +141,7 @@ class Proposal:
             "",
             "",
             "def cases(make):",
-            *(f"    # TODO: {why}" for why in self.inexact),
+            *(f"    # TODO: {why}" for why in (*self.inexact, *self.unshown)),
             *(f"    yield {call}" for call in calls),
             "",
             "",

@@ -64,8 +64,11 @@ def measured_with(
             seen = apart(lambda call=call: _seen(subject, call, cases, profile, seed), profile, seed)  # type: ignore[misc,assignment]  # of this round
             if isinstance(seen, Finding) or seen.raised:
                 raise ValueError(f"the {role} raises {seen.message if isinstance(seen, Finding) else seen.raised}")
-    either = {*measured.wrt, *seen.wrt}
-    wrt = tuple(name for name in subject.signature.parameters if name in either and name not in subject.state)
+    marked = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves} - set(subject.state)
+    # Where the call says what is trained, nothing else has to get a gradient.
+    expected = [name for name in seen.wrt if not marked or name in marked]
+    either = {*measured.wrt, *expected} - subject.zero - set(subject.state)
+    wrt = tuple(name for name in subject.signature.parameters if name in either)
     # What they answer is no question any more.
     return replace(
         measured,

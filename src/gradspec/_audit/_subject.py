@@ -55,6 +55,11 @@ class Subject:
         """Whether somebody has said what it should compute, or what its gradient should be."""
         return self.primal is not None or self.surrogate is not None
 
+    def parameter_of(self, leaf: str) -> str:
+        """Return the argument that a tensor belongs to: `xs` of `xs_0`."""
+        fitting = [name for name in self.signature.parameters if leaf == name or leaf.startswith(f"{name}_")]
+        return max(fitting, key=len, default=leaf)
+
     @property
     def module(self) -> str:
         """The module in which it was defined."""

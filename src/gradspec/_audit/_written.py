@@ -14,8 +14,9 @@ from gradspec._audit._known_forms import UNKNOWN, guessed
 from gradspec._audit._measured import Measured
 from gradspec._audit._module_text import module_text
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._subject import Subject
 from gradspec._audit._words import listed
-from gradspec.law import Finding, Law
+from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
 from gradspec.report import Report
 
@@ -41,7 +42,7 @@ def proposed(
     if isinstance(proposal.function, Module):
         proposal = replace(proposal, todos=(_MODULE,))
         return module_text(proposal), _remarks(proposal, "")
-    proposal = replace(proposal, todos=tuple(_todos(measured)))
+    proposal = replace(proposal, todos=tuple(_todos(measured)), unshown=tuple(_unshown(report)))
     if measured.is_repeatable:
         forms = apart(lambda: guessed(proposal.spec, proposal.references), profile, seed)
         if not isinstance(forms, Finding) and forms != UNKNOWN:
@@ -54,6 +55,14 @@ def proposed(
     return text, _remarks(proposal, why.message if isinstance(why, Finding) else why)
 
 
+def promised(subject: Subject, measured: Measured) -> Measured:
+    """Return what a spec says of the function: its noise is not held still, and `wrt` has what must get a gradient."""
+    lost = {subject.parameter_of(one.name) for one in measured.lost if one.is_wrong}
+    named = {*measured.wrt, *measured.hidden, *lost}
+    wrt = tuple(name for name in subject.signature.parameters if name in named)
+    return replace(measured, wrt=wrt, noisy_forward=False, noisy_backward=False)
+
+
 def _todos(measured: Measured) -> Iterator[str]:
     """Yield what a spec of a function of this kind needs beside what is in the text."""
     if not measured.is_repeatable:
@@ -61,6 +70,12 @@ def _todos(measured: Measured) -> Iterator[str]:
     if measured.hidden:
         stars = ", ".join(f"*{name}" for name in measured.hidden)
         yield f"hand {listed(measured.hidden)} on as {stars}: no gradient reaches the tensors in a list"
+
+
+def _unshown(report: Report) -> Iterator[str]:
+    """Yield which laws hold on cases that show nothing: an audit takes the calls as they are, a spec needs others."""
+    vacuous = {v.law: v.finding.likely for v in report.verdicts if v.status is Status.VACUOUS}
+    yield from (f"{likely}, for `{law}`, which shows nothing on these" for law, likely in vacuous.items())
 
 
 def _remarks(proposal: Proposal, why: str) -> tuple[str, ...]:
