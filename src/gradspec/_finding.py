@@ -100,7 +100,7 @@ class Finding:
 
     @property
     def is_told(self) -> bool:
-        """Whether a report tells it as a finding: it is a violation, could not be judged, or is a question."""
+        """Whether a report tells it as a finding, as a violation, what could not be judged, and a question."""
         return self.is_failure or self.status is Status.QUESTION
 
 

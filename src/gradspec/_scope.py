@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
     @property
     def words(self) -> str:
-        """The scope as a reader says it, behind "in" or "with": "higher derivatives"."""
+        """The scope as a reader says it, for example "higher derivatives"."""
         return _WORDS[self]
 
 

@@ -64,7 +64,7 @@ class Report(Outcome):
 
     @property
     def violations(self) -> tuple[Verdict, ...]:
-        """All that is told: violations of any rank and in any scope, what could not be judged, and questions."""
+        """Violations of any rank and in any scope, what could not be judged, and questions."""
         return tuple(v for v in self.verdicts if v.finding.is_told)
 
     @property
