@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import Any
 
 from gradspec._engine._plan import Check
-from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised
-from gradspec.laws import cause_of, is_stand_in, quietly, stand_in, torch_version
+from gradspec.explain import beside_others
+from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
+from gradspec.laws import cause_of, is_stand_in, quietly, torch_version
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -75,72 +74,17 @@ def _refusal(finding: Finding, law: Law) -> Finding:
 
 
 def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
-    """Return what is left of a finding where another law's violation explains it; else the finding.
-
-    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode; where it
-    is broken there otherwise, that is left: it says nothing of the other violation again. Where the other law finds
-    the function at odds with itself too, it gives another result each time, and nothing else can be told of it.
-    """
-    spec = check.spec
-    if not isinstance(spec, FunctionSpec) or (is_stand_in(spec.primal) and is_stand_in(spec.surrogate)):
-        return finding  # an audit: nothing but the function itself says what is right
-    stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
-    raises = finding.details.get("raised")
-    # What was called before decides what another law would find now: only what it has said counts then.
-    unsaid = Status.HOLDS if check.law.alone else Status.BROKEN
-    for law in check.roots:
-        if not raises and law.name not in stands_on:
-            continue
-        if prior.get(law.name, unsaid) is not Status.BROKEN:
-            continue
-        root = _found(law, trial)
-        if root.status is not Status.BROKEN:
-            continue
-        if law.name in check.law.implied_by or (raises and root.details.get("raised") == raises):
-            return _follows(check, law, finding)
-        if law.name not in stands_on:
-            continue
-        by_itself = _found(check.law, lambda: _by_itself(trial()))
-        if by_itself.status in (Status.HOLDS, Status.NOT_APPLICABLE):
-            return _follows(check, law, finding)
-        if by_itself.rank == Rank.WASTE:
-            return by_itself
-        if (by_itself.message, by_itself.expected) == (finding.message, finding.expected):
-            continue
-        if _is_at_odds(law, trial):
-            return _follows(check, law, finding)
-        if not raises and by_itself.status is Status.BROKEN:
-            return by_itself
-    return finding
+    """Return what is left of a finding where another law's violation explains it; else the finding."""
+    if not isinstance(check.spec, FunctionSpec):
+        return finding
+    left = beside_others(check.law, check.roots, trial, prior, finding)  # type: ignore[arg-type]  # of a function
+    return left.finding if left.root is None else _follows(check, left.root, left.finding)
 
 
 def _follows(check: Check, root: Law, finding: Finding) -> Finding:
+    """Return a finding that follows from another one, with its own numbers."""
     said = f"follows from {root.name}"
     if _promised(check, root) is None:
         return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
-    return broken(said, follows=root.name, details={**finding.details, "found": finding.message})
-
-
-def _is_at_odds(law: Law, trial: NewTrial) -> bool:
-    """Whether a law that compares two calls finds that the function differs from itself."""
-    found = _found(law, lambda: _by_itself(trial()))
-    return found.status is Status.BROKEN and "raised" not in found.details
-
-
-def _found(law: Law, trial: NewTrial) -> Finding:
-    """Return what a law finds in the case, by itself."""
-    try:
-        return law.check(trial())
-    except (Exception, SystemExit) as error:
-        return raised(error)
-
-
-def _by_itself(trial: Any) -> Any:
-    """Return the trial of a spec that promises what the function itself does in eager mode."""
-    spec = trial.spec
-
-    @wraps(spec.primal)
-    def eager(*args: Any, **kwargs: Any) -> Any:
-        return spec.function(*args, **kwargs)
-
-    return replace(trial, spec=replace(spec, primal=stand_in(eager), surrogate=eager, formula=None))
+    details = {**finding.details, "found": finding.message}
+    return replace(finding, message=said, follows=root.name, rank="", likely="", details=details)

@@ -22,7 +22,7 @@ def guess(what: str, got: Tensor, expected: Tensor) -> str:
     ratio = ratio[ratio.isfinite()]
     # One factor for all of them to more digits than tell it from 1: rounding in a narrower dtype is none.
     if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=min(1e-6, _off(ratio[0])), atol=0):
-        return f"every element is off by the factor {_factor(ratio[0])}"
+        return f"every element is off by {_factor(ratio[0])}"
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
     if _has_digits_of_float32(got, expected):
@@ -78,9 +78,9 @@ def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
 
 
 def _factor(value: Tensor) -> str:
-    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
+    """Return a factor in three digits; by how much it differs from 1 where it is near 1."""
     number = value.item()
-    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
+    return f"{abs(number - 1):.2g} of itself" if abs(number - 1) < 0.005 else f"the factor {number:.3g}"
 
 
 def _largest(tensor: Tensor) -> float:
