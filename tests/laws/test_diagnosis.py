@@ -88,11 +88,14 @@ DISEASES = {
     "wrong where `x` is negative": of(
         lambda x: x.abs() * x, lambda x, y, v: v * 2 * x.abs() * torch.where(x < 0, 0.5, 1.0), (X,)
     ),
-    "right where `k` is symmetric": of(
+    "right once saved tensor 1 (`k`) is transposed": of(
         lambda k, b: torch.linalg.solve(k, b),
         lambda k, b, y, v: (-torch.linalg.solve(k, v) @ y.T, torch.linalg.solve(k, v)),
         (W + 3 * torch.eye(3, dtype=torch.float64), X),
         wrt=("k", "b"),
+    ),
+    "right where `k` is symmetric": of(
+        lambda k, b: k @ (k @ b), lambda k, b, y, v: (v @ (k @ b).T + k.T @ v @ b.T, k @ (k.T @ v)), (W, X), wrt=("k", "b")
     ),
     "right where dimension 0 has one element": of(
         lambda x: x / x.norm(dim=1, keepdim=True),
@@ -155,7 +158,7 @@ def test_a_hint_is_given_for_its_own_disease_alone(hints, hint):
 
 
 def test_where_no_test_shows_the_cause_none_is_named():
-    odd = of(lambda x: x.sin(), lambda x, y, v: v * (x.cos() + 0.1 * x), (X,))
+    odd = of(lambda x: x.sin(), lambda x, y, v: v * (x.cos() + 0.1 * x.exp()), (X,))
 
     assert likely({"odd": odd}) == {"odd": ""}
 
@@ -164,6 +167,53 @@ def test_a_rounding_beside_zero_is_no_mask():
     rounded = of(lambda x: x.clamp(-1, 1), lambda x, y, v: v * (x.abs() < 1) + 1e-8, (X,))
 
     assert likely({"rounded": rounded}) == {"rounded": ""}
+
+
+MASK = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("primal", "backward", "args", "kind", "evidence"),
+    [
+        (
+            lambda x, t: (x / t).softmax(-1),
+            lambda x, t, y, v: y * (v - (v * y).sum(-1, True)),
+            (X, 0.7),
+            "factor",
+            "`t`",
+        ),
+        (lambda x: x * MASK, lambda x, y, v: 0.75 * v * MASK, (X,), "factor", 0.75),
+        (lambda x: x.sin(), lambda x, y, v: v * x.cos() / 8, (X,), "factor", "1 / 8"),
+        (lambda x: x * x.sigmoid(), lambda x, y, v: v * x.sigmoid(), (X,), None, None),
+        (lambda x: x.softmax(-1), lambda x, y, v: y * v, (X,), "term", -1.0),
+        (lambda x: x.softmax(-1), lambda x, y, v: y * (v - (v * y).sum(0)), (X,), "dimension", 0),
+        (lambda x: x.exp(), lambda x, y, v: v * x, (X,), "wrong saved tensor", "the output"),
+        (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).roll(1, 0), (X,), "shifted", 1),
+        (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).flip(1), (X,), "reversed", 1),
+        (lambda x: x.cumsum(1), lambda x, y, v: v.flip(0).cumsum(0).flip(0), (X,), "other dimension", None),
+        (lambda x: x.logsumexp(1), lambda x, y, v: v[None] * (x - y[:, None]).exp(), (X,), "dimension", 1),
+        (lambda x: x.sin(), lambda x, y, v: v * x.cos() * (1 + (x == x.max())), (X,), None, None),
+    ],
+)
+def test_a_cause_is_a_value_with_its_evidence(primal, backward, args, kind, evidence):
+    (found,) = verify([of(primal, backward, args)], VJP[1:], isolate=False).of(law="vjp")
+    why = found.finding.reason
+
+    assert (why and why.kind) == kind
+    if evidence is not None:
+        assert evidence in [round(e, 9) if isinstance(e, float) else e for e in why.evidence.values()]
+    assert found.finding.likely == (why.words if why else "")
+
+
+def test_what_is_so_in_one_draw_only_is_not_said():
+    fixed = {}
+
+    def backward(x, y, v):
+        right = v * x.cos()
+        fixed.setdefault("first", v.clone())
+        return 2 * right if torch.equal(v, fixed["first"]) else right * (1 + x**2)
+
+    assert likely({"odd": of(lambda x: x.sin(), backward, (X,))}) == {"odd": ""}
 
 
 def first(function, primal, law, *args):

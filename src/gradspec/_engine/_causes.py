@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gradspec._engine._plan import Check
-from gradspec.explain import beside_others
+from gradspec.explain import beside_others, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
 from gradspec.laws import cause_of, is_stand_in, quietly, torch_version
 from gradspec.spec import FunctionSpec
@@ -36,11 +36,14 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
-    if law.capability is None or not isinstance(check.spec, FunctionSpec):
+    if not isinstance(check.spec, FunctionSpec):
         return finding
+    if law.capability is None:
+        return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
+    # With the plain finding: what an experiment on this function adds, that on a sound one of its form does not have.
     cause = quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
     if cause is None:
-        return finding
+        return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     if promised is None:
         why = "any function of this form does so" if cause.lacks else f"a limit of torch {torch_version()}"
         return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=finding.details)
@@ -48,9 +51,11 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
         accept = f"do not promise it: `{law.capability}=None` in its `supports`"
         remedy = law.section("Remedy")
-        return replace(finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept)
+        return replace(
+            finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept, reason=None
+        )
     details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}
-    return replace(finding, likely=cause.said, details=details)
+    return replace(finding, likely=cause.said, reason=None, details=details)
 
 
 def _promised(check: Check, law: Law) -> bool | None:
@@ -87,4 +92,4 @@ def _follows(check: Check, root: Law, finding: Finding) -> Finding:
     if _promised(check, root) is None:
         return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
     details = {**finding.details, "found": finding.message}
-    return replace(finding, message=said, follows=root.name, rank="", likely="", details=details)
+    return replace(finding, message=said, follows=root.name, rank="", likely="", reason=None, details=details)

@@ -47,7 +47,7 @@ def _judge(trial: ModuleTrial, way: str, module: nn.Module, twin: nn.Module) -> 
     if trial.case.inputs is None:
         return HOLDS
     before = evaluate(trial, module)
-    finding = compare_all(trial, f"{way}: evaluation of the copy", evaluate(trial, twin), before)
+    finding = compare_all(trial, f"{way}: evaluation of the copy", evaluate(trial, twin), before, is_derivative=False)
     if finding is not HOLDS:
         return finding
     with torch.no_grad():
@@ -55,7 +55,9 @@ def _judge(trial: ModuleTrial, way: str, module: nn.Module, twin: nn.Module) -> 
             if tensor.is_floating_point():
                 tensor.add_(1)
     said = f"{way}: what is done to the copy is done to the original"
-    return compare_all(trial, f"{way}: evaluation of the original", evaluate(trial, module), before, said=said)
+    return compare_all(
+        trial, f"{way}: evaluation of the original", evaluate(trial, module), before, is_derivative=False, said=said
+    )
 
 
 def _has_an_import_path(cls: type) -> bool:

@@ -43,7 +43,9 @@ def _check(trial: ModuleTrial) -> Finding:
         return broken(f"`{wrong[0]}` is not what was loaded", argument=f"`{wrong[0]}`")
     if trial.case.inputs is not None:
         said = "the same state gives another evaluation: what it depends on is not in the state"
-        finding = compare_all(trial, "evaluation", evaluate(trial, module), evaluate(trial, donor), said=said)
+        finding = compare_all(
+            trial, "evaluation", evaluate(trial, module), evaluate(trial, donor), is_derivative=False, said=said
+        )
         if finding is not HOLDS:
             return finding
     if (finding := _judge_strictness(module, state)) is not HOLDS:

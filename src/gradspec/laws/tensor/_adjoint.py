@@ -12,8 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
@@ -46,7 +45,7 @@ def _judge(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> Finding:
         argument="⟨w, J v⟩ against ⟨Jᵀ w, v⟩",
         got=f"{left:.12g}",
         expected=f"{right:.12g}",
-        likely="jvp and backward differentiate two different maps",
+        reason=Reason(kind="two maps", words="jvp and backward differentiate two different maps"),
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import (
     Inputs,
     SpecFaultError,
@@ -30,6 +30,8 @@ from gradspec.laws.tensor.support._call import (
 )
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._reference import as_reference, on_spec_side, reference
+
+LOWER = Reason(kind="lower precision", words="something is computed in a lower precision than autocast would")
 
 
 def _check(trial: Trial) -> Finding:
@@ -114,7 +116,7 @@ def _judge(name: str, got: Tensor, plain: Tensor, right: Tensor, rounding: float
         argument=name,
         got=f"{got.flatten()[worst].item():.6g}",
         expected=f"{right.flatten()[worst].item():.6g}",
-        likely="something is computed in a lower precision than autocast would",
+        reason=LOWER,
     )
 
 
