@@ -95,7 +95,10 @@ DISEASES = {
         wrt=("k", "b"),
     ),
     "right where `k` is symmetric": of(
-        lambda k, b: k @ (k @ b), lambda k, b, y, v: (v @ (k @ b).T + k.T @ v @ b.T, k @ (k.T @ v)), (W, X), wrt=("k", "b")
+        lambda k, b: k @ (k @ b),
+        lambda k, b, y, v: (v @ (k @ b).T + k.T @ v @ b.T, k @ (k.T @ v)),
+        (W, X),
+        wrt=("k", "b"),
     ),
     "right where dimension 0 has one element": of(
         lambda x: x / x.norm(dim=1, keepdim=True),
