@@ -616,7 +616,9 @@ def test_an_output_that_claims_a_gradient_is_not_why_a_second_derivative_is_wron
     ("backward", "likely"),
     [
         (lambda x, y, v: v * x.cos() * (1 + 0.1 * torch.rand_like(x)), "backward gives another gradient each time"),
-        (lambda x, y, v: v.clamp(-1, 1) * x.cos(), "backward clips, rounds or normalises the cotangent"),
+        (lambda x, y, v: v.clamp(-1, 1) * x.cos(), "backward clips the cotangent: right for small ones"),
+        (lambda x, y, v: v / v.norm() * x.cos(), "backward normalises the cotangent"),
+        (lambda x, y, v: v * x.cos() + x, "backward adds what no cotangent has made"),
         (lambda x, y, v: x.cos(), "backward ignores the cotangent"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gradspec._audit._how_wrong import CLIPPED
 from gradspec._audit._measured import Measured
 from gradspec.law import Finding, Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
@@ -56,7 +55,7 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     if is_of_noise and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
-    is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)
+    is_clipped = verdict.law == "surrogate" and finding.reason is not None and finding.reason.kind == "clipped"
     if is_clipped and ("cotangent_linearity", case) in failed:
         return "cotangent_linearity"
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an

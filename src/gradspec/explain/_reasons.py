@@ -8,6 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from gradspec.explain._gradient import why_gradient
+from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
@@ -42,6 +43,8 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
 def _by_experiment(law: Law, trial: Trial) -> Reason | None:
     if law.name == "vjp":
         return why_gradient(trial)
+    if law.name == "cotangent_linearity":
+        return why_not_linear(trial)
     return _why_value(trial) if law.name == "primal" else None
 
 
