@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from gradspec._one_line import one_line, visible_data
+from gradspec._place import place_of
 
 #: The key of `Finding.details` under which a finding names the limit that kept the law from being measured: "time".
 LIMIT = "limit"
@@ -159,7 +160,8 @@ def shown(error: BaseException) -> str:
 def raised(error: BaseException, where: str = "", **facts: Any) -> Finding:
     """Return the finding that a call which should work raised an error; `where` names the call."""
     said = shown(error)
-    return broken(f"{where} raised {said}".strip(), details={"raised": said}, **facts)
+    details = {"raised": said} | ({"place": place} if (place := place_of(error)) else {})
+    return broken(f"{where} raised {said}".strip(), details=details, **facts)
 
 
 def not_applicable(why: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec.explain import beside_others, with_reason
@@ -31,7 +32,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         return finding
     raises = "raised" in finding.details
     if promised is None and raises:
-        return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
+        return Finding(status=Status.NOT_PROMISED, message=finding.message, details=_lasting(finding))
     finding = _beside_others(check, trial, prior, finding)
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
@@ -46,7 +47,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     if promised is None:
         why = "any function of this form does so" if cause.lacks else f"a limit of torch {torch_version()}"
-        return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=finding.details)
+        return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=_lasting(finding))
     if not cause.lacks:
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
         accept = f"do not promise it: `{law.capability}=None` in its `supports`"
@@ -56,6 +57,11 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
         )
     details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}
     return replace(finding, likely=cause.said, reason=None, details=details)
+
+
+def _lasting(finding: Finding) -> dict[str, Any]:
+    """Return the details of what is no failure: without the line of an error, which the next edit moves."""
+    return {key: value for key, value in finding.details.items() if key != "place"}
 
 
 def _promised(check: Check, law: Law) -> bool | None:
@@ -71,7 +77,7 @@ def _promised(check: Check, law: Law) -> bool | None:
 def _refusal(finding: Finding, law: Law) -> Finding:
     """A promise of no support is kept by raising; silence, right or wrong, breaks it."""
     if "raised" in finding.details:
-        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
+        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=_lasting(finding))
     if finding.status is Status.HOLDS:
         said = f"works, though the spec promises no {law.capability}: change `supports`"
         return broken(said, rank=Rank.WASTE)
