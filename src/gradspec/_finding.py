@@ -72,6 +72,8 @@ class Reason:
     words: str
     #: What shows it, as plain data: `{"factor": 2.0}`.
     evidence: dict[str, Any] = field(default_factory=dict)
+    #: Whether it breaks each law that compares numbers: all findings with it are one.
+    of_function: bool = False
 
     def __post_init__(self) -> None:
         for part in fields(self):

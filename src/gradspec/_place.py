@@ -15,12 +15,13 @@ def place_of(error: BaseException) -> str:
     """Return the innermost line of the code under test that an error passed, as "ops.py:12, in backward"."""
     place = ""
     for frame, line in walk_tb(error.__traceback__):
-        if _is_under_test(frame.f_code.co_filename):
+        if is_under_test(frame.f_code.co_filename):
             place = f"{Path(frame.f_code.co_filename).name}:{line}, in {frame.f_code.co_name}"
     return place
 
 
-def _is_under_test(filename: str) -> bool:
+def is_under_test(filename: str) -> bool:
+    """Return whether a file is neither torch's nor of what checks it."""
     path = Path(filename)
     if filename.startswith("<") or any(path.is_relative_to(room) for room in _torch()):
         return False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradspec._engine._plan import Check
-from gradspec.explain import beside_others, with_reason
+from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
 from gradspec.laws import cause_of, is_stand_in, quietly, torch_version
 from gradspec.spec import FunctionSpec
@@ -28,16 +28,19 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     law, promised = check.law, _promised(check, check.law)
     if promised is False:
         return _refusal(finding, law)
-    if finding.status is not Status.BROKEN:
+    finding, trial = _whatever_the_law(check, trial, finding)
+    if finding.follows or finding.status is not Status.BROKEN:
         return finding
     raises = "raised" in finding.details
     if promised is None and raises:
         return Finding(status=Status.NOT_PROMISED, message=finding.message, details=_lasting(finding))
-    finding = _beside_others(check, trial, prior, finding)
+    if finding.reason is None or not finding.reason.of_function:
+        finding = _beside_others(check, trial, prior, finding)
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
+    raises = "raised" in finding.details
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
-    if not isinstance(check.spec, FunctionSpec):
+    if not isinstance(check.spec, FunctionSpec) or (finding.reason is not None and finding.reason.of_function):
         return finding
     if law.capability is None:
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
@@ -84,9 +87,26 @@ def _refusal(finding: Finding, law: Law) -> Finding:
     return replace(finding, rank=finding.rank or Rank.WRONG) if finding.status is Status.BROKEN else finding
 
 
+def _whatever_the_law(check: Check, trial: NewTrial, finding: Finding) -> tuple[Finding, NewTrial]:
+    """Return what is said of a failure where noise, memory that nobody wrote or a NaN makes all laws fail.
+
+    Of noise it is what is left while all draws are the same, and the trial in which they are.
+    """
+    if not isinstance(check.spec, FunctionSpec) or finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
+        return finding, trial
+    of_function: Callable[[], Any] = trial
+    if (instead := instead_of(check.law, of_function, finding)) is not None:
+        return instead, trial
+    left = quietly(lambda: beside_noise(check.law, of_function, finding))
+    if left is None:
+        return finding, trial
+    said = left.finding if left.root is None else _follows(check, left.root, left.finding)
+    return said, left.trial or trial
+
+
 def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
     """Return what is left of a finding where another law's violation explains it; else the finding."""
-    if not isinstance(check.spec, FunctionSpec):
+    if not isinstance(check.spec, FunctionSpec) or (is_of_noise(check.law) and "raised" not in finding.details):
         return finding
     left = beside_others(check.law, check.roots, trial, prior, finding)  # type: ignore[arg-type]  # of a function
     return left.finding if left.root is None else _follows(check, left.root, left.finding)

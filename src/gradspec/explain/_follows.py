@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from gradspec.explain._mended import by_itself, is_of_torch, with_right_backward, with_right_tangent, with_right_value
 from gradspec.law import Finding, Law, Rank, Status, Trial, raised
 from gradspec.laws import is_stand_in, quietly
+from gradspec.laws.tensor._adjoint import ADJOINT
 
 #: Makes a new trial of the check, whose tensors are its own.
 NewTrial = Callable[[], Trial]
 #: What a law says of a function to which nothing is left to object.
-_SETTLED = (Status.HOLDS, Status.NOT_APPLICABLE)
+SETTLED = (Status.HOLDS, Status.NOT_APPLICABLE)
 #: The laws that compare a derivative of the function with the reference's, and say nothing of it by itself.
 _DERIVATIVES = ("vjp", "jvp")
 
@@ -24,6 +25,8 @@ class Explained:
     finding: Finding
     #: The law from whose violation it follows; None where it is a finding of its own.
     root: Law | None = None
+    #: Makes the trial in which it is so, where that is another one than was asked.
+    trial: NewTrial | None = None
 
 
 def beside_others(
@@ -49,18 +52,26 @@ def beside_others(
         for root in failing:
             if found_by(root, trial).details.get("raised") == said:
                 return Explained(finding, root)
+    required = [root for root in failing if root.name in law.requires]
+    left = _beside_required(law, required, trial, finding) if required else Explained(finding)
+    if left.root is not None:
+        return left
     for root in failing:
         if root.name in law.implied_by and _is_implied(law, root, trial):
             return Explained(finding, root)
-    failing = [root for root in failing if root.name in law.requires]
-    if failing and law.name in _DERIVATIVES:
+    odd = next((root for root in failing if _is_at_odds(root, trial)), None)
+    return left if odd is None or left.finding is not finding else Explained(finding, odd)
+
+
+def _beside_required(law: Law, failing: Sequence[Law], trial: NewTrial, finding: Finding) -> Explained:
+    if law.name in _DERIVATIVES and "raised" not in finding.details:
         return Explained(finding, next((root for root in failing if _is_mended(law, root, trial)), None))
     if len(failing) > 1:
         for root in failing:
             of_root = _asked_of_itself(law, trial, value=root.name == "primal", gradient=root.name == "vjp")
-            if of_root.status in _SETTLED:
+            if of_root.status in SETTLED:
                 return Explained(finding, root)
-    return _by_itself(law, failing, trial, finding) if failing else Explained(finding)
+    return _by_itself(law, failing, trial, finding)
 
 
 def found_by(law: Law, trial: NewTrial) -> Finding:
@@ -84,18 +95,19 @@ def _is_implied(law: Law, root: Law, trial: NewTrial) -> bool:
     mends = {"vjp": with_right_backward, "jvp": with_right_tangent}
     if root.name not in mends:
         return True
-    return found_by(law, lambda: mends[root.name](trial())).status in _SETTLED
+    return found_by(law, lambda: mends[root.name](trial())).status in SETTLED
 
 
 def _is_mended(law: Law, root: Law, trial: NewTrial) -> bool:
     """Whether a derivative is right once forward is; one that torch made of forward is mended with it."""
     if law.name == "vjp":
         mended = quietly(lambda: with_right_value(trial()))
-    elif quietly(lambda: is_of_torch(trial())):
-        mended = by_itself(trial())
+    elif root.name == "vjp":
+        # Forward mode and backward are one derivative where they are adjoint: both are mended at once, or neither.
+        return found_by(ADJOINT, trial).status is Status.HOLDS
     else:
-        mended = by_itself(trial(), gradient=False) if root.name == "primal" else None
-    return mended is not None and found_by(law, lambda: mended).status in _SETTLED
+        mended = by_itself(trial(), gradient=bool(quietly(lambda: is_of_torch(trial()))))
+    return mended is not None and found_by(law, lambda: mended).status in SETTLED
 
 
 def _asked_of_itself(law: Law, trial: NewTrial, *, value: bool, gradient: bool) -> Finding:
@@ -105,14 +117,14 @@ def _asked_of_itself(law: Law, trial: NewTrial, *, value: bool, gradient: bool) 
 def _by_itself(law: Law, failing: Sequence[Law], trial: NewTrial, finding: Finding) -> Explained:
     """Return what is left of a finding of the function by itself, value and gradient."""
     own = _asked_of_itself(law, trial, value=True, gradient=True)
-    if own.status in _SETTLED:
+    if own.status in SETTLED:
         return Explained(finding, failing[0])
     if own.rank == Rank.WASTE:
         return Explained(own)
     if _is_same(own, finding):
         return Explained(finding)
-    if (odd := next((root for root in failing if _is_at_odds(root, trial)), None)) is not None:
-        return Explained(finding, odd)
+    if any(_is_at_odds(root, trial) for root in failing):
+        return Explained(finding)
     is_left = own.status is Status.BROKEN and "raised" not in finding.details
     return Explained(own if is_left else finding)
 

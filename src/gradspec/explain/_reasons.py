@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gradspec.explain._gradient import why_gradient
 from gradspec.explain._linearity import why_not_linear
+from gradspec.explain._noise import is_of_noise
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
@@ -31,6 +32,8 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
     """
     if finding.status is not Status.BROKEN or "raised" in finding.details:
         return finding
+    if is_of_noise(law):
+        return replace(finding, reason=Reason(kind="noise", words=finding.likely, of_function=True))
     shown: Reason | None = quietly(lambda: _by_experiment(law, trial()))
     if shown is not None:
         return finding.because(shown)
