@@ -22,6 +22,7 @@ __all__ = [
     "Status",
     "Rank",
     "Reason",
+    "Scope",
     "Finding",
     "HOLDS",
     "LIMIT",

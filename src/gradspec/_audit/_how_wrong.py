@@ -50,7 +50,7 @@ def with_how_wrong(
     """Return a report in which a broken law `surrogate` says how backward is wrong, where other calls show it."""
     law = next((law for law in laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
-    broken = {v.case for v in report.failures if _is_unexplained(v)}
+    broken = {v.case for v in report.violations if _is_unexplained(v)}
     said: dict[str, Reason] = {}
     for case in cases:
         if law is None or case.name not in broken:

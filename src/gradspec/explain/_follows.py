@@ -45,7 +45,8 @@ def beside_others(
         prior: the statuses of this case under the laws that ran before.
         finding: what the law found.
     """
-    if is_stand_in(trial().spec.primal):
+    spec = trial().spec
+    if is_stand_in(spec.primal) and is_stand_in(spec.surrogate):
         return Explained(finding)  # an audit: nothing but the function itself says what is right
     failing = [root for root in roots if _fails(law, root, trial, prior, finding)]
     if said := finding.details.get("raised"):

@@ -23,8 +23,11 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
         trial: makes the trial anew.
         finding: what the law found.
     """
-    if is_of_noise(law) or law.alone or "raised" in finding.details or is_stand_in(trial().spec.primal):
+    if is_of_noise(law) or law.alone or "raised" in finding.details:
         return None
+    spec = trial().spec
+    if is_stand_in(spec.primal) and is_stand_in(spec.surrogate):
+        return None  # an audit, which holds noise still itself
     draws = found_by(DECLARED_DRAWS, trial)
     if draws.status is not Status.BROKEN or "raised" in draws.details:
         return None

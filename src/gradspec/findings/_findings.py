@@ -110,6 +110,7 @@ def findings(report: Report) -> list[Found]:
             specs[f.verdict.spec],
             ORDER.index(f.rank),
             not _is_of_function(f.verdict),  # with it nothing else can be told
+            "lost" not in f.verdict.finding.details,  # nothing is trained by a gradient that does not arrive
             f.verdict.law in _OTHER_DTYPES,
             # A mistake that training shows is one in what torch makes of the function, too.
             scope_of(f.verdict.law, report.laws) is not Scope.TRAINING,

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.utils._pytree import tree_leaves
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, TrialOf, broken, not_applicable, shown
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.operator.support._sweep import variants

@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric

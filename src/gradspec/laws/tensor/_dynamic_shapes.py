@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
 from gradspec.laws.tensor.support._reference import reference

@@ -16,6 +16,7 @@ from typing import Any
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare
