@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+from gradspec.explain._gradient import why_gradient
 from gradspec.explain._undefined import undefined
 from gradspec.explain._unwritten import unwritten
-from gradspec.law import Finding, Law, Rank, Trial
+from gradspec.law import Finding, Law, Rank, Reason, Trial
 from gradspec.laws import quietly
 
 #: The laws that compare derivatives along a direction, or with zero: no element is the worst one.
@@ -29,5 +31,14 @@ def instead_of(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findin
     for ask in (unwritten, undefined):
         found: Finding | None = quietly(partial(ask, trial()))
         if found is not None:
-            return found
+            return _at_a_kink(law, trial(), found)
     return None
+
+
+def _at_a_kink(law: Law, trial: Trial, found: Finding) -> Finding:
+    """Return a finding that says of a gradient whether it is right a little aside, beside what makes it so."""
+    kink: Reason | None = quietly(lambda: why_gradient(trial)) if law.name == "vjp" else None
+    if found.reason is None or kink is None or kink.kind != "kink":
+        return found
+    words = "; ".join(filter(None, (kink.words, found.reason.words)))
+    return found.because(replace(found.reason, words=words))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gradspec.explain._follows import SETTLED, Explained, found_by
 from gradspec.explain._held_still import held_still
+from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
 from gradspec.laws import is_stand_in
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
@@ -34,7 +35,9 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
     left = found_by(law, lambda: still(trial()))
     if left.status in SETTLED and finding.status is Status.BROKEN:
         return Explained(finding, DECLARED_DRAWS)
-    if left.status is Status.BROKEN and "raised" not in left.details:
+    # Other strides draw the same numbers for other elements: the function is at odds with itself then, noise or not.
+    is_at_odds = bool(left.index) and found_by(law, lambda: by_itself(still(trial()))).status is Status.BROKEN
+    if left.status is Status.BROKEN and "raised" not in left.details and not is_at_odds:
         return Explained(left, trial=lambda: still(trial()))
     return Explained(Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE))
 
