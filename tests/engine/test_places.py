@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec, Supports, audit, verify
+from gradspec import Case, FunctionSpec, Status, Supports, audit, verify
 from gradspec.findings import findings
 from gradspec.laws import LAWS
 from gradspec.render import failure_text
@@ -120,3 +121,11 @@ def test_noise_is_one_finding_and_what_is_wrong_without_it_is_another():
 
     assert (one.verdict.law, {"primal", "vjp"} <= set(one.follows)) == ("declared_draws", True)
     assert {draws.verdict.law, factor.verdict.law} == {"declared_draws", "vjp"}
+
+
+@pytest.mark.parametrize("function", [torch.log, torch.sqrt, torch.atanh])
+def test_a_plain_function_at_an_infinity_is_not_accused(function):
+    laws = [law for law in LAWS if law.name in ("primal", "adjoint", "autocast", "cotangent_linearity")]
+    report = audit(lambda x: function(x), ["(tensor([0.0, 1.0, 0.5]),)"], laws=laws).report
+
+    assert [v for v in report.verdicts if v.status is Status.BROKEN] == []

@@ -24,7 +24,7 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
         trial: makes the trial anew.
         finding: what the law found.
     """
-    if is_of_noise(law) or law.alone or "raised" in finding.details:
+    if law.family == "randomness" or law.alone or "raised" in finding.details:
         return None
     spec = trial().spec
     if is_stand_in(spec.primal) and is_stand_in(spec.surrogate):

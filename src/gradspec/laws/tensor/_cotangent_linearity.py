@@ -27,6 +27,10 @@ def _check(trial: Trial) -> Finding:
     both = vjp(function, inputs, tuple(2 * a - 300 * b for a, b in zip(v, w, strict=True)))
     of_v, of_w = vjp(function, inputs, v), vjp(function, inputs, w)
     expected = {name: None if a is None or (b := of_w[name]) is None else 2 * a - 300 * b for name, a in of_v.items()}
+    for name, b in both.items():
+        a, theirs = of_v[name], expected[name]
+        if a is not None and b is not None and theirs is not None:  # where all are infinite, nothing compares
+            expected[name] = theirs.where(~(a.isinf() & b.isinf() & theirs.isnan()), b)
     return compare_all(trial, "gradient of the combined cotangent", both, expected, times=302).because(None)
 
 

@@ -107,7 +107,7 @@ def compare_all(
     What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
     """
     for name in expected:
-        called = f"{what} of `{name}`" + (f" ({when})" if when else "")
+        called = (f"{what} {name}" if "`" in name else f"{what} of `{name}`") + (f" ({when})" if when else "")
         finding = compare(trial, called, got[name], expected[name], is_derivative=is_derivative, **how)
         if finding is not HOLDS:
             return replace(finding, likely=said, reason=None) if (said := why(name)) else finding
