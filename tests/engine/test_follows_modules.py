@@ -25,7 +25,7 @@ class Restless(nn.Module):
 
 
 def cases(make):
-    yield ModuleCase(name="rows", inputs=(make(4, 3),), output=(3,))
+    yield ModuleCase(name="rows", args=(), inputs=(make(4, 3),), output=(3,))
 
 
 def test_copies_and_rows_follow_from_what_moves_in_evaluation():
