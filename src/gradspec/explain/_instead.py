@@ -13,7 +13,7 @@ from gradspec.law import Finding, Law, Rank, Reason, Trial
 from gradspec.laws import quietly
 
 #: The laws that compare derivatives along a direction, or with zero: no element is the worst one.
-_OF_NO_ELEMENT = ("surrogate", "adjoint", "second_order", "undefined_cotangent")
+_OF_NO_ELEMENT = ("surrogate", "adjoint", "second_order", "undefined_cotangent", "autocast", "precision")
 _SILENT = ("", Rank.WRONG)
 
 
