@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 from gradspec._one_line import one_line, visible_data
+from gradspec._place import place_of
 
 #: The key of `Finding.details` under which a finding names the limit that kept the law from being measured: "time".
 LIMIT = "limit"
@@ -61,6 +63,36 @@ class Rank(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why a result is wrong, as a value: what it is, what shows it, and how that is said."""
+
+    #: What it is, in one or two words: "factor", "exchanged", "mask".
+    kind: str
+    #: How it is said.
+    words: str
+    #: What shows it, as plain data: `{"factor": 2.0}`.
+    evidence: dict[str, Any] = field(default_factory=dict)
+    #: Whether it breaks each law that compares numbers: all findings with it are one.
+    of_function: bool = False
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            object.__setattr__(self, part.name, visible_data(getattr(self, part.name)))
+
+    def is_as(self, other: Reason | None) -> bool:
+        """Whether another one is of the same kind, with the same evidence to six digits."""
+        if other is None or self.kind != other.kind or self.evidence.keys() != other.evidence.keys():
+            return False
+        return all(_is_near(value, other.evidence[key]) for key, value in self.evidence.items())
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6)
+    return bool(one == other)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """What one check found. A law returns it; `verify` turns it into a `Verdict`."""
 
@@ -73,8 +105,10 @@ class Finding:
     index: str = ""
     got: str = ""
     expected: str = ""
-    #: The likely cause.
+    #: The likely cause, in words.
     likely: str = ""
+    #: The cause as a value, where a law or an experiment has one; `likely` says it unless told otherwise.
+    reason: Reason | None = None
     #: Of a violation, its `Rank`; empty where another law's violation explains it.
     rank: str = ""
     #: The law from whose violation this one follows: with the function's own eager result as the reference it holds.
@@ -85,8 +119,14 @@ class Finding:
     def __post_init__(self) -> None:
         # What a function prints or raises must not steer the terminal or the page that shows it.
         for part in fields(self):
-            if part.name != "status":
+            if part.name not in ("status", "reason"):
                 object.__setattr__(self, part.name, visible_data(getattr(self, part.name)))
+        if self.reason is not None and not self.likely:
+            object.__setattr__(self, "likely", self.reason.words)
+
+    def because(self, reason: Reason | None) -> Finding:
+        """Return the finding with another cause, or with none."""
+        return replace(self, reason=reason, likely="" if reason is None else reason.words)
 
     @property
     def is_cut_off(self) -> bool:
@@ -122,7 +162,8 @@ def shown(error: BaseException) -> str:
 def raised(error: BaseException, where: str = "", **facts: Any) -> Finding:
     """Return the finding that a call which should work raised an error; `where` names the call."""
     said = shown(error)
-    return broken(f"{where} raised {said}".strip(), details={"raised": said}, **facts)
+    details = {"raised": said} | ({"place": place} if (place := place_of(error)) else {})
+    return broken(f"{where} raised {said}".strip(), details=details, **facts)
 
 
 def not_applicable(why: str) -> Finding:

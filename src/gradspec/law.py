@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Status, broken, not_applicable, raised, shown
+from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Reason, Status, broken, not_applicable, raised, shown
 from gradspec._renamed import renamed
 from gradspec._scope import Scope
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
@@ -21,6 +21,7 @@ __all__ = [
     "AnyCase",
     "Status",
     "Rank",
+    "Reason",
     "Scope",
     "Finding",
     "HOLDS",
@@ -172,6 +173,8 @@ def verdict_to_dict(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as a record holds it."""
     flat = asdict(verdict)
     finding = flat.pop("finding")
+    if finding["reason"] is None:
+        del finding["reason"]
     return {**flat, **finding}
 
 
@@ -181,4 +184,6 @@ def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
     own = ("spec", "law", "case", "rerun")
     finding = {key: value for key, value in data.items() if key not in (*own, "again")}
     finding["status"] = Status(finding["status"])
+    if finding.get("reason"):
+        finding["reason"] = Reason(**finding["reason"])
     return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))

@@ -154,7 +154,7 @@ def _check_shape(data: Mapping[str, Any]) -> None:
             raise TypeError(f"{key} holds something other than an object")
     for verdict in data["verdicts"]:
         for key, value in verdict.items():
-            if not isinstance(value, dict if key == "details" else str):
+            if not isinstance(value, dict if key in ("details", "reason") else str):
                 raise TypeError(f"the field {key} of a verdict is {value!r}")
 
 

@@ -88,10 +88,16 @@ DISEASES = {
     "wrong where `x` is negative": of(
         lambda x: x.abs() * x, lambda x, y, v: v * 2 * x.abs() * torch.where(x < 0, 0.5, 1.0), (X,)
     ),
-    "right where `k` is symmetric": of(
+    "right once saved tensor 1 (`k`) is transposed": of(
         lambda k, b: torch.linalg.solve(k, b),
         lambda k, b, y, v: (-torch.linalg.solve(k, v) @ y.T, torch.linalg.solve(k, v)),
         (W + 3 * torch.eye(3, dtype=torch.float64), X),
+        wrt=("k", "b"),
+    ),
+    "right where `k` is symmetric": of(
+        lambda k, b: k @ (k @ b),
+        lambda k, b, y, v: (v @ (k @ b).T + k.T @ v @ b.T, k @ (k.T @ v)),
+        (W, X),
         wrt=("k", "b"),
     ),
     "right where dimension 0 has one element": of(
@@ -155,7 +161,7 @@ def test_a_hint_is_given_for_its_own_disease_alone(hints, hint):
 
 
 def test_where_no_test_shows_the_cause_none_is_named():
-    odd = of(lambda x: x.sin(), lambda x, y, v: v * (x.cos() + 0.1 * x), (X,))
+    odd = of(lambda x: x.sin(), lambda x, y, v: v * (x.cos() + 0.1 * x.exp()), (X,))
 
     assert likely({"odd": odd}) == {"odd": ""}
 
@@ -164,6 +170,53 @@ def test_a_rounding_beside_zero_is_no_mask():
     rounded = of(lambda x: x.clamp(-1, 1), lambda x, y, v: v * (x.abs() < 1) + 1e-8, (X,))
 
     assert likely({"rounded": rounded}) == {"rounded": ""}
+
+
+MASK = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("primal", "backward", "args", "kind", "evidence"),
+    [
+        (
+            lambda x, t: (x / t).softmax(-1),
+            lambda x, t, y, v: y * (v - (v * y).sum(-1, True)),
+            (X, 0.7),
+            "factor",
+            "`t`",
+        ),
+        (lambda x: x * MASK, lambda x, y, v: 0.75 * v * MASK, (X,), "factor", 0.75),
+        (lambda x: x.sin(), lambda x, y, v: v * x.cos() / 8, (X,), "factor", "1 / 8"),
+        (lambda x: x * x.sigmoid(), lambda x, y, v: v * x.sigmoid(), (X,), None, None),
+        (lambda x: x.softmax(-1), lambda x, y, v: y * v, (X,), "term", -1.0),
+        (lambda x: x.softmax(-1), lambda x, y, v: y * (v - (v * y).sum(0)), (X,), "dimension", 0),
+        (lambda x: x.exp(), lambda x, y, v: v * x, (X,), "wrong saved tensor", "the output"),
+        (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).roll(1, 0), (X,), "shifted", 1),
+        (lambda x: x.sin(), lambda x, y, v: (v * x.cos()).flip(1), (X,), "reversed", 1),
+        (lambda x: x.cumsum(1), lambda x, y, v: v.flip(0).cumsum(0).flip(0), (X,), "other dimension", None),
+        (lambda x: x.logsumexp(1), lambda x, y, v: v[None] * (x - y[:, None]).exp(), (X,), "dimension", 1),
+        (lambda x: x.sin(), lambda x, y, v: v * x.cos() * (1 + (x == x.max())), (X,), None, None),
+    ],
+)
+def test_a_cause_is_a_value_with_its_evidence(primal, backward, args, kind, evidence):
+    (found,) = verify([of(primal, backward, args)], VJP[1:], isolate=False).of(law="vjp")
+    why = found.finding.reason
+
+    assert (why and why.kind) == kind
+    if evidence is not None:
+        assert evidence in [round(e, 9) if isinstance(e, float) else e for e in why.evidence.values()]
+    assert found.finding.likely == (why.words if why else "")
+
+
+def test_what_is_so_in_one_draw_only_is_not_said():
+    fixed = {}
+
+    def backward(x, y, v):
+        right = v * x.cos()
+        fixed.setdefault("first", v.clone())
+        return 2 * right if torch.equal(v, fixed["first"]) else right * (1 + x**2)
+
+    assert likely({"odd": of(lambda x: x.sin(), backward, (X,))}) == {"odd": ""}
 
 
 def first(function, primal, law, *args):
@@ -562,14 +615,18 @@ def test_an_output_that_claims_a_gradient_is_not_why_a_second_derivative_is_wron
 @pytest.mark.parametrize(
     ("backward", "likely"),
     [
-        (lambda x, y, v: v * x.cos() * (1 + 0.1 * torch.rand_like(x)), "backward gives another gradient each time"),
-        (lambda x, y, v: v.clamp(-1, 1) * x.cos(), "backward clips, rounds or normalises the cotangent"),
+        (lambda x, y, v: v.clamp(-1, 1) * x.cos(), "backward clips the cotangent: right for small ones"),
+        (lambda x, y, v: v / v.norm() * x.cos(), "backward normalises the cotangent"),
+        (lambda x, y, v: v * x.cos() + x, "backward adds what no cotangent has made"),
         (lambda x, y, v: x.cos(), "backward ignores the cotangent"),
     ],
 )
-def test_a_backward_that_is_not_linear_is_told_from_one_that_draws_noise(backward, likely):
+def test_a_backward_that_is_not_linear_says_how(backward, likely):
     spec = of(lambda x: x.sin(), backward, (X,))
     laws = [law for law in LAWS if law.name in ("primal", "cotangent_linearity")]
     (found,) = verify([spec], laws).of(law="cotangent_linearity")
+    noisy = of(lambda x: x.sin(), lambda *given: backward(*given) * (1 + 0.1 * torch.rand_like(X)), (X,))
+    (draws,) = verify([noisy], laws).of(law="cotangent_linearity")
 
+    assert (draws.finding.follows, draws.finding.likely) in [("declared_draws", ""), ("", found.finding.likely)]
     assert (found.status, found.finding.likely.startswith(likely)) == (Status.BROKEN, True), found.finding

@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from gradspec._audit._held_still import held_still
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
+from gradspec.explain._held_still import held_still
 from gradspec.laws.tensor.support._reference import stand_in
 from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
 

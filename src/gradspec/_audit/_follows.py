@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gradspec._audit._how_wrong import CLIPPED
 from gradspec._audit._measured import Measured
 from gradspec.law import Finding, Status, Verdict, broken
-from gradspec.laws.tensor.support._kept import CUT
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
 from gradspec.report import Report
 
@@ -25,8 +23,6 @@ _OF_BACKWARD = (
     "aliasing",
     "scalar",
 )
-#: What `second_order` says where the cotangent moves the gradient otherwise than autograd has it.
-OTHER = f"the second derivative with respect to {COTANGENT} is not that of the backward pass"
 #: Why `needs_input_grad` does not judge numbers that backward draws.
 FEWER = "backward draws noise, and may draw other numbers where fewer gradients are asked for"
 
@@ -59,12 +55,14 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     if is_of_noise and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
-    is_clipped = verdict.law == "surrogate" and finding.likely.startswith(CLIPPED)
+    is_clipped = verdict.law == "surrogate" and finding.reason is not None and finding.reason.kind == "clipped"
     if is_clipped and ("cotangent_linearity", case) in failed:
         return "cotangent_linearity"
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
     # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
-    dropped = verdict.law == "second_order" and finding.message == OTHER and finding.likely != CUT
+    why = finding.reason
+    is_partial = why is not None and why.kind == "partly cut" and why.evidence.get("argument") == COTANGENT
+    dropped = verdict.law == "second_order" and is_partial
     if dropped and ("surrogate", case) in failed:
         return "surrogate"
     return ""

@@ -17,7 +17,8 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._audit._words import listed
 from gradspec._engine._flat import flattened
-from gradspec.law import Finding, Law, Status, Trial, TrialOf
+from gradspec.explain import SMALL, ignores
+from gradspec.law import Finding, Law, Reason, Status, Trial, TrialOf, Verdict
 from gradspec.laws.tensor.support._call import differentiable, outputs
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -30,13 +31,7 @@ REPEATED = (
 CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
 EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
-#: How the law begins its likely cause where it knows none.
-_UNKNOWN = "a wrong backward"
-#: What leaves no doubt that backward is not meant so.
-_CERTAIN = (REPEATED,)
 _SIGNS = ("positive", "negative")
-#: How small a cotangent is that no limit clips.
-_SMALL = 1e-3
 #: Nearer to 1 than this no factor is forgotten.
 _NEAR = 1e-4
 #: How many random directions say that a gradient is off by one factor.
@@ -55,35 +50,48 @@ def with_how_wrong(
     """Return a report in which a broken law `surrogate` says how backward is wrong, where other calls show it."""
     law = next((law for law in laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
-    broken = {v.case for v in report.violations if v.law == "surrogate" and v.finding.likely.startswith(_UNKNOWN)}
-    said: dict[str, str] = {}
+    broken = {v.case for v in report.violations if _is_unexplained(v)}
+    said: dict[str, Reason] = {}
     for case in cases:
         if law is None or case.name not in broken:
             continue
         found = apart(partial(_said, law, subject, case, measured, profile, seed), profile, seed)
-        said[case.name] = "" if isinstance(found, Finding) else found
+        if isinstance(found, Reason):
+            said[case.name] = found
     verdicts = (
-        replace(v, finding=replace(v.finding, likely=_likely(said[v.case], v.finding.likely)))
-        if v.law == "surrogate" and said.get(v.case)
-        else v
+        replace(v, finding=_because(v.finding, said[v.case])) if v.law == "surrogate" and v.case in said else v
         for v in report.verdicts
     )
     return replace(report, verdicts=tuple(verdicts))
 
 
-def _likely(said: str, before: str) -> str:
-    return said if said in _CERTAIN else f"{said}: {before}"
+def _is_unexplained(verdict: Verdict) -> bool:
+    is_broken = verdict.law == "surrogate" and verdict.status is Status.BROKEN
+    return is_broken and verdict.finding.reason is None and not verdict.finding.follows
 
 
-def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> str:
+def _because(finding: Finding, why: Reason) -> Finding:
+    """Return a finding with its cause, and with what the law says beside it where backward may be meant so."""
+    is_certain = why.kind == "repeated index"
+    return replace(finding, reason=why, likely=why.words if is_certain else f"{why.words}: {finding.likely}")
+
+
+def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Reason | None:
     spec = eager_spec(subject, (case,), measured, seed)
     trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
-        return REPEATED
+        return Reason(kind="repeated index", words=REPEATED)
+    if same := ignores(trial):
+        which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
+        return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
     if _holds(law, _with_small_cotangents(trial)):
-        return CLIPPED
-    if (same := law.check(trial).got) and float(same) and same == law.check(_with_small_cotangents(trial)).got:
-        return IGNORED
+        return Reason(kind="clipped", words=CLIPPED)
+    words = _of_arguments(law, trial)
+    return Reason(kind="of arguments", words=words) if words else None
+
+
+def _of_arguments(law: Law, trial: Trial) -> str:
+    """Return how the gradients of the arguments are wrong, each by itself."""
     groups: dict[str, list[str]] = {}
     for name in trial.spec.wrt:
         groups.setdefault(_of_argument(law, trial, name), []).append(name)
@@ -119,7 +127,7 @@ def _with_small_cotangents(trial: Trial) -> Trial:
 
     @wraps(trial.spec.surrogate)
     def scaled(*args: Any) -> Any:
-        y = tuple(_SMALL * t if differentiable(t) else t for t in outputs(trial.spec.surrogate(*args)))
+        y = tuple(SMALL * t if differentiable(t) else t for t in outputs(trial.spec.surrogate(*args)))
         return y if len(y) > 1 else y[0]
 
     return replace(trial, spec=replace(trial.spec, surrogate=scaled))

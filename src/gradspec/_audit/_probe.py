@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
-from gradspec._audit._held_still import held_still
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._lost import Lost, lost_of, stopped_in
 from gradspec._audit._measured import Measured
@@ -20,6 +19,7 @@ from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import copied, flat_trial, takes_gradient
 from gradspec._audit._uncalled import uncalled
+from gradspec.explain._held_still import held_still
 from gradspec.law import Finding, Trial, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe

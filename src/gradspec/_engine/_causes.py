@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 from gradspec._engine._plan import Check
-from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken, raised
-from gradspec.laws import cause_of, is_stand_in, quietly, stand_in, torch_version
+from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
+from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
+from gradspec.laws import cause_of, is_stand_in, quietly, torch_version
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -28,30 +28,43 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     law, promised = check.law, _promised(check, check.law)
     if promised is False:
         return _refusal(finding, law)
-    if finding.status is not Status.BROKEN:
+    finding, trial = _whatever_the_law(check, trial, finding)
+    if finding.follows or finding.status is not Status.BROKEN:
         return finding
     raises = "raised" in finding.details
     if promised is None and raises:
-        return Finding(status=Status.NOT_PROMISED, message=finding.message, details=finding.details)
-    finding = _beside_others(check, trial, prior, finding)
+        return Finding(status=Status.NOT_PROMISED, message=finding.message, details=_lasting(finding))
+    if finding.reason is None or not finding.reason.of_function:
+        finding = _beside_others(check, trial, prior, finding)
     if finding.follows or finding.status is not Status.BROKEN:
         return finding
+    raises = "raised" in finding.details
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
-    if law.capability is None or not isinstance(check.spec, FunctionSpec):
+    if not isinstance(check.spec, FunctionSpec) or (finding.reason is not None and finding.reason.of_function):
         return finding
+    if law.capability is None:
+        return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
+    # With the plain finding: what an experiment on this function adds, that on a sound one of its form does not have.
     cause = quietly(lambda: cause_of(law, trial(), finding))  # type: ignore[arg-type]  # a law of functions has such trials
     if cause is None:
-        return finding
+        return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     if promised is None:
         why = "any function of this form does so" if cause.lacks else f"a limit of torch {torch_version()}"
-        return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=finding.details)
+        return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=_lasting(finding))
     if not cause.lacks:
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
         accept = f"do not promise it: `{law.capability}=None` in its `supports`"
         remedy = law.section("Remedy")
-        return replace(finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept)
+        return replace(
+            finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept, reason=None
+        )
     details = {**finding.details, "lacks": list(cause.lacks), "patch": cause.patch}
-    return replace(finding, likely=cause.said, details=details)
+    return replace(finding, likely=cause.said, reason=None, details=details)
+
+
+def _lasting(finding: Finding) -> dict[str, Any]:
+    """Return the details of what is no failure: without the line of an error, which the next edit moves."""
+    return {key: value for key, value in finding.details.items() if key != "place"}
 
 
 def _promised(check: Check, law: Law) -> bool | None:
@@ -67,80 +80,42 @@ def _promised(check: Check, law: Law) -> bool | None:
 def _refusal(finding: Finding, law: Law) -> Finding:
     """A promise of no support is kept by raising; silence, right or wrong, breaks it."""
     if "raised" in finding.details:
-        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=finding.details)
+        return Finding(status=Status.REFUSED_AS_DECLARED, message=finding.message, details=_lasting(finding))
     if finding.status is Status.HOLDS:
         said = f"works, though the spec promises no {law.capability}: change `supports`"
         return broken(said, rank=Rank.WASTE)
     return replace(finding, rank=finding.rank or Rank.WRONG) if finding.status is Status.BROKEN else finding
 
 
-def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
-    """Return what is left of a finding where another law's violation explains it; else the finding.
+def _whatever_the_law(check: Check, trial: NewTrial, finding: Finding) -> tuple[Finding, NewTrial]:
+    """Return what is said of a failure where noise, memory that nobody wrote or a NaN makes all laws fail.
 
-    It follows where it holds for a spec whose primal and surrogate are the function itself in eager mode; where it
-    is broken there otherwise, that is left: it says nothing of the other violation again. Where the other law finds
-    the function at odds with itself too, it gives another result each time, and nothing else can be told of it.
+    Of noise it is what is left while all draws are the same, and the trial in which they are.
     """
-    spec = check.spec
-    if not isinstance(spec, FunctionSpec) or (is_stand_in(spec.primal) and is_stand_in(spec.surrogate)):
-        return finding  # an audit: nothing but the function itself says what is right
-    stands_on: tuple[str, ...] = (*check.law.requires, *check.law.implied_by)
-    raises = finding.details.get("raised")
-    # What was called before decides what another law would find now: only what it has said counts then.
-    unsaid = Status.HOLDS if check.law.alone else Status.BROKEN
-    for law in check.roots:
-        if not raises and law.name not in stands_on:
-            continue
-        if prior.get(law.name, unsaid) is not Status.BROKEN:
-            continue
-        root = _found(law, trial)
-        if root.status is not Status.BROKEN:
-            continue
-        if law.name in check.law.implied_by or (raises and root.details.get("raised") == raises):
-            return _follows(check, law, finding)
-        if law.name not in stands_on:
-            continue
-        by_itself = _found(check.law, lambda: _by_itself(trial()))
-        if by_itself.status in (Status.HOLDS, Status.NOT_APPLICABLE):
-            return _follows(check, law, finding)
-        if by_itself.rank == Rank.WASTE:
-            return by_itself
-        if (by_itself.message, by_itself.expected) == (finding.message, finding.expected):
-            continue
-        if _is_at_odds(law, trial):
-            return _follows(check, law, finding)
-        if not raises and by_itself.status is Status.BROKEN:
-            return by_itself
-    return finding
+    if not isinstance(check.spec, FunctionSpec) or finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
+        return finding, trial
+    of_function: Callable[[], Any] = trial
+    if (instead := instead_of(check.law, of_function, finding)) is not None:
+        return instead, trial
+    left = quietly(lambda: beside_noise(check.law, of_function, finding))
+    if left is None:
+        return finding, trial
+    said = left.finding if left.root is None else _follows(check, left.root, left.finding)
+    return said, left.trial or trial
+
+
+def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], finding: Finding) -> Finding:
+    """Return what is left of a finding where another law's violation explains it; else the finding."""
+    if not isinstance(check.spec, FunctionSpec) or (is_of_noise(check.law) and "raised" not in finding.details):
+        return finding
+    left = beside_others(check.law, check.roots, trial, prior, finding)  # type: ignore[arg-type]  # of a function
+    return left.finding if left.root is None else _follows(check, left.root, left.finding)
 
 
 def _follows(check: Check, root: Law, finding: Finding) -> Finding:
+    """Return a finding that follows from another one, with its own numbers."""
     said = f"follows from {root.name}"
     if _promised(check, root) is None:
         return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
-    return broken(said, follows=root.name, details={**finding.details, "found": finding.message})
-
-
-def _is_at_odds(law: Law, trial: NewTrial) -> bool:
-    """Whether a law that compares two calls finds that the function differs from itself."""
-    found = _found(law, lambda: _by_itself(trial()))
-    return found.status is Status.BROKEN and "raised" not in found.details
-
-
-def _found(law: Law, trial: NewTrial) -> Finding:
-    """Return what a law finds in the case, by itself."""
-    try:
-        return law.check(trial())
-    except (Exception, SystemExit) as error:
-        return raised(error)
-
-
-def _by_itself(trial: Any) -> Any:
-    """Return the trial of a spec that promises what the function itself does in eager mode."""
-    spec = trial.spec
-
-    @wraps(spec.primal)
-    def eager(*args: Any, **kwargs: Any) -> Any:
-        return spec.function(*args, **kwargs)
-
-    return replace(trial, spec=replace(spec, primal=stand_in(eager), surrogate=eager, formula=None))
+    details = {**finding.details, "found": finding.message}
+    return replace(finding, message=said, follows=root.name, rank="", likely="", reason=None, details=details)

@@ -109,6 +109,7 @@ def findings(report: Report) -> list[Found]:
         key=lambda f: (
             specs[f.verdict.spec],
             ORDER.index(f.rank),
+            not _is_of_function(f.verdict),  # with it nothing else can be told
             "lost" not in f.verdict.finding.details,  # nothing is trained by a gradient that does not arrive
             f.verdict.law in _OTHER_DTYPES,
             # A mistake that training shows is one in what torch makes of the function, too.
@@ -137,10 +138,16 @@ def _roots_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return sorted(verdicts, key=lambda verdict: bool(verdict.finding.follows))
 
 
+def _is_of_function(verdict: Verdict) -> bool:
+    return verdict.finding.reason is not None and verdict.finding.reason.of_function
+
+
 def _cause(verdict: Verdict) -> str:
     finding = verdict.finding
     if finding.details.get("lacks"):
         return "form"
+    if finding.reason is not None and _is_of_function(verdict):
+        return finding.reason.kind
     if finding.rank == Rank.LIMIT:
         return "limit"
     if verdict.finding.is_cut_off:

@@ -168,8 +168,9 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     for label, value in (("got", finding.got and finding.got + at), ("expected", finding.expected)):
         if value:
             yield _labelled(f"      {label:<10} ", value)
-    if at == "" and finding.index:
-        yield _labelled("      at         ", finding.index)
+    place = str(finding.details.get("place", ""))
+    if at == "" and (finding.index or place):
+        yield _labelled("      at         ", finding.index or place)
     if details:
         for key, value in finding.details.items():
             yield (

@@ -11,7 +11,7 @@ Remedy: use running statistics in evaluation, and reduce over every dimension bu
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module.support._build import batch, inputs, rows, used
+from gradspec.laws.module.support._build import batch, beside_evaluation, inputs, rows, used
 from gradspec.laws.tensor.support._compare import compare
 
 
@@ -24,7 +24,7 @@ def _check(trial: ModuleTrial) -> Finding:
         one = slice(row, row + 1)
         finding = compare(trial, f"row {row} alone", module(*rows(given, one)), together[one])
         if finding is not HOLDS:
-            return finding
+            return beside_evaluation(trial, module, finding)
     return HOLDS
 
 

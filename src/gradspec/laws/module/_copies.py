@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, raised
-from gradspec.laws.module.support._build import evaluate, tensors, used
+from gradspec.laws.module.support._build import beside_evaluation, evaluate, tensors, used
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._memory import overlap
 
@@ -47,15 +47,18 @@ def _judge(trial: ModuleTrial, way: str, module: nn.Module, twin: nn.Module) -> 
     if trial.case.inputs is None:
         return HOLDS
     before = evaluate(trial, module)
-    finding = compare_all(trial, f"{way}: evaluation of the copy", evaluate(trial, twin), before)
+    finding = compare_all(trial, f"{way}: evaluation of the copy", evaluate(trial, twin), before, is_derivative=False)
     if finding is not HOLDS:
-        return finding
+        return beside_evaluation(trial, module, finding)
     with torch.no_grad():
         for tensor in theirs.values():
             if tensor.is_floating_point():
                 tensor.add_(1)
     said = f"{way}: what is done to the copy is done to the original"
-    return compare_all(trial, f"{way}: evaluation of the original", evaluate(trial, module), before, said=said)
+    finding = compare_all(
+        trial, f"{way}: evaluation of the original", evaluate(trial, module), before, is_derivative=False, said=said
+    )
+    return beside_evaluation(trial, module, finding)
 
 
 def _has_an_import_path(cls: type) -> bool:

@@ -15,7 +15,7 @@ import torch
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Rank, not_applicable, raised
-from gradspec.laws.module.support._build import build, forward_backward
+from gradspec.laws.module.support._build import beside_evaluation, build, forward_backward
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._transform import BREAKS, silenced
@@ -45,7 +45,7 @@ def _compiled(trial: ModuleTrial, *, fullgraph: bool) -> Finding:
     expected = forward_backward(trial, plain)
     finding = compare_all(trial, f"torch.compile ({backend}):", got, expected)
     if finding is not HOLDS:
-        return finding
+        return finding if trial.case.training else beside_evaluation(trial, plain, finding)
     return compare_all(trial, f"torch.compile ({backend}): state", module.state_dict(), plain.state_dict())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gradspec._scope import Scope
 from gradspec.law import Finding, Law, ModuleTrial, not_applicable
-from gradspec.laws.module.support._build import forward_backward, inputs, used
+from gradspec.laws.module.support._build import beside_evaluation, forward_backward, inputs, used
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._transform import exported
 
@@ -23,7 +23,7 @@ def _check(trial: ModuleTrial) -> Finding:
     program = exported(module, inputs(trial))
     expected = forward_backward(trial, module)
     got = forward_backward(trial, program)
-    return compare_all(trial, "torch.export:", got, expected)
+    return beside_evaluation(trial, module, compare_all(trial, "torch.export:", got, expected))
 
 
 MODULE_EXPORT = Law(

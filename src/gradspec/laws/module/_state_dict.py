@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Status, broken, raised
-from gradspec.laws.module.support._build import build, evaluate, used
+from gradspec.laws.module.support._build import beside_evaluation, build, evaluate, used
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.spec import StateContract
 
@@ -43,9 +43,11 @@ def _check(trial: ModuleTrial) -> Finding:
         return broken(f"`{wrong[0]}` is not what was loaded", argument=f"`{wrong[0]}`")
     if trial.case.inputs is not None:
         said = "the same state gives another evaluation: what it depends on is not in the state"
-        finding = compare_all(trial, "evaluation", evaluate(trial, module), evaluate(trial, donor), said=said)
+        finding = compare_all(
+            trial, "evaluation", evaluate(trial, module), evaluate(trial, donor), is_derivative=False, said=said
+        )
         if finding is not HOLDS:
-            return finding
+            return beside_evaluation(trial, module, finding)
     if (finding := _judge_strictness(module, state)) is not HOLDS:
         return finding
     return Finding(status=Status.HOLDS, details={"keys": list(state), "dropped": list(contract.dropped)})

@@ -103,7 +103,9 @@ def _judged(trial: TrialOf[OperatorSpec, Case], run: _Run, found: dict[str, Any]
     if found["gradients"] is None and any(gradient is not None for gradient in run.gradients.values()):
         return broken(f"the program has no gradient {run.where}", rank=Rank.WRONG)
     for (name, expected), got in zip(run.gradients.items(), found["gradients"] or (), strict=False):
-        if (finding := compare(trial, f"gradient of {name} {run.where}", got, expected)) is not HOLDS:
+        if (
+            finding := compare(trial, f"gradient of {name} {run.where}", got, expected, is_derivative=True)
+        ) is not HOLDS:
             return finding
     return HOLDS
 

@@ -27,7 +27,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 from torch.utils._pytree import tree_leaves
 
 from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken, not_applicable, shown
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, TrialOf, broken, not_applicable, shown
 from gradspec.laws.operator.support._call import Call
 from gradspec.laws.operator.support._sweep import variants
 from gradspec.laws.tensor.support._call import gradients
@@ -61,7 +61,10 @@ def _judged(way: str, call: Call) -> Finding:
             return broken(
                 f"{way}, on fake tensors the operator asks for a value: {shown(error)}",
                 rank=Rank.REFUSED,
-                likely="the fake kernel or backward reads data: item(), a branch on a tensor, nonzero()",
+                reason=Reason(
+                    kind="reads data",
+                    words="the fake kernel or backward reads data: item(), a branch on a tensor, nonzero()",
+                ),
             )
         except Exception as error:
             return broken(f"{way}, on fake tensors it raises {shown(error)}", rank=Rank.REFUSED)
@@ -74,7 +77,7 @@ def _judged(way: str, call: Call) -> Finding:
                     got=str(got),
                     expected=str(right),
                     rank=Rank.WRONG,
-                    likely="the fake kernel says otherwise than the real one does",
+                    reason=Reason(kind="other fake", words="the fake kernel says otherwise than the real one does"),
                 )
     return HOLDS
 
@@ -124,14 +127,19 @@ def _dynamic(call: Call) -> Finding:
             return broken(
                 f"with sizes that may change, on fake tensors it raises {shown(error)}",
                 rank=Rank.REFUSED,
-                likely="a size is made a number: int(x.shape[0]), range over it, a reshape to constants",
+                reason=Reason(
+                    kind="fixed size",
+                    words="a size is made a number: int(x.shape[0]), range over it, a reshape to constants",
+                ),
             )
     fixed = [symbol for symbol, value in environment.replacements.items() if getattr(value, "is_Integer", False)]
     if fixed:
         return broken(
             f"the fake kernel fixes {len(fixed)} of the sizes that may change: a compiler makes a new program for each",
             rank=Rank.WASTE,
-            likely="a size is made a number: int(x.shape[0]), a comparison with a constant",
+            reason=Reason(
+                kind="compared size", words="a size is made a number: int(x.shape[0]), a comparison with a constant"
+            ),
         )
     return HOLDS
 

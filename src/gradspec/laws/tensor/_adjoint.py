@@ -9,11 +9,13 @@ Remedy: write both for the surrogate.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
 from torch import Tensor
 
 from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
@@ -41,13 +43,27 @@ def _judge(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> Finding:
     bound = max(trial.profile.rtol, 8 * rounding) * max(size_left, size_right)
     if abs(left - right) <= bound:
         return HOLDS
+    if not _is_finite(jv) and not _is_finite(tuple(jtw.values())):
+        if (name := _undefined(y, jtw)) is not None:
+            return broken(f"the gradient of `{name}` is NaN, and the value is finite", argument=f"gradient of `{name}`")
+        return not_applicable("the derivatives are infinite here, in both modes, and no inner product compares them")
     return broken(
         "forward mode and backward are not adjoint",
         argument="⟨w, J v⟩ against ⟨Jᵀ w, v⟩",
         got=f"{left:.12g}",
         expected=f"{right:.12g}",
-        likely="jvp and backward differentiate two different maps",
+        reason=Reason(kind="two maps", words="jvp and backward differentiate two different maps"),
     )
+
+
+def _is_finite(tensors: Sequence[Tensor | None]) -> bool:
+    return all(t is None or bool(t.isfinite().all()) for t in tensors)
+
+
+def _undefined(y: Sequence[Tensor], jtw: Mapping[str, Tensor | None]) -> str | None:
+    """Return an argument whose gradient is NaN where all that is computed of it is finite."""
+    nan = (name for name, t in jtw.items() if t is not None and bool(t.isnan().any()))
+    return next(nan, None) if _is_finite(y) else None
 
 
 def _inner(a: tuple[Tensor | None, ...], b: tuple[Tensor, ...]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run
@@ -74,21 +74,22 @@ def _check(trial: Trial) -> Finding:
             return finding
     if len(graphs) > 1 and trial.spec.supports.dynamic_shapes:
         sizes = ", ".join(str(_rows(batch)) for batch in batches)
-        likely = "a size is read as a number: in a branch, a loop, or by int()"
-        return _again(f"compiled {len(graphs)} times for the batch sizes {sizes}", graphs, likely)
+        why = Reason(kind="size", words="a size is read as a number: in a branch, a loop, or by int()")
+        return _again(f"compiled {len(graphs)} times for the batch sizes {sizes}", graphs, why)
     served, other = len(graphs), _with_other_values(batches[-1], trial.seed)
     if not _takes(trial, other):  # these calls are in eager mode, where the function may read a value and keep it
         return HOLDS
     if (finding := judge_on(other, f"a batch of {_rows(other)} with other values")) is not HOLDS:
         return finding
     if len(graphs) > served and trial.spec.supports.dynamic_shapes:
-        likely = "the graph is guarded on data: a number that is read from a tensor decides what is computed"
-        return _again(f"compiled anew for other values in a batch of {_rows(other)}", graphs, likely)
+        said = "the graph is guarded on data: a number that is read from a tensor decides what is computed"
+        why = Reason(kind="data", words=said)
+        return _again(f"compiled anew for other values in a batch of {_rows(other)}", graphs, why)
     return HOLDS
 
 
-def _again(message: str, graphs: set[Any], likely: str) -> Finding:
-    return broken(message, got=f"{len(graphs)} graphs", expected="one graph", likely=likely, rank=Rank.WASTE)
+def _again(message: str, graphs: set[Any], why: Reason) -> Finding:
+    return broken(message, got=f"{len(graphs)} graphs", expected="one graph", reason=why, rank=Rank.WASTE)
 
 
 def _takes(trial: Trial, batch: Inputs) -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import telling_strides
@@ -36,7 +36,10 @@ def _check(trial: Trial) -> Finding:
                 argument=name,
                 got=got,
                 expected=right,
-                likely="a fake kernel disagrees with the real one, or the code asks which kind of tensor it has",
+                reason=Reason(
+                    kind="fake",
+                    words="a fake kernel disagrees with the real one, or the code asks which kind of tensor it has",
+                ),
             )
     return HOLDS
 

@@ -10,8 +10,6 @@ Remedy: write jvp for the surrogate: it returns the derivative of the surrogate 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch.autograd import forward_ad
 
@@ -42,7 +40,7 @@ def _check(trial: Trial) -> Finding:
         for what, mine, theirs in zip(("value", "tangent"), got, (value, expected), strict=True):
             for a, b in zip(mine, theirs, strict=True):
                 if (finding := compare(trial, f"{what} of the output by {way}", a, b)) is not HOLDS:
-                    return replace(finding, likely=finding.likely or wrong_terms(trial, inputs, x, u))
+                    return finding if finding.likely else finding.because(wrong_terms(trial, inputs, x, u))
     return HOLDS
 
 

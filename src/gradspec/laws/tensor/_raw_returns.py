@@ -25,7 +25,9 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     if cls is None and (cls := _of_operator(trial, inputs)) is None:
-        return not_applicable("the spec names no implementation to look into")
+        return not_applicable(_nothing_to_look_into(trial))
+    if not hasattr(cls, "backward"):
+        return not_applicable(f"the implementation, {cls.__name__}, is no torch.autograd.Function to look into")
     with spying(cls, "backward") as calls:
         vjp(trial.spec.function, inputs)
     names = list(inputs.values)
@@ -42,6 +44,13 @@ def _of_operator(trial: Trial, inputs: Inputs) -> type | None:
     """Return the Function that torch made of an operator and its registered backward, where one is called directly."""
     behind = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
     return behind[0] if len(behind) == 1 and is_of_operator(behind[0]) else None
+
+
+def _nothing_to_look_into(trial: Trial) -> str:
+    named = trial.spec.implementation
+    if named is None:
+        return "the spec names no implementation to look into"
+    return f"the implementation, {getattr(named, '__name__', named)}, is no torch.autograd.Function to look into"
 
 
 def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:

@@ -15,8 +15,6 @@ differentiated by autograd and by central differences.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -52,13 +50,13 @@ def _check(trial: Trial) -> Finding:
         order = name.split()[0]
         if is_sparse and order != "second":
             break  # torch itself has none
-        finding = compare(trial, name, mine, derivative, times=TIMES[order])
+        finding = compare(trial, name, mine, derivative, is_derivative=True, times=TIMES[order])
         if finding is HOLDS or _is_rounding(trial, inputs, name, mine, derivative):
             continue
         if order != "second" and is_no_slope(right, inputs, trial.seed, name):
             last = order
             continue
-        return replace(finding, likely=why_wrong_order(trial, name, got, expected) or finding.likely)
+        return finding.because(why_wrong_order(trial, name, got, expected) or finding.reason)
     return HOLDS
 
 

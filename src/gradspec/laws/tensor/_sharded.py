@@ -98,7 +98,8 @@ def judge_placements(trial: Trial, way: Placements, mesh: Any) -> Finding:
         where = f"with {said}" if PLAIN in handed else f"with {said} and a cotangent {', '.join(dict.fromkeys(handed))}"
         for name, mine in call.backward(y, leaves, handed).items():
             what = f"gradient of `{name}` {where}"
-            if (finding := _compared(trial, what, on_each_rank(mine), call.gradients[name])) is not HOLDS:
+            meant = call.gradients[name]
+            if (finding := _compared(trial, what, on_each_rank(mine), meant, is_derivative=True)) is not HOLDS:
                 return finding
             if mine is not None and placement_of(mine) == PLAIN and name in call.places:
                 return broken(f"{what} is not a DTensor", got=PLAIN, expected="a DTensor")
@@ -129,17 +130,21 @@ def _mixed(trial: Trial, call: PlacedCall, plain: list[str]) -> Finding:
     """Leave some arguments plain tensors: where that is not refused, the call is right on each rank."""
     names = ", ".join(f"`{name}`" for name in plain)
     where = f"where only {names} {'is a plain tensor' if len(plain) == 1 else 'are plain tensors'}"
-    for what, mine, right in call.until_refused(plain):
-        if (finding := _compared(trial, f"{what} {where}", mine, right)) is not HOLDS:
+    for what, mine, right, is_derivative in call.until_refused(plain):
+        if (finding := _compared(trial, f"{what} {where}", mine, right, is_derivative=is_derivative)) is not HOLDS:
             return finding
     return HOLDS
 
 
-def _compared(trial: Trial, what: str, mine: Sequence[Tensor | None], right: Tensor | None) -> Finding:
+def _compared(
+    trial: Trial, what: str, mine: Sequence[Tensor | None], right: Tensor | None, *, is_derivative: bool = False
+) -> Finding:
     """Compare what each rank takes for the whole of a tensor with what it is."""
     with off_ranks():
         for rank, whole in enumerate(mine):
-            if (finding := compare(trial, f"{what} on rank {rank}", whole, right)) is not HOLDS:
+            if (
+                finding := compare(trial, f"{what} on rank {rank}", whole, right, is_derivative=is_derivative)
+            ) is not HOLDS:
                 return finding
     return HOLDS
 

@@ -10,7 +10,6 @@ Remedy: set `generate_vmap_rule = True`, or write a `vmap` staticmethod.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gradspec._scope import Scope
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, reference
@@ -31,7 +30,10 @@ BATCH = 3
 #: How many choices of dimensions are tried at most: three a tensor make 27 of three tensors.
 CHOICES = 27
 #: The likely cause where the first dimension can be batched, and no other one.
-OF_ONE_DIMENSION = "right where the batch is dimension 0: the `vmap` rule takes it to be there, whatever `in_dims` says"
+OF_ONE_DIMENSION = Reason(
+    kind="dimension 0",
+    words="right where the batch is dimension 0: the `vmap` rule takes it to be there, whatever `in_dims` says",
+)
 
 
 def _check(trial: Trial) -> Finding:
@@ -40,9 +42,9 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     every = tuple(name for name, value in inputs.values.items() if isinstance(value, Tensor))
     for names in dict.fromkeys((inputs.wrt, every)):
-        for dim, likely in ((0, ""), (-1, OF_ONE_DIMENSION)):
+        for dim, why in ((0, None), (-1, OF_ONE_DIMENSION)):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
-                return replace(finding, likely=finding.likely or likely)
+                return finding if finding.likely or why is None else finding.because(why)
     if (finding := _mixed(trial, inputs, every)) is not HOLDS:
         return finding
     return _tangents(trial, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gradspec.law import ModuleTrial
+from gradspec.law import HOLDS, Finding, ModuleTrial
 from gradspec.laws.tensor.support._call import differentiable, fresh, like, outputs
+
+_EVALUATION = "evaluation_mode"
 
 
 def build(trial: ModuleTrial, *, training: bool, seed: int = 0) -> nn.Module:
@@ -71,6 +74,16 @@ def evaluate(trial: ModuleTrial, module: nn.Module, dtype: torch.dtype | None = 
     """Return the outputs of a call, by name; `dtype` is that of the floating inputs."""
     with torch.no_grad():
         return _named(module(*inputs(trial, dtype=dtype)))
+
+
+def beside_evaluation(trial: ModuleTrial, module: nn.Module, finding: Finding) -> Finding:
+    """Return a finding about two evaluations; it follows where two of the module itself differ already."""
+    first, second = evaluate(trial, module), evaluate(trial, module)
+    if finding is HOLDS or all(torch.equal(second[name], t) for name, t in first.items()):
+        return finding
+    details = {**finding.details, "found": finding.message}
+    said = f"follows from {_EVALUATION}"
+    return replace(finding.because(None), message=said, follows=_EVALUATION, details=details)
 
 
 def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None, **how: Any) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def cause_of(law: Law, trial: Trial, finding: Finding) -> Cause | None:
     form = Form.of(classes, y)
     same, mine = _symptom(_found(law, trial, form)), _symptom(finding)
     if is_stand_in(trial.spec.primal):  # no declared gradient says how a silent result is wrong
-        same, mine = ((one[0], "") if one[0] == "silent" else one for one in (same, mine))
+        same, mine = (one[:1] if one[0] == "silent" else one for one in (same, mine))
     if same != mine:
         return None
     if form.overlapping and not _holds_of_copies(law, trial):
@@ -147,7 +147,7 @@ def _found(law: Law, trial: Trial, form: Form) -> Finding:
     return _FOUND[key]
 
 
-def _symptom(finding: Finding) -> tuple[str, ...]:
+def _symptom(finding: Finding) -> tuple[object, ...]:
     """Return what tells one violation from another, whatever the function is called and computes."""
     if finding.status is not Status.BROKEN:
         return (finding.status,)
@@ -155,7 +155,12 @@ def _symptom(finding: Finding) -> tuple[str, ...]:
         kind, _, text = str(finding.details["raised"]).partition(":")
         words = re.sub(r"\W+", " ", re.sub(r"[`'\"<(].*|\d+", "", text)).split()
         return ("raised", kind, *words[:5])
-    return ("silent", finding.likely)
+    why = finding.reason
+    return ("silent", *(() if why is None else (why.kind, *(_short(value) for value in why.evidence.values()))))
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def torch_version() -> str:

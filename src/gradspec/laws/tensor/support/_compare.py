@@ -19,7 +19,15 @@ from gradspec.spec import FunctionSpec
 
 
 def compare(
-    trial: AnyTrial, what: str, got: Any, expected: Any, *, likely: str = "", said: str = "", times: float = 1.0
+    trial: AnyTrial,
+    what: str,
+    got: Any,
+    expected: Any,
+    *,
+    is_derivative: bool = False,
+    likely: str = "",
+    said: str = "",
+    times: float = 1.0,
 ) -> Finding:
     """Return `holds` if two tensors agree in shape, dtype and every element.
 
@@ -32,6 +40,7 @@ def compare(
         what: what is compared, "gradient of `x`".
         got: what the function gave: a tensor, or None for no gradient at all.
         expected: what the reference gave; None counts as zero.
+        is_derivative: whether they are derivatives, of which little may be left where larger terms cancel.
         likely: the likely cause of a difference.
         said: the sentence of the failure; "WHAT differs" unless told.
         times: how many times larger than numbers from -9 to 9 the cotangent was, where it is a gradient.
@@ -65,7 +74,7 @@ def compare(
     if is_only_noted():
         note_off(what, distance(got, expected))
         return HOLDS
-    finding = _elementwise(trial, what, got.detach(), expected.detach(), likely, said)
+    finding = _elementwise(trial, what, got.detach(), expected.detach(), is_derivative, likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
     elif not differentiable(got):
@@ -73,7 +82,9 @@ def compare(
     elif is_allowed(what, off := distance(got, expected), far=FAR.get(got.dtype, 0.0) * max(1.0, largest(expected))):
         note(what, expected.detach() if largest(expected) > off else None, zero)
         return HOLDS
-    elif largest(got - expected) <= (limit := _rounding(trial, what, got.detach(), expected.detach(), times)):
+    elif is_derivative and largest(got - expected) <= (
+        limit := _rounding(trial, got.detach(), expected.detach(), times)
+    ):
         # Where no more than the rounding is left, zeros would have been as right.
         note(what, expected.detach() if largest(expected) > limit else None, zero)
         return HOLDS
@@ -87,6 +98,7 @@ def compare_all(
     expected: Mapping[str, Any],
     *,
     when: str = "",
+    is_derivative: bool = True,
     why: Callable[[str], str] = lambda _: "",
     **how: Any,
 ) -> Finding:
@@ -95,20 +107,19 @@ def compare_all(
     What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
     """
     for name in expected:
-        called = f"{what} of `{name}`" + (f" ({when})" if when else "")
-        finding = compare(trial, called, got[name], expected[name], **how)
+        called = (f"{what} {name}" if "`" in name else f"{what} of `{name}`") + (f" ({when})" if when else "")
+        finding = compare(trial, called, got[name], expected[name], is_derivative=is_derivative, **how)
         if finding is not HOLDS:
-            return replace(finding, likely=why(name) or finding.likely)
+            return replace(finding, likely=said, reason=None) if (said := why(name)) else finding
     return HOLDS
 
 
-def _rounding(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, times: float) -> float:
+def _rounding(trial: AnyTrial, got: Tensor, expected: Tensor, times: float) -> float:
     """Return how far two derivatives may lie apart by rounding alone; -1.0 where nothing excuses them."""
     if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
-    is_derivative = "gradient" in what or "derivative" in what
     is_finite = bool((got - expected).isfinite().all())
-    if not is_derivative or not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
+    if not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
         return -1.0
     try:
         return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
@@ -141,7 +152,9 @@ def describe(value: Any) -> str:
     return repr(value)
 
 
-def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, likely: str, said: str) -> Finding:
+def _elementwise(
+    trial: AnyTrial, what: str, got: Tensor, expected: Tensor, is_derivative: bool, likely: str, said: str
+) -> Finding:
     if got.numel() == 0 or torch.equal(got, expected):
         return HOLDS
     if not differentiable(got):
@@ -172,7 +185,8 @@ def _elementwise(trial: AnyTrial, what: str, got: Tensor, expected: Tensor, like
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
-        likely=likely or guess(what, got, expected),
+        likely=likely,
+        reason=None if likely else guess(got, expected, is_derivative=is_derivative),
     )
 
 

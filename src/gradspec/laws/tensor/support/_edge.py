@@ -41,6 +41,6 @@ def judge_edge(trial: Trial, is_edge: Callable[[Tensor], bool], otherwise: str) 
             return broken(f"the gradient of `{name}` has another shape", got=describe(mine), expected=describe(leaf))
         if mine is None and right[name] is not None:
             return broken(f"no gradient flows to `{name}`", got="None", expected=describe(leaf))
-        if (finding := compare(trial, f"gradient of `{name}`", mine, right[name])) is not HOLDS:
+        if (finding := compare(trial, f"gradient of `{name}`", mine, right[name], is_derivative=True)) is not HOLDS:
             return finding
     return HOLDS

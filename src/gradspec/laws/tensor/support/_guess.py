@@ -5,51 +5,81 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import differentiable
 
+#: Nearer to 1 than this a factor is said by how much it differs.
+NEAR = 0.005
 
-def guess(what: str, got: Tensor, expected: Tensor) -> str:
+
+def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | None:
     """Name the likely cause from the shape of the error."""
     if not differentiable(got):
         return _counted(got, expected)
     if not got.any():
-        return "the result is zero" + (": a gradient is dropped" if "gradient" in what else "")
+        return Reason(kind="zero", words="the result is zero" + (": a gradient is dropped" if is_derivative else ""))
     if torch.allclose(got, -expected, rtol=1e-9, atol=0):
-        return "the sign is flipped"
+        return factor_reason(-1.0)
     if narrow := _narrow(got, expected) or _overflow(got, expected):
         return narrow
     ratio = (got / expected).flatten()
     ratio = ratio[ratio.isfinite()]
     # One factor for all of them to more digits than tell it from 1: rounding in a narrower dtype is none.
     if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=min(1e-6, _off(ratio[0])), atol=0):
-        return f"every element is off by the factor {_factor(ratio[0])}"
+        return factor_reason(ratio[0].item())
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
-        return "the right numbers stand in the wrong places: an operand is transposed or a view misread"
+        said = "the right numbers stand in the wrong places: an operand is transposed or a view misread"
+        return Reason(kind="places", words=said)
     if _has_digits_of_float32(got, expected):
-        return "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
-    return ""
+        said = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
+        return Reason(kind="digits", words=said)
+    return None
 
 
-def _counted(got: Tensor, expected: Tensor) -> str:
+def factor_reason(found: float | complex, *, is_everywhere: bool = True, of: str = "") -> Reason:
+    """Return as a reason that a result is the right one times a number.
+
+    Args:
+        found: the number.
+        is_everywhere: whether no element of the right one is 0.
+        of: what the number is, as "1 / `scale`".
+    """
+    elements = "every element" if is_everywhere else "every element that is not 0"
+    if abs(found + 1) < 1e-6:
+        return Reason(kind="sign", words="the sign is flipped")
+    if abs(found - 1) < NEAR:
+        off = f"{abs(found - 1):.2g}"
+        return Reason(kind="rounding", words=f"{elements} is off by {off} of itself", evidence={"off": off})
+    whole = round((1 / found).real)
+    if abs(1 / found - whole) < 1e-9 * abs(whole) and abs(whole) > 2:
+        of = of or f"1 / {whole}"
+    words = f"{elements} is off by the factor {found:.3g}" + (f", which is {of}" if of else "")
+    factor = found if isinstance(found, float) else str(found)
+    return Reason(kind="factor", words=words, evidence={"factor": factor} | ({"is": of} if of else {}))
+
+
+def _counted(got: Tensor, expected: Tensor) -> Reason | None:
     """Say by how much integers are off, where all are off by as much."""
     off = (got.double() - expected.double()).unique().tolist()  # type: ignore[no-untyped-call]
     if got.dtype is torch.bool or got.numel() < 2 or len(off) > 1:
-        return ""
-    return f"every element is {abs(off[0]):g} too {'large' if off[0] > 0 else 'small'}"
+        return None
+    said = f"every element is {abs(off[0]):g} too {'large' if off[0] > 0 else 'small'}"
+    return Reason(kind="count", words=said, evidence={"off": off[0]})
 
 
 def _off(factor: Tensor) -> float:
     return abs(factor.item() - 1) / 100
 
 
-def _overflow(got: Tensor, expected: Tensor) -> str:
+def _overflow(got: Tensor, expected: Tensor) -> Reason | None:
     """Say what makes half precision infinite, where the right result is not."""
     if got.dtype is not torch.float16 or not (got.isinf() & expected.isfinite()).any():
-        return ""
-    return (
+        return None
+    said = (
         "infinite in float16 where the right value is not: a number beyond 65504 on the way, or one that is rounded "
         "to 0 and divided by. Compute in float32, and convert the result"
     )
+    return Reason(kind="overflow", words=said)
 
 
 def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
@@ -60,7 +90,7 @@ def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
     return bool(off.max() < 32 * eps and off.max() > eps / 32)
 
 
-def _narrow(got: Tensor, expected: Tensor) -> str:
+def _narrow(got: Tensor, expected: Tensor) -> Reason | None:
     """Say whether a result has the digits of a lower precision alone, which the right one has not."""
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
@@ -69,18 +99,13 @@ def _narrow(got: Tensor, expected: Tensor) -> str:
             continue  # an infinite number has each precision
         is_near = _largest(got - expected) < 16 * torch.finfo(dtype).eps * _largest(expected)
         if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
-            return f"every number of it is a {_name(dtype)}: something is computed in {_name(dtype)} on the way"
-    return ""
+            said = f"every number of it is a {_name(dtype)}: something is computed in {_name(dtype)} on the way"
+            return Reason(kind="narrow", words=said, evidence={"dtype": _name(dtype)})
+    return None
 
 
 def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
     return torch.equal(tensor.to(dtype).to(tensor.dtype), tensor)
-
-
-def _factor(value: Tensor) -> str:
-    """Return a factor in three digits; in as many as tell it from 1 where it is near 1."""
-    number = value.item()
-    return f"{number:.12g}" if abs(number - 1) < 0.005 else f"{number:.3g}"
 
 
 def _largest(tensor: Tensor) -> float:

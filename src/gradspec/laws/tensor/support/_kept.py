@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gradspec.law import Trial
+from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._generators import seeded
@@ -15,14 +15,18 @@ from gradspec.laws.tensor.support._graph import nodes_behind, tensors_in
 from gradspec.laws.tensor.support._memory import overlap
 
 #: What is said of a derivative that is not there.
-CUT = "backward is cut from the graph: look for .data, detach() or numpy"
+CUT = Reason(kind="cut", words="backward is cut from the graph: look for .data, detach() or numpy")
 #: What is said where backward is right in its cotangent, and not in the arguments, and keeps what forward computes.
-KEPT = "backward uses a result of forward, which knows no graph there: save the arguments, and compute it in backward"
+KEPT = Reason(
+    kind="kept",
+    words="backward uses a result of forward, which knows no graph there: "
+    "save the arguments, and compute it in backward",
+)
 #: How far arguments move, as a part of 1 and in random directions, to see whether what is kept depends on them.
 STEP = 2.0**-10
 
 
-def why_cut(trial: Trial, inputs: Inputs) -> str:
+def why_cut(trial: Trial, inputs: Inputs) -> Reason:
     """Return why a derivative of backward with respect to an argument is not there, if that to its cotangent is."""
     return KEPT if quietly(lambda: keeps_an_intermediate(trial, inputs)) else CUT
 

@@ -89,7 +89,7 @@ class PlacedCall:
         exchange()
         return dict(zip(leaves, got, strict=True))
 
-    def until_refused(self, plain: Collection[str]) -> Iterator[tuple[str, list[Tensor | None], Tensor | None]]:
+    def until_refused(self, plain: Collection[str]) -> Iterator[tuple[str, list[Tensor | None], Tensor | None, bool]]:
         """Yield what a call with some plain tensors gives each rank, beside what is right, until an error refuses it.
 
         Nothing is yielded where the call itself is refused, and values only where its backward pass is.
@@ -100,13 +100,13 @@ class PlacedCall:
         if (values := _unless_refused(lambda: [on_each_rank(t) for t in y])) is None:
             return
         for k, (mine, right) in enumerate(zip(values, self.y, strict=True)):
-            yield "value" if len(y) == 1 else f"output {k}", mine, right
+            yield "value" if len(y) == 1 else f"output {k}", mine, right, False
         handed = tuple(cotangent_of(placement_of(t)) for t in y)
         if (got := _unless_refused(lambda: self.backward(y, leaves, handed))) is None:
             return
         gradients = _unless_refused(lambda: {name: on_each_rank(t) for name, t in got.items()})
         for name, mine in (gradients or {}).items():
-            yield f"gradient of `{name}`", mine, self.gradients[name]
+            yield f"gradient of `{name}`", mine, self.gradients[name], True
 
 
 def _unless_refused(call: Callable[[], Made]) -> Made | None:

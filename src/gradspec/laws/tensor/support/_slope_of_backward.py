@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Status, Trial, broken
+from gradspec.law import HOLDS, Finding, Reason, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
 from gradspec.laws.tensor.support._kept import CUT, KEPT, why_cut
@@ -23,6 +23,7 @@ from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
+UNDEFINED = Reason(kind="infinite slope", words="0 times infinity in backward's graph")
 
 
 @dataclass(frozen=True)
@@ -147,19 +148,20 @@ def _wrong(backward: _Backward, name: str, exact: Mapping[str, float | None], nu
     is_linear = name != COTANGENT and exact[COTANGENT] is not None
     cut = why_cut(backward.trial, backward.inputs) if is_linear else CUT
     if all(found is None for found in exact.values()):
-        said, likely = "the gradient has no history: a second derivative through it is lost silently", cut
+        said, why = "the gradient has no history: a second derivative through it is lost silently", cut
     elif derivative is None:
-        said, likely = f"the second derivative with respect to {name} is lost silently", cut
+        said, why = f"the second derivative with respect to {name} is lost silently", cut
     elif math.isnan(derivative):
-        said, likely = f"the second derivative with respect to {name} is NaN", "0 times infinity in backward's graph"
+        said, why = f"the second derivative with respect to {name} is NaN", UNDEFINED
     else:
         said = f"the second derivative with respect to {name} is not that of the backward pass"
-        partly = "part of backward is cut from the graph, or a Function in it is wrong"
-        likely = cut if derivative == 0 or cut == KEPT else partly
+        words = "part of backward is cut from the graph, or a Function in it is wrong"
+        partly = Reason(kind="partly cut", words=words, evidence={"argument": name})
+        why = cut if derivative == 0 or cut is KEPT else partly
     return broken(
         said,
         argument=f"derivative of the gradient with respect to {name}",
         got="None" if derivative is None else f"{derivative:.12g}",
         expected=str(numeric),
-        likely=likely,
+        reason=why,
     )

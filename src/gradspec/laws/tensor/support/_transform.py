@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from gradspec.law import HOLDS, Finding, Trial
+from gradspec.law import HOLDS, Finding, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._dense import dense
@@ -23,7 +22,10 @@ from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, r
 from gradspec.spec import FunctionSpec
 
 #: The likely cause where the gradients are those of plain forward, which was seen.
-DROPPED = "the custom gradient is dropped silently: the plain derivative of forward is applied, or none at all"
+DROPPED = Reason(
+    kind="dropped",
+    words="the custom gradient is dropped silently: the plain derivative of forward is applied, or none at all",
+)
 
 #: What is said where torch.compile refuses the whole function, and is right where it may break the graph.
 BREAKS = "right, but uncompiled, since it breaks the graph: torch.compile(fullgraph=True)"
@@ -114,9 +116,9 @@ def judge(
 ) -> Finding:
     """Compare gradients by argument; `way` names the transform in the message."""
     for name, mine, theirs in zip(inputs.wrt, got, expected, strict=True):
-        finding = compare(trial, f"gradient of `{name}` under {way}", dense(mine), theirs)
+        finding = compare(trial, f"gradient of `{name}` under {way}", dense(mine), theirs, is_derivative=True)
         if finding is not HOLDS:
-            return replace(finding, likely=DROPPED) if _is_dropped(trial, inputs, got) else finding
+            return finding.because(DROPPED) if _is_dropped(trial, inputs, got) else finding
     return HOLDS
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Trial
+from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
 
 
-def wrong_terms(trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> str:
+def wrong_terms(trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> Reason | None:
     """Say which arguments' terms are wrong, if some are right: the tangent is linear, one argument moves at a time."""
     wrong = []
     for k, name in enumerate(inputs.wrt):
@@ -19,4 +19,6 @@ def wrong_terms(trial: Trial, inputs: Inputs, x: tuple[Tensor, ...], u: tuple[Te
         mine, right = (pushforward(inputs.closed(f), x, alone)[1] for f in (trial.spec.function, reference(trial.spec)))
         if any(compare(trial, "tangent", a, b) is not HOLDS for a, b in zip(mine, right, strict=True)):
             wrong.append(f"`{name}`")
-    return f"the term of {' and '.join(wrong)} is wrong in it" if 0 < len(wrong) < len(inputs.wrt) else ""
+    said = f"the term of {' and '.join(wrong)} is wrong in it"
+    some = 0 < len(wrong) < len(inputs.wrt)
+    return Reason(kind="wrong terms", words=said, evidence={"arguments": wrong}) if some else None

@@ -7,27 +7,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Trial
+from gradspec.explain._other_calls import counted_from_the_front
+from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._other_calls import counted_from_the_front
 
-DEFAULT = "a tensor is made in the default dtype: give the dtype of the argument (x.new_zeros(...), dtype=x.dtype)"
+DEFAULT = Reason(
+    kind="default dtype",
+    words="a tensor is made in the default dtype: give the dtype of the argument (x.new_zeros(...), dtype=x.dtype)",
+)
+SQUEEZED = Reason(
+    kind="squeezed",
+    words="a dimension of size 1 is gone with the one that is meant: name it, squeeze(dim) for squeeze()",
+)
 
-SQUEEZED = "a dimension of size 1 is gone with the one that is meant: name it, squeeze(dim) for squeeze()"
 
-
-def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> str:
-    """Return what is wrong with an output, as far as a test shows it; empty where none does."""
+def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> Reason | None:
+    """Return what is wrong with an output, as far as a test shows it; None where none does."""
     if isinstance(expected, Tensor) and quietly(lambda: _of_the_default_dtype(trial, inputs, place, expected)):
         return DEFAULT
     if quietly(lambda: _is_squeezed(trial, inputs, place, expected)):
         return SQUEEZED
     for said, counted in counted_from_the_front(inputs):
         if quietly(lambda counted=counted: _is_right(trial, counted, place)):  # type: ignore[misc]
-            return str(said)
-    return ""
+            return said
+    return None
 
 
 def _is_squeezed(trial: Trial, inputs: Inputs, place: int, expected: Any) -> bool:

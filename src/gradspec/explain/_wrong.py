@@ -9,7 +9,7 @@ from functools import cached_property
 from torch import Tensor
 
 from gradspec.law import HOLDS, Trial
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
 
@@ -32,6 +32,22 @@ class Wrong:
     def right(self) -> Mapping[str, Tensor | None]:
         """The gradients of the surrogate."""
         return vjp(reference(self.trial.spec), self.inputs, self._v())
+
+    @cached_property
+    def values(self) -> Mapping[str, Tensor]:
+        """The tensors of which a gradient may be made by mistake: arguments and outputs, by name."""
+        given = {f"`{name}`": t.detach() for name, t in self.inputs.values.items() if differentiable(t)}
+        y = outputs(self.trial.spec.primal(*self.inputs.args()))
+        named = {"the output" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y)}
+        return given | {name: t for name, t in named.items() if differentiable(t)}
+
+    def redrawn(self, seed: int, *, moved: bool) -> Wrong:
+        """Return the same question for other cotangents, and for other arguments of the same signs and sizes."""
+        inputs = self.inputs
+        if moved:
+            other = resembling(inputs.tensors(), seed)
+            inputs = Inputs({**inputs.values, **dict(zip(inputs.wrt, other, strict=True))}, inputs.wrt)
+        return Wrong(self.trial, inputs, self.name, like(self.v, seed))
 
     @property
     def got(self) -> Tensor:

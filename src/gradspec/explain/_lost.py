@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from gradspec.law import Trial
+from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._graph import leaves_behind
 
 
-def why_none(trial: Trial, inputs: Inputs, name: str) -> str:
+def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
     """Return why the gradient of an argument is None, from the graph of a call."""
     leaves = inputs.leaves()
     y = [t for t in outputs(trial.spec.function(*inputs.args(leaves))) if isinstance(t, Tensor)]
     if not any(t.requires_grad for t in y):
-        return "forward returns a tensor without a graph: look for .data, detach() or numpy"
+        return Reason(kind="cut", words="forward returns a tensor without a graph: look for .data, detach() or numpy")
     if any(leaf is leaves[name] for leaf in leaves_behind(tuple(y))):
-        return f"backward returns None for `{name}`"
-    return f"no graph leads to `{name}`: look for detach(), or for a list or tuple, into which `apply` does not look"
+        return Reason(kind="none", words=f"backward returns None for `{name}`", evidence={"argument": name})
+    said = f"no graph leads to `{name}`: look for detach(), or for a list or tuple, into which `apply` does not look"
+    return Reason(kind="no graph", words=said, evidence={"argument": name})

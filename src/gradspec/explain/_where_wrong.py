@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, isclose
 
+from gradspec.law import Reason
+
 #: The ranges of numbers in which a formula may have a branch of its own.
 _RANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "negative": lambda x: x < 0,
@@ -17,7 +19,7 @@ _RANGES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def in_places(got: Tensor, expected: Tensor) -> str:
+def in_places(got: Tensor, expected: Tensor) -> Reason | None:
     """Say at which places of a dimension a gradient is wrong, where it is right at all others."""
     off, found = ~_close(got, expected), []
     for dim, size in enumerate(off.shape):
@@ -27,38 +29,42 @@ def in_places(got: Tensor, expected: Tensor) -> str:
         if 0 < len(places) < size and rows.shape[1] > 1 and bool(rows[places].all()):
             found.append((len(places) / size, dim, size, places))
     if not found:
-        return ""
+        return None
     _, dim, size, places = min(found)
     at = ", ".join(map(str, places))
-    return f"wrong at {at} of dimension {dim} (of {size}), right elsewhere: an edge, a padding, a window, an index"
+    said = f"wrong at {at} of dimension {dim} (of {size}), right elsewhere"
+    return Reason(kind="places", words=said, evidence={"dimension": dim, "places": places})
 
 
-def masked(got: Tensor, expected: Tensor) -> str:
+def masked(got: Tensor, expected: Tensor) -> Reason | None:
     """Say whether a gradient is wrong just where the right one is zero, or just where it is zero itself."""
     close = _close(got, expected)
     off = ~close
     if not bool(off.any()):
-        return ""
+        return None
     if bool((expected[off] == 0).all()) and bool((close & (expected != 0)).any()):
-        return "right but where the surrogate's gradient is 0: a mask is missing in backward (a clip, a threshold)"
+        said = "right but where the surrogate's gradient is 0: a mask is missing in backward (a clip, a threshold)"
+        return Reason(kind="missing mask", words=said)
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
-        return "0 in places where the surrogate's gradient is not, right elsewhere: a mask in backward shuts too much"
-    return ""
+        said = "0 in places where the surrogate's gradient is not, right elsewhere: a mask in backward shuts too much"
+        return Reason(kind="mask", words=said)
+    return None
 
 
-def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> str:
+def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Reason | None:
     """Say for which numbers of an argument a gradient of its shape is wrong, where it is right for all others."""
     off = ~_close(got, expected)
     if not bool(off.any()):
-        return ""
+        return None
     told = off | (got != 0) | (expected != 0)  # where both are zero, either answer is right
     for name, value in values.items():
         if not isinstance(value, Tensor) or value.shape != off.shape or not value.is_floating_point():
             continue
         for what, there in _RANGES.items():
             if torch.equal(there(value)[told], off[told]) and not bool(off[told].all()):
-                return f"wrong where `{name}` is {what}, right elsewhere"
-    return ""
+                said = f"wrong where `{name}` is {what}, right elsewhere"
+                return Reason(kind="range", words=said, evidence={"argument": name, "where": what})
+    return None
 
 
 def _close(got: Tensor, expected: Tensor) -> Tensor:

@@ -7,38 +7,41 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like
-from gradspec.laws.tensor.support._wrong import Wrong
+from gradspec.explain._wrong import Wrong, some
+from gradspec.law import Reason
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, vjp
+from gradspec.laws.tensor.support._reference import reference
 
 #: How far aside a point is moved, in parts of its largest element, to leave a kink behind.
 ASIDE = 1e-3
 
 
-def beside_a_kink(wrong: Wrong) -> str:
+def beside_a_kink(wrong: Wrong) -> Reason | None:
     """Whether it is wrong at a kink only."""
     if not all(wrong.is_right(_aside(wrong.inputs, seed)) for seed in range(3)):
-        return ""
+        return None
     value = wrong.inputs.values[wrong.name]
     why = "its elements tie" if _repeats(value) else "a bound, a zero, or arguments that meet"
     is_nan = "0/0 or 0 * inf at a kink" if not bool(wrong.got.isfinite().all()) else "wrong at a kink alone"
-    return f"{is_nan} ({why}): right a little aside of this `{wrong.name}`"
+    return Reason(kind="kink", words=f"{is_nan} ({why}): right a little aside of this `{wrong.name}`")
 
 
-def with_a_negative_number(wrong: Wrong) -> str:
+def with_a_negative_number(wrong: Wrong) -> Reason | None:
     """Whether a number that counts from the end is the cause."""
-    return next((said for said, counted in counted_from_the_front(wrong.inputs) if wrong.is_right(counted)), "")
+    return next((said for said, counted in counted_from_the_front(wrong.inputs) if wrong.is_right(counted)), None)
 
 
-def counted_from_the_front(inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+def counted_from_the_front(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
     """Yield the arguments with a negative number, as of a dimension, counted from the front, and what it shows."""
     ndim = max((value.ndim for value in inputs.values.values() if isinstance(value, Tensor)), default=0)
     for name, value in inputs.values.items():
         if type(value) is int and -ndim <= value < 0:
             said = f"right with {name}={value + ndim} in place of {name}={value}: a negative number is miscounted"
-            yield said, Inputs({**inputs.values, name: value + ndim}, inputs.wrt)
+            reason = Reason(kind="negative number", words=said, evidence={"argument": name})
+            yield reason, Inputs({**inputs.values, name: value + ndim}, inputs.wrt)
 
 
-def with_an_index_that_repeats(wrong: Wrong) -> str:
+def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
     """Whether a repeated index is the cause."""
     for name, value in wrong.inputs.values.items():
         if not isinstance(value, Tensor) or differentiable(value) or value.dtype == torch.bool or not _repeats(value):
@@ -50,11 +53,12 @@ def with_an_index_that_repeats(wrong: Wrong) -> str:
             not _repeats(row) and wrong.holds(once, drawn=True) and wrong.holds(twice, drawn=True) is False
         )
         if is_cause:
-            return f"right where no index in `{name}` repeats: x[i] += ... keeps one of them, index_add_ adds them all"
-    return ""
+            said = f"right where no index in `{name}` repeats: x[i] += ... keeps one of them, index_add_ adds them all"
+            return Reason(kind="repeated index", words=said, evidence={"argument": name})
+    return None
 
 
-def with_a_symmetric_argument(wrong: Wrong) -> str:
+def with_a_symmetric_argument(wrong: Wrong) -> Reason | None:
     """Whether a transpose is missing within."""
     for name in wrong.inputs.wrt:
         value = wrong.inputs.values[name].detach()
@@ -62,36 +66,46 @@ def with_a_symmetric_argument(wrong: Wrong) -> str:
             continue
         symmetric = Inputs({**wrong.inputs.values, name: (value + value.mT) / 2}, wrong.inputs.wrt)
         if wrong.is_right(symmetric):
-            return f"right where `{name}` is symmetric: backward takes it where its transpose is meant, or the reverse"
-    return ""
+            said = f"right where `{name}` is symmetric: backward takes it where its transpose is meant, or the reverse"
+            return Reason(kind="transposed argument", words=said, evidence={"argument": name})
+    return None
 
 
-def in_contiguous_memory(wrong: Wrong) -> str:
+def in_contiguous_memory(wrong: Wrong) -> Reason | None:
     """Whether the strides of the arguments are the cause."""
     given = {n: t.detach() for n, t in wrong.inputs.values.items() if isinstance(t, Tensor)}
     laid = {name: value.contiguous() for name, value in given.items() if not value.is_contiguous()}
     if laid and wrong.is_right(Inputs({**wrong.inputs.values, **laid}, wrong.inputs.wrt)):
         named = " and ".join(f"`{name}`" for name in laid)
-        return f"right where {named} is contiguous: reshape() or flatten() makes a copy of it else, and a write is lost"
-    return ""
+        said = f"right where {named} is contiguous: reshape() or flatten() makes a copy of it else, and a write is lost"
+        return Reason(kind="strides", words=said, evidence={"arguments": sorted(laid)})
+    return None
 
 
-def with_one_sample(wrong: Wrong) -> str:
+def with_one_sample(wrong: Wrong) -> Reason | None:
     """Whether the samples of a batch are mixed."""
     size = wrong.v[0].shape[0]
     if size < 2 or any(t.ndim == 0 or t.shape[0] != size for t in wrong.v):
-        return ""
+        return None
 
     def first(value: object) -> object:
         return value[:1] if isinstance(value, Tensor) and value.ndim and value.shape[0] == size else value
 
     alone = Inputs({name: first(value) for name, value in wrong.inputs.values.items()}, wrong.inputs.wrt)
-    if wrong.is_right(alone, tuple(t[:1] for t in wrong.v)):
-        return (
-            "right where dimension 0 has one element: backward mixes its elements, by a sum or a mean over the batch, "
-            "or leaves out what leads from one to the next"
-        )
-    return ""
+    if not wrong.is_right(alone, tuple(t[:1] for t in wrong.v)) or not _mixes(wrong):
+        return None
+    said = "right where dimension 0 has one element: backward mixes its elements, as a sum or a mean over it does"
+    return Reason(kind="mixed samples", words=said)
+
+
+def _mixes(wrong: Wrong) -> bool:
+    """Whether the gradient of the first sample moves with other cotangents, where the right one does not."""
+    alone = tuple(t.clone() for t in wrong.v)
+    for t in alone:
+        t[1:] = 0
+    of_function = some(vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name])
+    of_reference = some(vjp(reference(wrong.trial.spec), wrong.inputs, alone)[wrong.name])
+    return not wrong.same(of_function[:1], wrong.got[:1]) and wrong.same(of_reference[:1], wrong.expected[:1])
 
 
 def _aside(inputs: Inputs, seed: int) -> Inputs:

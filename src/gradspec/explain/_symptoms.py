@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import torch
 
+from gradspec.explain._where_wrong import by_value, in_places, masked
+from gradspec.explain._wrong import Wrong, some
+from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._reference import reference
-from gradspec.laws.tensor.support._where_wrong import by_value, in_places, masked
-from gradspec.laws.tensor.support._wrong import Wrong, some
 
 
-def of_forward(wrong: Wrong) -> str:
+def of_forward(wrong: Wrong) -> Reason | None:
     """Whether it is the derivative of forward."""
     plain = vjp(wrong.trial.spec.primal, wrong.inputs, wrong.v)[wrong.name]
     is_it = plain is not None and wrong.same(wrong.got, plain)
-    return "it is the derivative of forward, where the spec's surrogate has another" if is_it else ""
+    said = "it is the derivative of forward, where the spec's surrogate has another"
+    return Reason(kind="of forward", words=said) if is_it else None
 
 
-def exchanged(wrong: Wrong) -> str:
+def exchanged(wrong: Wrong) -> Reason | None:
     """Whether two gradients are in each other's place."""
     mine = wrong.name
     for other in wrong.inputs.wrt:
@@ -26,28 +28,30 @@ def exchanged(wrong: Wrong) -> str:
         if other == mine or theirs is None or their_right is None or theirs.shape != wrong.got.shape:
             continue
         if wrong.same(wrong.got, their_right) and wrong.same(theirs, wrong.expected):
-            return f"backward returns the gradients of `{mine}` and `{other}` in each other's place: mind the order"
-    return ""
+            said = f"backward returns the gradients of `{mine}` and `{other}` in each other's place: mind the order"
+            return Reason(kind="exchanged", words=said, evidence={"arguments": sorted((mine, other))})
+    return None
 
 
-def transposed(wrong: Wrong) -> str:
+def transposed(wrong: Wrong) -> Reason | None:
     """Whether it is the transpose."""
     is_it = wrong.got.ndim >= 2 and wrong.same(wrong.got, wrong.expected.mT)
-    return "it is the transpose of the right gradient" if is_it else ""
+    return Reason(kind="transposed", words="it is the transpose of the right gradient") if is_it else None
 
 
-def at_the_output(wrong: Wrong) -> str:
+def at_the_output(wrong: Wrong) -> Reason | None:
     """Whether it is the derivative at another point."""
     (y, *_) = outputs(wrong.trial.spec.primal(*wrong.inputs.args()))
     value = wrong.inputs.values[wrong.name]
     if describe(y) != describe(value):
-        return ""
+        return None
     there = vjp(reference(wrong.trial.spec), Inputs({**wrong.inputs.values, wrong.name: y}, wrong.inputs.wrt), wrong.v)
     is_it = wrong.same(wrong.got, some(there[wrong.name]))
-    return f"it is the derivative at the output: the output is kept where `{wrong.name}` is meant" if is_it else ""
+    said = f"it is the derivative at the output: the output is kept where `{wrong.name}` is meant"
+    return Reason(kind="at the output", words=said) if is_it else None
 
 
-def of_a_part(wrong: Wrong) -> str:
+def of_a_part(wrong: Wrong) -> Reason | None:
     """Whether it comes from one sample only."""
     for place, which in ((0, "first"), (-1, "last")):
         part = tuple(torch.zeros_like(t) for t in wrong.v)
@@ -55,11 +59,12 @@ def of_a_part(wrong: Wrong) -> str:
             t[place] = whole[place]
         alone = vjp(reference(wrong.trial.spec), wrong.inputs, part)[wrong.name]
         if wrong.same(wrong.got, some(alone)):
-            return f"it is the gradient of the {which} sample of the batch alone: sum over the batch"
-    return ""
+            said = f"it is the gradient of the {which} sample of the batch alone: sum over the batch"
+            return Reason(kind="one sample", words=said, evidence={"sample": which})
+    return None
 
 
-def in_some_places(wrong: Wrong) -> str:
+def in_some_places(wrong: Wrong) -> Reason | None:
     """Where it is wrong."""
     got, expected = wrong.got, wrong.expected
     return in_places(got, expected) or masked(got, expected) or by_value(got, expected, wrong.inputs.values)

@@ -1,0 +1,33 @@
+"""Where an error was raised, in code that is neither torch's nor of what calls it here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from traceback import walk_tb
+
+_OURS = Path(__file__).parent
+#: Rooms of ours with code that is checked as a user's is.
+_CHECKED = tuple(_OURS / room for room in ("functions", "nn", "operators"))
+
+
+def place_of(error: BaseException) -> str:
+    """Return the innermost line of the code under test that an error passed, as "ops.py:12, in backward"."""
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        if is_under_test(frame.f_code.co_filename):
+            place = f"{Path(frame.f_code.co_filename).name}:{line}, in {frame.f_code.co_name}"
+    return place
+
+
+def is_under_test(filename: str) -> bool:
+    """Return whether a file is neither torch's nor of what checks it."""
+    path = Path(filename)
+    if filename.startswith("<") or any(path.is_relative_to(room) for room in _torch()):
+        return False
+    return not path.is_relative_to(_OURS) or any(path.is_relative_to(room) for room in _CHECKED)
+
+
+def _torch() -> list[Path]:
+    module = sys.modules.get("torch")
+    return [Path(module.__file__).parent] if module is not None and module.__file__ else []

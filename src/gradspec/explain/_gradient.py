@@ -1,0 +1,99 @@
+"""What is wrong with a gradient that differs: each answer is shown by a test, and again on numbers drawn anew.
+
+A test changes one thing (the cotangent, the point, an argument, a saved tensor) or looks for the wrong numbers in
+another place. What raises in a test, as a shape that does not fit, shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from gradspec.explain._factor import factor, zero
+from gradspec.explain._lost import why_none
+from gradspec.explain._moved import along_another_dimension, moved
+from gradspec.explain._other_calls import (
+    beside_a_kink,
+    in_contiguous_memory,
+    with_a_negative_number,
+    with_a_symmetric_argument,
+    with_an_index_that_repeats,
+    with_one_sample,
+)
+from gradspec.explain._other_cotangents import (
+    conjugated,
+    ignores_the_cotangent,
+    in_another_order,
+    of_one_output,
+    reduced,
+)
+from gradspec.explain._saved import of_a_saved_tensor
+from gradspec.explain._symptoms import at_the_output, exchanged, in_some_places, of_a_part, of_forward, transposed
+from gradspec.explain._terms import missing_sum, missing_term, other_dimension
+from gradspec.explain._wrong import Wrong
+from gradspec.law import HOLDS, Reason, Trial
+from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
+
+#: Looks for one mistake.
+Test = Callable[[Wrong], Reason | None]
+#: In this order: what needs the fewest words to be mended comes first, and of two that hold the simpler one.
+TESTS: tuple[Test, ...] = (
+    in_contiguous_memory,
+    zero,
+    conjugated,
+    factor,
+    ignores_the_cotangent,
+    exchanged,
+    of_forward,
+    transposed,
+    with_a_negative_number,
+    with_an_index_that_repeats,
+    beside_a_kink,
+    in_another_order,
+    of_one_output,
+    moved,
+    in_some_places,
+    at_the_output,
+    of_a_saved_tensor,
+    missing_term,
+    of_a_part,
+    other_dimension,
+    along_another_dimension,
+    with_a_symmetric_argument,
+    reduced,
+    with_one_sample,
+    missing_sum,
+)
+#: What holds at the point of the case only, and is asked again for other cotangents there.
+_OF_THE_POINT = (beside_a_kink, with_a_negative_number, with_an_index_that_repeats, of_forward)
+#: How many times a test is asked again.
+_AGAIN = 2
+
+
+def why_gradient(trial: Trial) -> Reason | None:
+    """Return what is wrong with the gradient of a trial that breaks the law `vjp`; None where no test shows it."""
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.primal(*inputs.args()))
+    for _, v in cotangents(trial, y):
+        for name in inputs.wrt:
+            wrong = Wrong(trial, inputs, name, v)
+            if wrong.given[name] is None:
+                if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
+                    return why_none(trial, inputs, name)
+            elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
+                return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+    return None
+
+
+def _shown(test: Test, wrong: Wrong) -> Reason | None:
+    """Return what a test shows, if it shows the same on numbers drawn anew."""
+    found: Reason | None = quietly(partial(test, wrong))
+    if found is None:
+        return None
+    for k in range(_AGAIN):
+        again = wrong.redrawn(wrong.trial.seed + 31 + k, moved=test not in _OF_THE_POINT)
+        if not found.is_as(quietly(partial(test, again))):
+            return None
+    return found

@@ -1,0 +1,100 @@
+r"""Why backward is not linear in its cotangent, as other cotangents show it.
+
+With :math:`B(v)` the gradient for a cotangent, it is constant where :math:`B(v) = B(w)`, normalised where
+:math:`B(2 v) = B(v)` alone, and offset where :math:`B(v) - B(0)` is linear. It is clipped where it is linear for small
+cotangents, which no limit touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from gradspec.law import HOLDS, Reason, Trial
+from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._compare import compare, distance
+
+#: How small a cotangent is that no limit clips.
+SMALL = 1e-3
+_Gradients = Mapping[str, Tensor | None]
+
+
+def why_not_linear(trial: Trial) -> Reason | None:
+    """Return why the gradient of some argument is not linear in the cotangent; None where nothing shows it."""
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.function(*inputs.args()))
+    v, w = (like(y, trial.seed + k) for k in (5, 6))
+    asked = _Asked(trial, inputs)
+    first, again = asked(v), asked(v)
+    if any(_differ(first[name], again[name]) for name in inputs.wrt):
+        said = "backward gives another gradient each time: it draws noise, or changes what it finds on ctx"
+        return Reason(kind="noise", words=said)
+    none = asked(tuple(torch.zeros_like(t) for t in v))
+    for name in inputs.wrt:
+        if (why := _why(asked, name, v, w, none[name])) is not None:
+            return why
+    return None
+
+
+def ignores(trial: Trial) -> list[str]:
+    """Return the arguments whose gradient is the same for each cotangent, and not zero."""
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.function(*inputs.args()))
+    given = [vjp(trial.spec.function, inputs, like(y, trial.seed + k)) for k in (5, 6, 7)]
+    return [name for name in inputs.wrt if _is_constant([one[name] for one in given])]
+
+
+def _is_constant(given: list[Tensor | None]) -> bool:
+    first, *rest = given
+    return first is not None and bool(first.any()) and not any(_differ(first, other) for other in rest)
+
+
+class _Asked:
+    """The gradients of a function for a cotangent."""
+
+    def __init__(self, trial: Trial, inputs: Inputs) -> None:
+        self.trial, self.inputs = trial, inputs
+
+    def __call__(self, v: tuple[Tensor, ...]) -> _Gradients:
+        return vjp(self.trial.spec.function, self.inputs, tuple(t.clone() for t in v))
+
+    def same(self, one: Tensor, other: Tensor) -> bool:
+        return compare(self.trial, "gradient", one, other, is_derivative=True) is HOLDS
+
+
+def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...], none: Tensor | None) -> Reason | None:
+    of_v, of_w = asked(v)[name], asked(w)[name]
+    if of_v is None or of_w is None or none is None or _is_linear(asked, name, v, w, torch.zeros_like(none)):
+        return None
+    facts = {"argument": name}
+    if not _differ(of_v, of_w):
+        return Reason(kind="ignored cotangent", words="backward ignores the cotangent", evidence=facts)
+    if asked.same(_of(asked, name, tuple(2 * t for t in v)), of_v):
+        said = "backward normalises the cotangent: twice of it has the same gradient"
+        return Reason(kind="normalised", words=said, evidence=facts)
+    if bool(none.any()) and _is_linear(asked, name, v, w, none):
+        said = "backward adds what no cotangent has made: without any, the gradient is not zero"
+        return Reason(kind="offset", words=said, evidence=facts)
+    v, w = (tuple(SMALL * t for t in one) for one in (v, w))
+    if not bool(none.any()) and _of(asked, name, v).any() and _is_linear(asked, name, v, w, none):
+        said = "backward clips the cotangent: right for small ones"
+        return Reason(kind="clipped", words=said, evidence=facts)
+    return None
+
+
+def _is_linear(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...], offset: Tensor) -> bool:
+    both = _of(asked, name, tuple(a + b for a, b in zip(v, w, strict=True))) - offset
+    return asked.same(both, _of(asked, name, v) - offset + _of(asked, name, w) - offset)
+
+
+def _of(asked: _Asked, name: str, v: tuple[Tensor, ...]) -> Tensor:
+    found = asked(v)[name]
+    if found is None:
+        raise ValueError("there is no gradient to look at")
+    return found
+
+
+def _differ(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is not None and other is not None and distance(one, other) > 0

@@ -1,0 +1,60 @@
+"""What noise makes incomparable: a law is asked again while all draws are the same, and what then holds follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gradspec.explain._follows import SETTLED, Explained, found_by
+from gradspec.explain._held_still import held_still
+from gradspec.explain._mended import by_itself
+from gradspec.law import Finding, Law, Status, Trial
+from gradspec.laws import is_stand_in
+from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
+
+#: What is said of a law that cannot be asked while the noise is held still.
+INCOMPARABLE = "the function draws noise that is not declared (declared_draws), and two calls of it do not compare"
+
+
+def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Explained | None:
+    """Return what is left of a finding once all draws are the same; None where the function draws no hidden noise.
+
+    Args:
+        law: what is broken, or cannot tell.
+        trial: makes the trial anew.
+        finding: what the law found.
+    """
+    if law.family == "randomness" or law.alone or "raised" in finding.details:
+        return None
+    spec = trial().spec
+    if is_stand_in(spec.primal) and is_stand_in(spec.surrogate):
+        return None  # an audit, which holds noise still itself
+    draws = found_by(DECLARED_DRAWS, trial)
+    if draws.status is not Status.BROKEN or "raised" in draws.details:
+        return None
+    left = found_by(law, lambda: still(trial()))
+    if left.status in SETTLED and finding.status is Status.BROKEN:
+        return Explained(finding, DECLARED_DRAWS)
+    # Other strides draw the same numbers for other elements: the function is at odds with itself then, noise or not.
+    compares = "vjp" in law.requires and bool(left.index)
+    is_at_odds = compares and found_by(law, lambda: by_itself(still(trial()))).status is Status.BROKEN
+    if left.status is Status.BROKEN and "raised" not in left.details and not is_at_odds:
+        return Explained(left, trial=lambda: still(trial()))
+    return Explained(Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE))
+
+
+def is_of_noise(law: Law) -> bool:
+    """Return whether a law says itself that a function draws noise: it follows from no other."""
+    return law.name == DECLARED_DRAWS.name
+
+
+def still(trial: Trial) -> Trial:
+    """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with."""
+    spec, seed = trial.spec, trial.seed
+    quiet = replace(
+        spec,
+        function=held_still(spec.function, seed, forward=True, backward=True),
+        primal=held_still(spec.primal, seed, forward=True, backward=False),
+        surrogate=held_still(spec.surrogate, seed, forward=True, backward=False),
+    )
+    return replace(trial, spec=quiet)

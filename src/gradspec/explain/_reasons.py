@@ -1,0 +1,68 @@
+"""Why a finding is there: what an experiment on the function shows, or its numbers do on other draws too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from torch import Tensor
+
+from gradspec.explain._gradient import why_gradient
+from gradspec.explain._linearity import why_not_linear
+from gradspec.explain._noise import is_of_noise
+from gradspec.explain._value import why_value
+from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
+from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
+
+#: What a comparison says of its numbers without another call.
+_GUESSED = ("zero", "sign", "rounding", "factor", "places", "digits", "narrow", "count")
+#: How far the seed of other draws is from that of the finding.
+_AWAY = 57
+
+
+def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Finding:
+    """Return a violation with its cause; without one, where none is shown.
+
+    Args:
+        law: what is broken.
+        trial: makes the trial anew.
+        finding: what the law found.
+    """
+    if finding.status is not Status.BROKEN or "raised" in finding.details:
+        return finding
+    if is_of_noise(law):
+        return replace(finding, reason=Reason(kind="noise", words=finding.likely, of_function=True))
+    shown: Reason | None = quietly(lambda: _by_experiment(law, trial()))
+    if shown is not None:
+        return finding.because(shown)
+    if finding.reason is None or finding.reason.kind not in _GUESSED or law.cost != "ms" or law.alone:
+        return finding
+    again = quietly(lambda: law.check(_redrawn(trial())))
+    return finding if again is not None and finding.reason.is_as(again.reason) else finding.because(None)
+
+
+def _by_experiment(law: Law, trial: Trial) -> Reason | None:
+    if law.name == "vjp":
+        return why_gradient(trial)
+    if law.name == "cotangent_linearity":
+        return why_not_linear(trial)
+    return _why_value(trial) if law.name == "primal" else None
+
+
+def _why_value(trial: Trial) -> Reason | None:
+    inputs = Inputs.of(trial)
+    got, expected = (outputs(f(*inputs.args())) for f in (trial.spec.function, trial.spec.primal))
+    for place, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+        if isinstance(mine, Tensor) and compare(trial, "value", mine, theirs) is not HOLDS:
+            return why_value(trial, inputs, place, theirs)
+    return None
+
+
+def _redrawn(trial: Trial) -> Trial:
+    """Return the trial with other cotangents, and with other arguments of the same signs and sizes."""
+    inputs, seed = Inputs.of(trial), trial.seed + _AWAY
+    other = dict(zip(inputs.wrt, resembling(inputs.tensors(), seed), strict=True))
+    args = Inputs({**inputs.values, **other}, inputs.wrt).args()
+    return replace(trial, case=replace(trial.case, args=args, kwargs={}), seed=seed)

@@ -1,0 +1,93 @@
+"""Whether a gradient is NaN where the value is a number, and which operation makes it so."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec._place import is_under_test
+from gradspec.explain._given import values_and_gradients
+from gradspec.law import Finding, Rank, Reason, Trial, broken
+from gradspec.laws import is_stand_in
+from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._graph import nodes_behind
+from gradspec.laws.tensor.support._reference import reference
+
+#: A line of the call that made a node, as torch keeps it.
+_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+
+def undefined(trial: Trial) -> Finding | None:
+    """Return the finding that a gradient is NaN where the value is finite; None where none is.
+
+    What a spec declares to be NaN is so by its word.
+    """
+    values, given = values_and_gradients(trial.spec.function, trial)
+    if not all(bool(t.isfinite().all()) for t in values.values()):
+        return None
+    right = {} if is_stand_in(trial.spec.surrogate) else values_and_gradients(reference(trial.spec), trial)[1]
+    for name, mine in given.items():
+        off = mine.isnan()
+        if name in right:
+            off &= ~right[name].isnan()
+        if bool(off.any()):
+            return _said(trial, name, mine, off, right.get(name))
+    return None
+
+
+def _said(trial: Trial, name: str, given: Tensor, off: Tensor, right: Tensor | None) -> Finding:
+    where = off.nonzero()[0].tolist()
+    return broken(
+        f"{name} is NaN in {int(off.sum())} of {off.numel()} elements, and the value is finite",
+        argument=f"{name}, {describe(given)}",
+        index=str(where),
+        got="nan",
+        expected="a number" if right is None else f"{right[tuple(where)].item():.12g}",
+        rank=Rank.WRONG,
+        reason=quietly(lambda: _made_by(trial)) or Reason(kind="nan", words="", of_function=True),
+    )
+
+
+def _made_by(trial: Trial) -> Reason | None:
+    """Return the first operation whose backward makes infinity or NaN of numbers, and the line that called it."""
+    first: list[tuple[str, str, str]] = []
+
+    def watch(node: Any, made: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+        if not first and _are_finite(given) and not _are_finite(made):
+            what = "NaN" if any(t.isnan().any() for t in made if isinstance(t, Tensor)) else "infinity"
+            first.append((node.name(), what, _place("".join(node.metadata.get("traceback_", ())))))
+
+    def watched(*args: Any) -> Any:
+        y = trial.spec.function(*args)
+        for node in nodes_behind(y):
+            node.register_hook(partial(watch, node))
+        return y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly(check_nan=False):
+            values_and_gradients(watched, trial)
+    if not first:
+        return None
+    operation, what, place = first[0]
+    words = f"the backward of {operation}{f', called at {place}' if place else ''}, makes {what} first"
+    return Reason(kind="nan", words=words, evidence={"operation": operation, "place": place}, of_function=True)
+
+
+def _are_finite(tensors: tuple[Any, ...]) -> bool:
+    return all(bool(t.isfinite().all()) for t in tensors if isinstance(t, Tensor))
+
+
+def _place(trace: str) -> str:
+    """Return the last line of a trace that is neither torch's nor ours, as "ops.py:9, in focal"."""
+    lines = [(path, line, name) for path, line, name in _LINE.findall(trace) if is_under_test(path)]
+    if not lines:
+        return ""
+    path, line, name = lines[-1]
+    return f"{path.rpartition('/')[2]}:{line}, in {name}"
