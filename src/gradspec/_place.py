@@ -12,7 +12,7 @@ _CHECKED = tuple(_OURS / room for room in ("functions", "nn", "operators"))
 
 
 def place_of(error: BaseException) -> str:
-    """Return the innermost line of the code under test that an error passed, as "ops.py:12, in backward"."""
+    """Return the innermost line of the code under test that an error passed, as "FILE:LINE, in FUNCTION"."""
     place = ""
     for frame, line in walk_tb(error.__traceback__):
         if is_under_test(frame.f_code.co_filename):

@@ -17,6 +17,7 @@ from gradspec.report import Report, write_record
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
+FAIL_ON = r"Exit with (\d) for violations of this rank or worse. Checks without a verdict always exit with (\d)."
 CUT_OFF, NOT_ASKED = "a limit ran out", "not asked about"
 CONTEXT = click.Context(main)
 COMMANDS = {name: one for name in main.list_commands(CONTEXT) if (one := main.get_command(CONTEXT, name))}
@@ -118,6 +119,45 @@ def place(file: str, words: str) -> str:
     text = (ROOT / file).read_text(encoding="utf-8")
     (at,) = (found.start() for found in re.finditer(words, text))
     return f"{file}:{text.count(chr(10), 0, at) + 1}"
+
+
+def help_of(option: str) -> str:
+    """Return the help of an option of `check`."""
+    (found,) = (one for one in COMMANDS["check"].params if option in one.opts)
+    return str(found.help)  # type: ignore[attr-defined]
+
+
+def test_the_help_of_check_names_the_code_of_each_verdict(tmp_path: Path) -> None:
+    told = codes_of("check")
+    assert "arguments" in told[CliRunner().invoke(main, ["check", "no_such_module"]).exit_code]
+    for status in Status:
+        code = exit_code("wrong" if status is Status.BROKEN else status, tmp_path)
+        word = "something raised" if status is Status.ERROR else status.value
+        wrong = [other for other, words in told.items() if re.search(rf"\b{word}\b", words) and other != code]
+        assert not wrong, f"help of check, exit code {wrong[0]}: {told[wrong[0]]!r}: {word} exits with {code}"
+        assert not code or word in told[code], f"help of check, exit code {code}: {told[code]!r} leaves out {word}"
+
+
+@pytest.mark.parametrize("fail_on", list(Rank))
+def test_the_help_of_fail_on_states_the_exit_codes(fail_on: Rank, tmp_path: Path) -> None:
+    where = place("src/gradspec/cli/_output.py", "Exit with . for violations")
+    said = re.fullmatch(FAIL_ON, help_of("--fail-on"))
+    assert said, f"{where}: the help of --fail-on says {help_of('--fail-on')!r}: teach this test what that means"
+    for outcome in (*Rank, *(status for status in Status if status is not Status.BROKEN)):
+        code = exit_code(outcome, tmp_path, "--fail-on", fail_on.value)
+        if isinstance(outcome, Rank):
+            ranks = list(Rank)
+            stated = int(said[1]) if ranks.index(outcome) <= ranks.index(fail_on) else 0
+        else:
+            stated = int(said[2]) if outcome.is_failure else 0
+        what = f"{where}: the help says exit code {stated} of {outcome} with --fail-on {fail_on}"
+        assert stated == code, f"{what}, and it is {code}"
+
+
+def test_the_help_of_exit_zero_states_the_exit_code(tmp_path: Path) -> None:
+    (stated, cut_off) = re.findall(r"with (\d)", help_of("--exit-zero"))
+    codes = [exit_code(outcome, tmp_path, "--exit-zero") for outcome in ("wrong", CUT_OFF)]
+    assert [int(stated), int(cut_off)] == codes, f"the help of --exit-zero says {stated} and {cut_off}: it is {codes}"
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if codes_of(name)])

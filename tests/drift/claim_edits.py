@@ -54,10 +54,10 @@ CLAIM_EDITS = (
     Edit(
         kind="an exit code in the help of a command",
         file="src/gradspec/cli/_check.py",
-        old='"1  a law is broken, inconclusive or vacuous, or something raised"',
-        new='"1  a law is broken or inconclusive, or something raised"',
+        old='"1  a law that is asked about is broken, inconclusive or vacuous, or something raised"',
+        new='"1  a law that is asked about is broken or inconclusive, or something raised"',
         check=EXITS,
-        says=r"help of check, exit code 1: 'a law is broken or inconclusive, .*' leaves out vacuous",
+        says=r"help of check, exit code 1: 'a law .* is broken or inconclusive, .*' leaves out vacuous",
     ),
     Edit(
         kind="an exit code on a page",
@@ -69,11 +69,12 @@ CLAIM_EDITS = (
     ),
     Edit(
         kind="for how many ranks a run fails",
-        file="docs/how-to/read-a-failure.md",
-        old="exits with 1 for the first two only",
-        new="exits with 1 for the first three only",
+        file="docs/reference/exit-codes.md",
+        old=r"\| refused \| 1 \|",
+        new="| refused | 0 |",
+        is_pattern=True,
         check=EXITS,
-        says=r"docs/how-to/read-a-failure\.md:\d+: for the first three; --fail-on refused exits .* 1 for the first two",
+        says=r"refused, by default: the page says 0, and it is 1",
     ),
     Edit(
         kind="the default of an option of the plugin",

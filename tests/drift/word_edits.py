@@ -82,11 +82,11 @@ WORD_EDITS = (
     ),
     Edit(
         kind="an option in a line",
-        file="docs/how-to/read-a-failure.md",
-        old="`gradspec check --fail-on refused`",
-        new="`gradspec check --fail-at refused`",
+        file="docs/explanation/what-a-record-stands-on.md",
+        old="`gradspec check --fresh`",
+        new="`gradspec check --afresh`",
         check=INLINE,
-        says=r"read-a-failure\.md:\d+: `gradspec check --fail-at refused`: gradspec check has no option --fail-at",
+        says=r"what-a-record-stands-on\.md:\d+: `gradspec check --afresh`: gradspec check has no option --afresh",
     ),
     Edit(
         kind="a session in a line",
