@@ -80,7 +80,7 @@ def test_the_first_finding_names_the_defect(name, law):
     [
         ("second/rms_energy", "primal", "infinite in float16"),
         ("third/probit_margin", "vjp", "computed in float32"),
-        ("third/value_chroma", "second_order", "where the cotangent of another output is None"),
+        ("third/value_chroma", "undefined_cotangent", "where the cotangent of another output is None"),
     ],
 )
 def test_the_hint_of_the_first_finding_is_true(file, law, hint):

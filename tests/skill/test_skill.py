@@ -125,7 +125,8 @@ def test_that_who_follows_it_finds_the_mistake_and_ends(written, tmp_path):
     done = follower.run(whole)
 
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1].startswith(f"{written.name} on 1 case: ")
+    assert f"\n{written.name} on 1 case: " in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Nothing is wrong in what was asked about.")
     assert follower.failures(read) == []
 
 

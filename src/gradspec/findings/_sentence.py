@@ -25,7 +25,8 @@ def sentence(judgement: Judgement) -> str:
     mild = [judged for judged in asked if not judged.fails and not judged.is_question]
     outside = [judged for judged in judgement.findings if not judged.is_asked]
     questions = sum(judged.is_question for judged in asked)
-    parts = [f"Wrong in {_by_scope(wrong, judgement)}." if wrong else "Nothing is wrong in what was asked about."]
+    new = " new" if judgement.has_baseline else ""
+    parts = [f"Wrong in {_by_scope(wrong, judgement)}." if wrong else f"Nothing{new} is wrong in what was asked about."]
     parts += [f"It does not fail for {_by_scope(mild, judgement)}."] if mild else []
     parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
     parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []

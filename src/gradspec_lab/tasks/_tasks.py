@@ -60,6 +60,7 @@ COVERING = [
         "functions",
         "nn",
         "text",
+        "audits",
         "engine",
         "laws",
         "lab/audits",
