@@ -86,9 +86,9 @@ def hold(run: Callable[[Check], Verdict], check: Check, of: int, profile: Profil
         verdict = run(check)
     # A law that nobody asks about may show nothing: its verdicts are never all there.
     LAST.append((verdict, of if _is_asked(verdict, check, profile) else 0))
-    if verdict.finding.is_told and (excuse := excuse_of(verdict, check, profile)):
-        pytest.skip(f"{excuse}: {reason(verdict)}")
     if verdict.finding.is_told:
+        if excuse := excuse_of(verdict, check, profile):
+            pytest.skip(f"{excuse}: {reason(verdict)}")
         pytest.fail(failure_text(verdict), pytrace=False)
     if verdict.status in (Status.NOT_APPLICABLE, Status.NOT_MEASURED):
         pytest.skip(reason(verdict))

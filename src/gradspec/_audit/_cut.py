@@ -21,6 +21,7 @@ _CUTS: dict[str, tuple[Any, ...]] = {
     ".data": _DATA,
     "no_grad()": _NO_GRAD,
 }
+_EVERY = (*_DETACH, *_DATA, *_NO_GRAD)
 
 
 class _Without(TorchFunctionMode):
@@ -39,7 +40,7 @@ class _Without(TorchFunctionMode):
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
     """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
     try:
-        with _Without(tuple(func for funcs in _CUTS.values() for func in funcs)):
+        with _Without(_EVERY):
             found = gradient_of(trial, inputs, name)
     except Exception:
         return False
@@ -48,8 +49,7 @@ def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> boo
 
 def what_cuts(trial: Trial, inputs: Inputs, name: str) -> str:
     """Return what keeps the gradient from an argument, "detach()" or several of these; empty if nothing shows it."""
-    every = tuple(func for funcs in _CUTS.values() for func in funcs)
-    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), every)):
+    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), _EVERY)):
         try:
             with _Without(funcs):
                 found = gradient_of(trial, inputs, name)

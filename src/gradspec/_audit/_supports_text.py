@@ -27,7 +27,10 @@ def supports_text(report: Report) -> str:
     rest = [name for name in found if name not in works]
     if len(rest) <= _FEW:
         return f"Supports.all({', '.join(f'{name}=None' for name in rest)})"
-    measured = {name: True if name in works else None for name in found}
-    measured |= {name: True for name, said in found.items() if name == "autocast" and not said}  # as a spec says itself
-    unlike = [f"{field.name}={value}" for field in fields(Supports) if (value := measured[field.name]) != field.default]
+    # What was not measured is left as a spec says it itself.
+    unlike = [
+        f"{field.name}={value}"
+        for field in fields(Supports)
+        if found[field.name] and (value := True if field.name in works else None) != field.default
+    ]
     return f"Supports({', '.join(unlike)})" if unlike else ""

@@ -24,17 +24,17 @@ _APART = 1e-6
 def uncalled(subject: Subject, trial: Trial) -> Finding | None:
     """Return the finding of a backward that torch does not call in a call, and that gives another gradient."""
     inputs = Inputs.of(trial)
-    said = next(_of_modules(subject, trial, inputs), "")
-    if not said and subject.implementation is None and subject.operator is None:
+    said = next(_of_modules(subject, trial, inputs), None)
+    if said is None and subject.implementation is None and subject.operator is None:
         said = _of_functions(trial, inputs)
-    if not said:
+    if said is None:
         return None
-    what, why = said.split(": ", 1)
+    what, why = said
     return broken(what, likely=why, rank=Rank.WRONG, details={"lost": list(inputs.wrt)})
 
 
-def _of_modules(subject: Subject, trial: Trial, inputs: Inputs) -> Iterator[str]:
-    """Yield what is said of each module with a method `backward` of its own that is not what torch applies."""
+def _of_modules(subject: Subject, trial: Trial, inputs: Inputs) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong, and what to do, of each module whose method `backward` is not what torch applies."""
     own = [child for child in subject.layers if callable(getattr(type(child), "backward", None))]
     seen: list[tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...]]] = []
 
@@ -51,8 +51,8 @@ def _of_modules(subject: Subject, trial: Trial, inputs: Inputs) -> Iterator[str]
         if not _agrees(module, x, y, trial.seed):
             name = type(module).__name__
             yield (
-                f"torch never calls `{name}.backward`, and the output moves with what {name} is given: a module has no "
-                "backward: write a torch.autograd.Function, and call its apply in forward"
+                f"torch never calls `{name}.backward`, and the output moves with what {name} is given",
+                "a module has no backward: write a torch.autograd.Function, and call its apply in forward",
             )
 
 
@@ -71,16 +71,16 @@ def _agrees(module: nn.Module, x: tuple[Tensor, ...], y: tuple[Tensor, ...], see
     return len(mine) == len(x) and all(map(_are_near, mine, torch_says.values()))
 
 
-def _of_functions(trial: Trial, inputs: Inputs) -> str:
-    """Return what is said of a Function whose forward is called by itself, and whose apply gives another gradient."""
+def _of_functions(trial: Trial, inputs: Inputs) -> tuple[str, str] | None:
+    """Return what is wrong, and what to do, of a Function whose apply would give another gradient than its forward."""
     with _applied() as redirected:
         after = _gradients(trial, inputs)
     if not redirected or all(map(_are_near, _gradients(trial, inputs), after)):
-        return ""
+        return None
     name = redirected[0].__name__
     return (
-        f"`{name}.forward` is called without `{name}.apply`, so that torch never calls `{name}.backward`: call "
-        f"{name}.apply: with it another gradient arrives"
+        f"`{name}.forward` is called without `{name}.apply`, so that torch never calls `{name}.backward`",
+        f"call {name}.apply: with it another gradient arrives",
     )
 
 

@@ -111,8 +111,7 @@ def audit(
 
         with one_line_errors():
             how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
-            code = audit_all(target, law_names, how, bar, seed=seed, jobs=jobs)
-            sys.exit(0 if exit_zero and code == 1 else code)
+            sys.exit(audit_all(target, law_names, how, bar, seed=seed, jobs=jobs, exit_zero=exit_zero))
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():

@@ -10,13 +10,14 @@ import click
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audited import audited
+from gradspec.cli._output import exit_code
 from gradspec.cli._prints import printed_once
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, judge, rank_words
 from gradspec.render._remarks import remarks
 
 if TYPE_CHECKING:
-    from gradspec.findings import Bar
+    from gradspec.findings import Bar, Judgement
     from gradspec.law import Law
     from gradspec.profile import Profile
 
@@ -34,14 +35,24 @@ class Row:
     danger: int
     worst: str
     laws: str
-    #: Whether it makes the command fail.
-    fails: bool = False
-    #: Whether a limit kept a law from being measured.
-    is_cut_off: bool = False
+    #: What was found means for the run; None where nothing was asked.
+    judgement: Judgement | None = None
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """Its place in the table: what fails comes first."""
+        return not (self.judgement and self.judgement.fails), self.danger
 
 
 def audit_all(
-    target: str, law_names: tuple[str, ...], profile: Profile, bar: Bar, *, seed: int, jobs: int | None
+    target: str,
+    law_names: tuple[str, ...],
+    profile: Profile,
+    bar: Bar,
+    *,
+    seed: int,
+    jobs: int | None,
+    exit_zero: bool,
 ) -> int:
     """Audit all Functions of a module, or operators of a namespace; print the table, return the exit code.
 
@@ -65,12 +76,12 @@ def audit_all(
             raise Unusable(f"{what}: name the module that does")
         before = f"{where}:" if where else ""
         rows = [_row(f"{before}{one}", function, laws, profile, bar, seed, jobs) for one, function in functions.items()]
-    rows.sort(key=lambda row: (not row.fails, row.danger))
+    rows.sort(key=lambda row: row.order)
     said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
     _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
     click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
-    return 2 if any(row.is_cut_off for row in rows) else int(any(row.fails for row in rows))
+    return exit_code(*filter(None, (row.judgement for row in rows)), exit_zero=exit_zero)
 
 
 def _row(
@@ -92,8 +103,6 @@ def _row(
     if not worst:
         number = len(remarks(found.report)) + len(judgement.findings)
         said = f"{number} remark{'s' * (number != 1)}: audit it alone" if number else ""
-        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said)
+        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said, judgement)
     laws_of = ", ".join(dict.fromkeys(law for one in worst for law in one.laws))
-    words = rank_words(worst[0].rank)
-    how = {"fails": judgement.fails, "is_cut_off": judgement.is_cut_off}
-    return Row(name, case, ORDER.index(worst[0].rank), words, laws_of, **how)
+    return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), laws_of, judgement)
