@@ -85,6 +85,7 @@ def test_a_gradient_that_is_meant_is_held_to_its_surrogate(audit):
         (("--surrogate", "ops.py:two"), "surrogate does not take the inputs of the function: missing a required"),
         (("--reference", "ops.py:nothing"), "'ops.py' has no 'nothing'"),
         (("--reference", "nowhere:cube"), "no module 'nowhere'"),
+        (("--reference", "ops.py:Cube"), "reference is the function itself: give one in plain torch"),
         (("--reference", "ops.py:torch"), "reference cannot be called: it is <module 'torch'"),
         (("--surrogate", "ops.py:fails"), "the surrogate raises RuntimeError: no kernel (case '(randn(4),)')"),
     ],

@@ -277,3 +277,10 @@ def test_a_local_reference_is_a_todo(role):
     assert f"\n# TODO: define {name}\n" in found.proposal
     assert f"    {name}={name},\n" in found.proposal
     assert ("    surrogate=" in found.proposal) is (role == "surrogate")
+
+
+def test_what_was_not_measured_is_left_as_a_spec_says_it_itself():
+    laws = [law for law in LAWS if law.name in ("surrogate", "layout")]
+    found = audit(cases, [(torch.rand(3, dtype=torch.float64),)], laws=laws)
+
+    assert "supports" not in found.proposal

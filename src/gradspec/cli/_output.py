@@ -121,7 +121,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--fail-on",
             type=click.Choice([rank.value for rank in Rank]),
-            default="refused",
+            default=Bar.fail_on.value,
             show_default=True,
             help="Exit with 1 for violations of this rank or worse. Checks without a verdict always exit with 1.",
         ),
