@@ -145,3 +145,46 @@ def test_a_profile_names_scopes(tmp_path: Path) -> None:
     path.write_text('scopes = ["trainin"]', encoding="utf-8")
     with pytest.raises(ProfileError, match="did you mean 'training'"):
         load_profile(str(path))
+
+
+#: A Function whose gradient has a row that nobody writes, which training and transforms show alike.
+EMPTY = """
+import torch
+
+from gradspec import Case, FunctionSpec
+
+
+class Empty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        found = torch.empty_like(grad)
+        found[1:] = 2 * grad[1:]
+        return found
+
+
+def cases(make):
+    yield Case(name="a row", args=(make(3),))
+
+
+EMPTY = FunctionSpec(name="empty", function=Empty.apply, primal=lambda x: 2 * x, wrt=("x",), cases=cases)
+"""
+
+
+def test_one_cause_is_told_by_a_law_that_is_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text(EMPTY, encoding="utf-8")
+    few = ("--law", "layout", "--law", "cotangent_layout", "--law", "compiled_autograd", "--law", "adjoint")
+    code, said = run("check", f"{path}:EMPTY", *few)
+    assert code == 1
+    assert "memory that nobody wrote" in said
+    assert "\nTraining\n" in said
+    assert "\nForward mode\n" not in said
+    last = said.rstrip().splitlines()[-1]
+    assert last.startswith("Wrong in training (`")
+    assert "forward mode" not in last
+    code, said = run("check", f"{path}:EMPTY", *few, "--scope", "compile")
+    assert "breaks `compiled_autograd`" in said or code == 0

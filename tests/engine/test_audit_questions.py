@@ -43,6 +43,17 @@ FLAT = [
     made(lambda x: x.round().sum(), lambda g, x: g.expand(x.shape)),
     made(lambda x: torch.floor(x + torch.rand_like(x)), lambda g, x: g),
 ]
+#: Quantisers of a range: those whose gradient is masked where the range clips, and those whose is not.
+MASKED = [
+    made(lambda x: (4 * x).round().clamp(-8, 7) / 4, lambda g, x: g * ((4 * x >= -8) & (4 * x <= 7))),
+    made(lambda x: x.round().clamp(-1, 1), lambda g, x: g / x.cosh().square()),
+    made(torch.sign, lambda g, x: g),
+    made(torch.floor, lambda g, x: g),
+]
+UNMASKED = [
+    made(lambda x: (4 * x).round().clamp(-8, 7) / 4, lambda g, x: g),
+    made(lambda x: x.round().clamp(-1, 1), lambda g, x: 0.1 * g),
+]
 HANDED_ON = [
     made(lambda x: x.clone(), lambda g, x: 0.5 * g),
     made(lambda x: x.view_as(x), lambda g, x: -g),
@@ -74,6 +85,20 @@ def test_a_gradient_of_what_is_flat_is_asked_about(function):
         "Is the gradient of `args[0]` meant? Forward is flat nearly everywhere in it"
     )
     assert "--surrogate" in verdict.finding.likely
+
+
+@pytest.mark.parametrize("function", UNMASKED)
+def test_a_range_that_clips_without_a_mask_is_named(function):
+    said = asked(function, "(randn(64),)")["surrogate"].finding.message
+
+    assert said.endswith(
+        "It clips `args[0]` too, and backward does not mask what was clipped: its gradient there is not 0."
+    )
+
+
+@pytest.mark.parametrize("function", MASKED)
+def test_no_mask_is_missed_where_there_is_one_or_nothing_is_clipped(function):
+    assert "clips" not in asked(function, "(randn(64),)")["surrogate"].finding.message
 
 
 @pytest.mark.parametrize("function", HANDED_ON)

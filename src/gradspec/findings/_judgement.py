@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,17 @@ class Judged:
     """A finding, and what it means for the run."""
 
     found: Found
-    #: Whether the run asks about it.
-    is_asked: bool
+    #: The verdicts of it that the run asks about.
+    asked: tuple[Verdict, ...]
     #: Whether the baseline has it too: each of its checks failed there, and as dangerously.
     is_known: bool
     #: Whether it makes the run fail.
     fails: bool
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the run asks about it."""
+        return bool(self.asked)
 
     @property
     def is_question(self) -> bool:
@@ -90,9 +95,11 @@ def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None
     judged = []
     for found in findings(report):
         is_known = bool(before) and all(_was_there(verdict, before) for verdict in found.verdicts)
-        asked = any(is_asked(verdict, report, bar) for verdict in found.verdicts)
-        fails = asked and not is_known and _is_dangerous(found, report, bar)
-        judged.append(Judged(found=found, is_asked=asked, is_known=is_known, fails=fails))
+        asked = [verdict for verdict in found.verdicts if is_asked(verdict, report, bar)]
+        if asked:
+            found.verdict = _best(asked, found.verdict, report)
+        fails = bool(asked) and not is_known and _is_dangerous(found, report, bar)
+        judged.append(Judged(found=found, asked=tuple(asked), is_known=is_known, fails=fails))
     specs = list(dict.fromkeys(one.found.verdict.spec for one in judged))
     judged.sort(key=lambda one: (specs.index(one.found.verdict.spec), not one.is_asked))
     now = {_cell(verdict): verdict.finding for verdict in report.verdicts}
@@ -119,6 +126,16 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     if promise := law.get("promise"):
         return sheet.get("supports", {}).get(promise, True) is not None
     return scope is not Scope.MEMORY or not sheet.get("audited")
+
+
+def _best(asked: Sequence[Verdict], best: Verdict, report: Report) -> Verdict:
+    """Return the verdict asked about that shows a cause best: the most dangerous, training first."""
+    if best in asked and scope_of(best.law, report.laws) is Scope.TRAINING:
+        return best
+    return min(
+        asked,
+        key=lambda v: (ORDER.index(rank_of(v)), scope_of(v.law, report.laws) is not Scope.TRAINING, v is not best),
+    )
 
 
 def _is_dangerous(found: Found, report: Report, bar: Bar) -> bool:

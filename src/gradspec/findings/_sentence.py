@@ -22,12 +22,10 @@ def sentence(judgement: Judgement) -> str:
         return ""
     asked = [judged for judged in judgement.findings if judged.is_asked and not judged.is_known]
     wrong = [judged for judged in asked if judged.fails and not judged.is_question]
-    mild = [judged for judged in asked if not judged.fails and not judged.is_question]
     outside = [judged for judged in judgement.findings if not judged.is_asked]
     questions = sum(judged.is_question for judged in asked)
     new = " new" if judgement.has_baseline else ""
     parts = [f"Wrong in {_by_scope(wrong, judgement)}." if wrong else f"Nothing{new} is wrong in what was asked about."]
-    parts += [f"It does not fail for {_by_scope(mild, judgement)}."] if mild else []
     parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
     parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []
     return " ".join(parts)
@@ -37,6 +35,6 @@ def _by_scope(found: Iterable[Judged], judgement: Judgement) -> str:
     """Return the laws of findings, those of a scope together: "training (`vjp`, `layout`), `torch.func` (`vmap`)"."""
     laws: dict[Scope, dict[str, None]] = {}
     for judged in found:
-        for law in judged.found.laws:
+        for law in dict.fromkeys(verdict.law for verdict in judged.asked or judged.found.verdicts):
             laws.setdefault(scope_of(law, judgement.report.laws), {})[f"`{law}`"] = None
     return ", ".join(f"{scope.words} ({', '.join(names)})" for scope in Scope if (names := laws.get(scope)))

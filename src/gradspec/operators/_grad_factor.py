@@ -86,7 +86,7 @@ GRAD_FACTOR_OPERATOR = OperatorSpec(
     wrt=("x",),
     cases=_cases,
     raises=_misuses,
-    supports=replace(OperatorSpec.supports, vmap=True),
+    supports=replace(OperatorSpec.supports, double_backward=True, vmap=True),
     arguments=(
         Argument(name="x", type="Tensor", shape="any", dtype="floating", gradient=True, text="What is returned."),
         Argument(name="factor", type="float", text="What the gradient is multiplied by."),

@@ -128,7 +128,7 @@ SHAKE_SHAKE_OPERATOR = OperatorSpec(
     wrt=("x1", "x2"),
     cases=_cases,
     raises=_misuses,
-    supports=replace(OperatorSpec.supports, vmap=True),
+    supports=replace(OperatorSpec.supports, double_backward=True, vmap=True),
     arguments=tuple(
         argument if argument.gradient else replace(argument, type="Tensor", dtype="same as x1")
         for argument in SHAKE_SHAKE.arguments

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gradspec.spec._function import Effects, Formula, Noise, Placements, Saved  # noqa: F401
 
 #: What torch does to any operator of `torch.library`: it gives zero tangents silently, and raises under `torch.func`,
-#: and under `torch.vmap` unless a rule is registered.
-_LIMITS = ("forward_mode", "func_grad", "vmap", "compile_grad", "compile_vmap", "compile_jvp")
+#: and under `torch.vmap` unless a rule is registered. What a registered gradient calls has often no gradient itself.
+_LIMITS = ("double_backward", "forward_mode", "func_grad", "vmap", "compile_grad", "compile_vmap", "compile_jvp")
 #: What an operator promises unless told: all else.
 SUPPORTED = Supports.all(**dict.fromkeys(_LIMITS))
 

@@ -414,8 +414,8 @@ enter(
     formula=r"does not compute the surrogate",
 )
 enter(
-    "detached_surrogate",
-    replace(SCALE, surrogate=lambda x, factor: factor * x.detach() * x),
+    "data_in_the_surrogate",
+    replace(SCALE, surrogate=lambda x, factor: factor * x.data * x),
     surrogate=r"not its numerical one",
 )
 enter("stale_example", replace(SCALE, documented=(StaleExample,)), examples=r"does not print what it says")

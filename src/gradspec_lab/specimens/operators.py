@@ -10,7 +10,8 @@ from gradspec.spec import Case, OperatorSpec, Supports
 from gradspec_lab.specimens.diseased import Disease, Specimens
 
 SPACE = "gradspec_specimens"
-EVERY_VMAP = replace(OperatorSpec.supports, vmap=True)
+TWICE = replace(OperatorSpec.supports, double_backward=True)
+EVERY_VMAP = replace(OperatorSpec.supports, double_backward=True, vmap=True)
 
 # sound ones
 
@@ -67,6 +68,7 @@ def scaled(
         operator.register_vmap(vmap)
         said.setdefault("supports", EVERY_VMAP)
     _OPERATORS[name] = operator
+    said.setdefault("supports", TWICE)
     said = {"cases": _cases, "wrt": ("x",), "primal": lambda x, factor: factor * x, **said}
     return OperatorSpec(name=name, operator=f"{SPACE}::{name}", **said)
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from gradspec.spec import Case, Effects, OperatorSpec
-from gradspec_lab.specimens.operators import SPACE, _contiguous, scaled
+from gradspec_lab.specimens.operators import SPACE, TWICE, _contiguous, scaled
 
 _LIBRARY = torch.library.Library(SPACE, "FRAGMENT")
 
@@ -14,7 +14,8 @@ def registered(name, schema, primal, cases, *, wrt=("x",), said=None, **kernels)
     _LIBRARY.define(name + schema)
     for key, kernel in kernels.items():
         _LIBRARY.impl(name, kernel, key)
-    return OperatorSpec(name=name, operator=f"{SPACE}::{name}", primal=primal, wrt=wrt, cases=cases, **(said or {}))
+    said = {"supports": TWICE, **(said or {})}
+    return OperatorSpec(name=name, operator=f"{SPACE}::{name}", primal=primal, wrt=wrt, cases=cases, **said)
 
 
 def made(name, kernel, primal, cases, *, fake, backward, setup, wrt=("x",)):
@@ -22,7 +23,7 @@ def made(name, kernel, primal, cases, *, fake, backward, setup, wrt=("x",)):
     operator = torch.library.custom_op(f"{SPACE}::{name}", kernel, mutates_args=())
     operator.register_fake(fake)
     operator.register_autograd(backward, setup_context=setup)
-    return OperatorSpec(name=name, operator=operator, primal=primal, wrt=wrt, cases=cases)
+    return OperatorSpec(name=name, operator=operator, primal=primal, wrt=wrt, cases=cases, supports=TWICE)
 
 
 def matrices(make):

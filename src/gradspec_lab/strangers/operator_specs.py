@@ -6,6 +6,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def spec_of(name: str) -> FunctionSpec:
         operator=name,
         primal=_pure(primal, row["writes"], signature, lambda t: t),
         surrogate=_pure(surrogate, row["writes"], signature, torch.Tensor.detach),
+        supports=replace(OperatorSpec.supports, double_backward=True),
         **said,
     )
 

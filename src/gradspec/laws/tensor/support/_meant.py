@@ -31,6 +31,8 @@ _STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
 _CROSSED = 0.25
 #: Where else forward must be flat: at this share of the arguments, and their negative.
 _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
+#: How far away an argument must be clipped, if it is; and which share of a gradient is left where it is masked.
+_FAR, _MASKED = 1e4, 0.01
 #: How many units of rounding are no step of forward.
 _ROUNDED = 64
 #: How far a sum of gradients may be off by rounding.
@@ -55,6 +57,9 @@ def _question(trial: Trial, inputs: Inputs) -> Finding | None:
     sloped = [name for name, g in found.items() if g is not None and bool(g.any())]
     if flat := [name for name in sloped if is_flat(function, inputs, name)]:
         names, why = flat, "Forward is flat nearly everywhere in it, where a derivative is 0."
+        if unmasked := [name for name in flat if is_unmasked(trial, inputs, name)]:
+            asked = " and ".join(f"`{name}`" for name in unmasked)
+            why += f" It clips {asked} too, and backward does not mask what was clipped: its gradient there is not 0."
     elif handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
         names, why = sloped, "Forward hands on what it is given, and backward changes the cotangent."
     else:
@@ -73,6 +78,33 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     """
     said = [found for place in _places(inputs) if (found := _is_flat_at(function, place, name)) is not None]
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
+
+
+def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
+    """Whether forward clips an argument, and backward gives it a gradient where it is clipped.
+
+    A step, as a sign, is the same at half of an argument: nothing between its ends is clipped.
+    """
+    function, at = inputs.closed(trial.spec.surrogate), inputs.wrt.index(name)
+    x = inputs.tensors()
+    away = torch.where(x[at] == 0, like(x, trial.seed)[at], x[at])
+    away = away / away.abs()
+    half, near, far, farther = (
+        tuple(moved if k == at else t for k, t in enumerate(x))
+        for moved in (0.5 * x[at], x[at], x[at] + _FAR * away, x[at] + 8 * _FAR * away)
+    )
+    values = [_values(function, place) for place in (half, near, far, farther)]
+    if not _is_equal(values[2], values[3]) or _is_equal(values[0], values[1]):
+        return False
+    sizes = []
+    for place in (near, far):
+        given = vjp(trial.spec.surrogate, Inputs({**inputs.values, name: place[at]}, inputs.wrt), seed=trial.seed)[name]
+        sizes.append(0.0 if given is None else float(given.abs().max()))
+    return sizes[1] > _MASKED * sizes[0]
+
+
+def _is_equal(a: list[Tensor], b: list[Tensor]) -> bool:
+    return len(a) == len(b) and all(map(torch.equal, a, b))
 
 
 def handed_on(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, seed: int) -> bool:

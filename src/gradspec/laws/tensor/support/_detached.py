@@ -1,0 +1,62 @@
+"""What a surrogate stops by `detach()`, held still: a constant of the map whose derivative its gradient is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+#: The names of a stopped gradient.
+DETACH = ("detach", "detach_")
+
+
+class _Keeping(TorchFunctionMode):
+    """Keeps what is detached, or, where something is kept, hands that out in its place, in the same order."""
+
+    def __init__(self, kept: list[Tensor] | None = None) -> None:
+        super().__init__()
+        self.seen: list[Tensor] = []
+        self._kept = iter(kept) if kept is not None else None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") not in DETACH:
+            return found
+        if self._kept is not None:
+            held = next(self._kept, None)
+            if held is None or held.shape != found.shape:
+                raise OtherDetachError
+            found = args[0].data.copy_(held) if func.__name__ == "detach_" else held.clone()
+        self.seen.append(found.clone())
+        return found
+
+
+class OtherDetachError(Exception):
+    """It detaches something else for other numbers."""
+
+
+def detached(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:
+    """Return what a function detaches, in order."""
+    keeping = _Keeping()
+    with keeping:
+        function(*x)
+    return keeping.seen
+
+
+def held_still(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> Callable[..., tuple[Tensor, ...]]:
+    """Return the map in which each tensor that `function` detaches has the value that it has at `x`.
+
+    Raises:
+        OtherDetachError: (the map) it detaches something of another shape, or more, than at `x`.
+    """
+    kept = detached(function, x)
+    if not kept:
+        return function
+
+    def held(*args: Tensor) -> tuple[Tensor, ...]:
+        with _Keeping(kept):
+            return function(*args)
+
+    return held
