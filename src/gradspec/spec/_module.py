@@ -105,6 +105,8 @@ class ModuleSpec(Spec):
     returns: str = ""
     #: The parameters to which no gradient flows, in any mode.
     frozen: tuple[str, ...] = ()
+    #: The parameters and buffers that a backward pass writes, as a memory bank that keeps the rows of the last step.
+    written_in_backward: tuple[str, ...] = ()
     supports: ModuleSupports = ModuleSupports()
     #: Under which wrappers halves of a batch on two ranks give the gradients of the whole batch: "ddp", for
     #: DistributedDataParallel, and "fsdp2", for `fully_shard`. What is not named is not asked, for each takes seconds.

@@ -210,6 +210,33 @@ class UphillGradient(Net):
         return _Uphill.apply(super().forward(x))
 
 
+# state
+
+
+class _Again(torch.autograd.Function):
+    """Runs a block again in backward, and its normalisation with it."""
+
+    @staticmethod
+    def forward(ctx, block, x, *parameters):
+        ctx.block = block
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return block(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.block(x)
+        return None, *torch.autograd.grad(y, (x, *ctx.block.parameters()), y_bar)
+
+
+@diseased(backward_state=r"backward writes to `bn\.running_mean`")
+class MovesItsStatisticsTwice(Net):
+    def features(self, x):
+        return torch.relu(_Again.apply(self.bn, self.conv(x), *self.bn.parameters()))
+
+
 # transforms and numbers
 
 

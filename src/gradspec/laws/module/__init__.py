@@ -7,6 +7,7 @@ from gradspec.laws.module._state_dict import STATE_DICT
 from gradspec.laws.module._copies import COPIES
 from gradspec.laws.module._gradient_flow import GRADIENT_FLOW
 from gradspec.laws.module._evaluation_mode import EVALUATION_MODE
+from gradspec.laws.module._backward_state import BACKWARD_STATE
 from gradspec.laws.module._batch_size import BATCH_SIZE
 from gradspec.laws.module._batch_independence import BATCH_INDEPENDENCE
 from gradspec.laws.module._functional_call import FUNCTIONAL_CALL

@@ -66,6 +66,7 @@ LINEAR_AVERAGE = ModuleSpec(
     raises=_misuses,
     state=_state,
     wrt=("x",),
+    written_in_backward=("memory",),
     arguments=(
         Argument(name="inputSize", type="int", text="D, the features of an embedding."),
         Argument(name="outputSize", type="int", text="N, the instances of the data set."),
