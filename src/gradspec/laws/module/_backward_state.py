@@ -1,10 +1,10 @@
 r"""A backward pass leaves the parameters and buffers of a module as forward left them.
 
-Why it matters: a moving average that moves twice a step follows the last batches only, and what evaluation then reads is
-not what training measured.
+Why it matters: a moving average that moves twice a step follows the last batches only, and evaluation reads something
+else than training measured.
 
-What breaks it: a block that backward runs again, by checkpointing or to invert it, with a normalisation inside; a buffer
-that backward writes.
+What breaks it: a block that backward runs again, by checkpointing or to invert it, with a normalisation inside; a
+buffer that backward writes.
 
 Remedy: run the block again with copies of its buffers, or with its statistics switched off. What backward writes on
 purpose, as a memory bank, `ModuleSpec.written_in_backward` names.
