@@ -22,6 +22,7 @@ def matrix_to_quaternion(m: Tensor) -> Tensor:
 
 
 def matrix_to_quaternion_mended(m: Tensor) -> Tensor:
+    """The gradient of a root of zero is zero, of which the slope is infinite."""
     r = _radicands(m)
     positive = r > 0
     size = torch.where(positive, torch.where(positive, r, 1.0).sqrt(), 0.0)

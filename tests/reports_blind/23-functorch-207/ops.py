@@ -21,7 +21,7 @@ class ReLUAlpha(torch.autograd.Function):
 
     @staticmethod
     def _slope(ctx: Any, x: Tensor) -> Tensor:
-        return torch.where(x > 0, 1.0, torch.where(x < 0, 0.0, ctx.alpha)).to(x.dtype)
+        return (x > 0).to(x.dtype) + ctx.alpha * (x == 0)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:

@@ -1,5 +1,6 @@
 """Soft top-k by coordinate descent: the gradient of the last threshold, a number for a row, is not summed over it."""
 
+import math
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.autograd.function import once_differentiable
 def _steps(s: Tensor, k: int, steps: int, eps: float) -> tuple[list[Tensor], list[Tensor]]:
     a, b = [], [-s]
     for _ in range(steps):
-        a.append(eps * (torch.log(torch.tensor(float(k))) - ((s + b[-1]) / eps).logsumexp(-1, keepdim=True)))
+        a.append(eps * (math.log(k) - ((s + b[-1]) / eps).logsumexp(-1, keepdim=True)))
         b.append(-(s + a[-1]).clamp(min=0))
     return a, b
 
