@@ -250,6 +250,11 @@ def test_a_name_that_is_none_is_refused(how, words):
     assert words in str(refused.value)
 
 
+def test_a_call_of_a_function_without_a_floating_point_tensor_is_refused():
+    with pytest.raises(ValueError, match="no call of Product has a floating-point tensor"):
+        audited(Product, "(randint(0, 3, (2,)), randint(0, 3, (2,)))")
+
+
 def test_a_tensor_of_a_list_is_named_as_it_is_written():
     found = audited(lambda xs: xs[0] * xs[1].detach(), "([randn(3), randn(3)],)", wrt=("xs[1]",))
 

@@ -23,8 +23,15 @@ def with_marks(
     A tensor is marked if it requires a gradient, as a parameter of a module does, or if `wrt` names it.
 
     Raises:
-        ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero.
+        ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero; or
+            no call of a Function has a floating-point argument.
     """
+    tensors = [value for case in cases for _, _, value in _given(subject, case) if isinstance(value, Tensor)]
+    if subject.implementation and tensors and not any(map(differentiable, tensors)):
+        raise ValueError(
+            f"no call of {subject.name} has a floating-point tensor, so none has a gradient to judge: give it one, "
+            "as randn(4)"
+        )
     named, zero = (_leaves(subject, cases, *one) for one in (("wrt", wrt), ("zero_gradient", zero_gradient)))
     if both := sorted(named & zero):
         raise ValueError(f"`{both[0]}` is named by wrt and by zero_gradient: leave one of them out")
