@@ -1,4 +1,4 @@
-"""Asks an audit of the functions here: `python run.py pairs|sound [name ...] [--out FILE]`; a line for each, and counts.
+"""Asks an audit of the functions here: `python run.py pairs|sound [name ...] [--out FILE]`; a line for each.
 
 What an audit said the first time, before anything was mended because of it, is kept in first_run.json.
 """
@@ -87,7 +87,7 @@ def _asked(job: tuple[str, Path, dict[str, Any], str]) -> dict[str, Any]:
             code = 1
             try:
                 torch.set_num_threads(1)
-                with open(os.devnull, "w") as nowhere:
+                with Path(os.devnull).open("w") as nowhere:
                     os.dup2(nowhere.fileno(), 1)
                     os.dup2(nowhere.fileno(), 2)
                 try:
@@ -106,13 +106,8 @@ def _asked(job: tuple[str, Path, dict[str, Any], str]) -> dict[str, Any]:
     if "message" in row and label.endswith(" name") and "text" in said:
         first = next((f for f in said["findings"] if f["fails"] or f["question"]), None)
         told = "" if first is None else f"{first['message']} {first['likely']}"
-        named = (
-            "; said first"
-            if re.search(row["message"], told)
-            else "; said"
-            if re.search(row["message"], said["text"])
-            else "; not said"
-        )
+        is_first, is_said = (re.search(row["message"], text) for text in (told, said["text"]))
+        named = "; said first" if is_first else "; said" if is_said else "; not said"
     print(f"{label}: {verdict}{named}", flush=True)
     return {"label": label, **said}
 

@@ -95,10 +95,9 @@ def audit(
 
     Raises:
         TypeError: `function`, `reference` or `surrogate` cannot be called.
-        ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call of
-            a Function has a floating-point tensor, or none
-            of the laws that are asked for can judge it; or `reference` or `surrogate` takes other arguments, or raises
-            on a case.
+        ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call
+            of a Function has a floating-point tensor; none of the laws that are asked for can judge it; or
+            `reference` or `surrogate` takes other arguments, or raises on a case.
 
     Example:
         >>> import torch

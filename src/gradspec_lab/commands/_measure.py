@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,51 @@ RECORDS = Path("docs/records")
 #: What an interrupted measurement goes on from.
 BUILD = Path("build/lab")
 SITES = {name: Path("build") / name / "site-packages" for name in ("peers", "audits")}
+
+
+def _missing_kills(again: Collection[str]) -> None:
+    """Measure the subjects that the summary lacks, and those of some names or groups; keep the others."""
+    from gradspec._record import provenance, write
+    from gradspec.cli import _screen
+    from gradspec_lab.evidence.sample import population
+    from gradspec_lab.selftest._record import read_matrix
+    from gradspec_lab.selftest._run import selftest
+
+    kept, today = read_matrix(RECORDS / "kill_matrix.json"), population()
+    held = {one.name: one for one in kept.subjects}
+    order = [name for names in today.values() for name in names]
+    asked = [name for name in order if name not in held or {name, held[name].group}.intersection(again)]
+    click.echo(f"kills: {len(asked)} of {len(order)} subjects")
+    if asked:
+        with _screen.progress() as progress:
+            found = selftest(asked, exactly=True, stock=True, progress=progress)
+        held |= {one.name: one for one in found.subjects}
+        kept = replace(kept, laws=found.laws, population=found.population)
+    now = provenance(device=str(kept.provenance["device"]), seed=0, profile={}, files={})
+    facts = {**kept.provenance, "completed": f"{len(asked)} subjects at {now['commit']}, {now['date']}"}
+    whole = replace(kept, provenance=facts, subjects=tuple(held[name] for name in order))
+    write(whole.to_json(), RECORDS / "kill_matrix.json")
+
+
+def _missing_peers(again: Collection[str]) -> None:
+    """Measure the cells that the summary lacks, and those of some laws; keep the others."""
+    from gradspec._record import provenance, write
+    from gradspec_lab.peers.record import measured, planned
+    from gradspec_lab.peers.summary import read_summary, summary_text
+
+    kept, order = read_summary(RECORDS / "peers.json"), [check.cell for check in planned(SITES["peers"])]
+    held = {(v.spec, v.law, v.case): v for v in kept.verdicts}
+    asked = {cell for cell in order if cell not in held or cell[1] in again}
+    click.echo(f"peers: {len(asked)} of {len(order)} cells")
+    if asked:
+        found = measured(SITES["peers"], only=asked).verdicts
+        held |= {cell: v for v in found if (cell := (v.spec, v.law, v.case)) in asked}
+    now = provenance(device="cpu", seed=0, profile={}, files={})
+    facts = {**kept.provenance, "completed": f"{len(asked)} cells at {now['commit']}, {now['date']}"}
+    write(
+        summary_text(replace(kept, provenance=facts, verdicts=tuple(held[cell] for cell in order))),
+        RECORDS / "peers.json",
+    )
 
 
 def _kills() -> None:
@@ -39,8 +85,6 @@ def _kills() -> None:
 
 
 def _seeds() -> None:
-    from dataclasses import replace
-
     from gradspec._record import RecordError, write
     from gradspec.cli import _screen
     from gradspec_lab.selftest._seeds_record import read_seeds
@@ -100,19 +144,33 @@ PARTS: Mapping[str, Callable[[], None]] = {
 }
 
 
+#: What measures a part of each, and keeps the rest.
+MISSING: Mapping[str, Callable[[Collection[str]], None]] = {"kills": _missing_kills, "peers": _missing_peers}
+
+
 @click.command(
     epilog=block(
         "Examples",
         "python -m gradspec_lab measure",
         "python -m gradspec_lab measure figures kills",
+        "python -m gradspec_lab measure kills peers --missing --again module --again layout",
     )
 )
 @click.argument("parts", nargs=-1, type=click.Choice(list(PARTS)), metavar="[PART...]")
-def measure(parts: tuple[str, ...]) -> None:
+@click.option("--missing", is_flag=True, help="Measure only what a summary lacks, of kills and peers; keep the rest.")
+@click.option("--again", multiple=True, metavar="NAME", help="With --missing: this subject, group or law too.")
+def measure(parts: tuple[str, ...], missing: bool, again: tuple[str, ...]) -> None:
     """Measure the committed evidence again and write its summaries: hours, and an interrupted run goes on.
 
     PART is one of figures, audits, peers, kills, seeds. All of them run unless told.
     """
-    for name in parts or PARTS:
+    if again and not missing:
+        raise click.UsageError("--again goes with --missing: without it all is measured")
+    for name in parts or (MISSING if missing else PARTS):
         click.echo(f"{name} ...")
-        PARTS[name]()
+        if not missing:
+            PARTS[name]()
+        elif name in MISSING:
+            MISSING[name](again)
+        else:
+            raise click.UsageError(f"{name} is measured as a whole: leave out --missing")

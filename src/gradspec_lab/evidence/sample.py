@@ -31,14 +31,19 @@ Cell = tuple[str, str, str]
 Say = Callable[[str], None]
 
 
+def population() -> Mapping[str, list[str]]:
+    """Return the names of what there is to be held to the laws today, in order, by sort."""
+    return {
+        "honest": [spec.name for spec in HONEST],
+        "diseased": list(DISEASED),
+        "mutant": [mutant.name for mutant in mutants(FUNCTIONS)],
+    }
+
+
 def not_the_population(kept: Matrix) -> Iterator[str]:
     """Yield a line for each subject that the matrix lacks, or has and there is none of; it measures nothing."""
-    today = {
-        "honest": {spec.name for spec in HONEST},
-        "diseased": set(DISEASED),
-        "mutant": {mutant.name for mutant in mutants(FUNCTIONS)},
-    }
-    for sort, names in today.items():
+    for sort, today in population().items():
+        names = set(today)
         held = {subject.name for subject in kept.of(sort)}
         yield from (f"kills: {sort} {name} is not in the summary" for name in sorted(names - held))
         yield from (f"kills: {sort} {name} is in the summary, and there is none" for name in sorted(held - names))
