@@ -9,7 +9,10 @@ from gradspec.findings import findings
 from gradspec.law import Status
 from gradspec.laws import LAWS
 
-MEANT = "a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate"
+MEANT = (
+    "a wrong backward; or meant so, as in a straight-through estimator: then name the surrogate, by --surrogate or in a "
+    "spec"
+)
 
 
 class Square(Function):

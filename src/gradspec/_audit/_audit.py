@@ -35,7 +35,7 @@ from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
 from gradspec._record import Source, SourcesLater, roots_of
-from gradspec.law import Finding, Law
+from gradspec.law import Finding, Law, Status
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
@@ -147,6 +147,8 @@ def audit(
     said = in_words(subject, made)
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
     shown = replace(measured, zero=found.measured.zero)
+    if any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts):
+        shown = replace(shown, fixed=())  # of a wrong gradient it says nothing of the function
     seen = [*found.remarks, *map(said, of_calls(shown, is_asked="surrogate" in report.laws)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]

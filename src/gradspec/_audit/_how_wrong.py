@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
 from typing import Any
@@ -17,8 +17,9 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._audit._words import listed
 from gradspec._engine._flat import flattened
-from gradspec.explain import SMALL, ignores
+from gradspec.explain import SMALL, by_differences, ignores
 from gradspec.law import Finding, Law, Reason, Status, Trial, TrialOf, Verdict
+from gradspec.laws import quietly
 from gradspec.laws.tensor.support._call import differentiable, outputs
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -51,15 +52,15 @@ def with_how_wrong(
     law = next((law for law in laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
     broken = {v.case for v in report.violations if _is_unexplained(v)}
-    said: dict[str, Reason] = {}
+    said: dict[str, _Shown] = {}
     for case in cases:
         if law is None or case.name not in broken:
             continue
         found = apart(partial(_said, law, subject, case, measured, profile, seed), profile, seed)
-        if isinstance(found, Reason):
+        if isinstance(found, _Shown):
             said[case.name] = found
     verdicts = (
-        replace(v, finding=_because(v.finding, said[v.case])) if v.law == "surrogate" and v.case in said else v
+        replace(v, finding=said[v.case].told(v.finding)) if v.law == "surrogate" and v.case in said else v
         for v in report.verdicts
     )
     return replace(report, verdicts=tuple(verdicts))
@@ -70,15 +71,43 @@ def _is_unexplained(verdict: Verdict) -> bool:
     return is_broken and verdict.finding.reason is None and not verdict.finding.follows
 
 
-def _because(finding: Finding, why: Reason) -> Finding:
-    """Return a finding with its cause, and with what the law says beside it where backward may be meant so."""
-    is_certain = why.kind == "repeated index"
-    return replace(finding, reason=why, likely=why.words if is_certain else f"{why.words}: {finding.likely}")
+@dataclass(frozen=True)
+class _Shown:
+    """What calls show of a wrong gradient: how it is wrong, and its numbers beside the differences of forward."""
+
+    why: Reason | None
+    numbers: Finding | None
+
+    def told(self, finding: Finding) -> Finding:
+        """Return a finding with both, and with what the law says beside it where backward may be meant so."""
+        why, numbers = self.why, self.numbers
+        if why is not None:
+            is_certain = why.kind == "repeated index"
+            finding = replace(finding, reason=why, likely=why.words if is_certain else f"{why.words}: {finding.likely}")
+        if numbers is None:
+            return finding
+        return replace(
+            finding,
+            message=f"{finding.message}: {numbers.message}",
+            argument=numbers.argument,
+            index=numbers.index,
+            got=numbers.got,
+            expected=f"{numbers.expected} by central differences",
+        )
 
 
-def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Reason | None:
+def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:
     spec = eager_spec(subject, (case,), measured, seed)
     trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
+    numbers: Finding | None = quietly(lambda: by_differences(trial))
+    why = _of_calls(law, trial) or (None if numbers is None else numbers.reason)
+    if why is None and (words := _of_arguments(law, trial)):
+        why = Reason(kind="of arguments", words=words)
+    return _Shown(why, numbers)
+
+
+def _of_calls(law: Law, trial: Trial) -> Reason | None:
+    """Return why a gradient is wrong, where it is right or the same in other calls."""
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
         return Reason(kind="repeated index", words=REPEATED)
     if same := ignores(trial):
@@ -86,8 +115,7 @@ def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: P
         return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
     if _holds(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
-    words = _of_arguments(law, trial)
-    return Reason(kind="of arguments", words=words) if words else None
+    return None
 
 
 def _of_arguments(law: Law, trial: Trial) -> str:

@@ -14,7 +14,7 @@ from gradspec.spec import FunctionSpec
 
 REDRAWN = (
     "backward draws its noise anew, and the gradient is right where it draws the same: keep the mask or noise of "
-    "forward; or meant so, as in Shake-Shake: then a spec names the surrogate"
+    "forward; or meant so, as in Shake-Shake: then name the surrogate, by --surrogate or in a spec"
 )
 
 

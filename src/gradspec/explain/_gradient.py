@@ -53,6 +53,7 @@ TESTS: tuple[Test, ...] = (
     beside_a_kink,
     in_another_order,
     of_one_output,
+    reduced,
     moved,
     in_some_places,
     at_the_output,
@@ -62,7 +63,6 @@ TESTS: tuple[Test, ...] = (
     other_dimension,
     along_another_dimension,
     with_a_symmetric_argument,
-    reduced,
     with_one_sample,
     missing_sum,
 )

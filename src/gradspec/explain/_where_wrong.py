@@ -43,10 +43,10 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
     if not bool(off.any()):
         return None
     if bool((expected[off] == 0).all()) and bool((close & (expected != 0)).any()):
-        said = "right but where the surrogate's gradient is 0: a mask is missing in backward (a clip, a threshold)"
+        said = "right but where the gradient should be 0: a mask is missing in backward (a clip, a threshold)"
         return Reason(kind="missing mask", words=said)
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
-        said = "0 in places where the surrogate's gradient is not, right elsewhere: a mask in backward shuts too much"
+        said = "0 in places where the gradient should not be, right elsewhere: a mask in backward shuts too much"
         return Reason(kind="mask", words=said)
     return None
 

@@ -185,7 +185,8 @@ def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
         argument="directional derivative",
         got=got,
         expected=str(numeric),
-        likely="a wrong backward; or meant so, as in a straight-through estimator: then a spec names the surrogate",
+        likely="a wrong backward; or meant so, as in a straight-through estimator: then name the surrogate, by "
+        "--surrogate or in a spec",
     )
 
 

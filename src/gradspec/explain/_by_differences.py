@@ -1,0 +1,102 @@
+"""What is wrong with a gradient of which nothing is known but forward: the right one is made of its differences.
+
+The derivative of forward, element by element, stands in for the surrogate of a spec. With it an audit compares numbers,
+and asks the same tests that a spec would let it ask.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradspec.explain._reasons import with_reason
+from gradspec.law import Finding, Status, Trial
+from gradspec.laws.tensor._vjp import VJP
+from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs
+
+#: How many elements are moved, one at a time, at most.
+_ELEMENTS = 128
+#: How far. Two halvings leave an error of its sixth power, and rounding four digits.
+_STEP = 1e-3
+#: To how much of itself a derivative is known then.
+_KNOWN = 1e-7
+
+
+def by_differences(trial: Trial) -> Finding | None:
+    """Return how the gradients differ from the derivative of forward, with the cause where a test shows one.
+
+    None where the arguments are too many or not in float64, or the derivative is not to be had.
+    """
+    inputs = Inputs.of(trial)
+    x = inputs.tensors()
+    if any(t.dtype != torch.float64 for t in x) or not 0 < sum(t.numel() for t in x) <= _ELEMENTS:
+        return None
+    places = [place for place, name in enumerate(inputs.values) if name in inputs.wrt]
+
+    def differentiated(*args: Any) -> Any:
+        def forward(*moved: Tensor) -> Any:
+            return trial.spec.function(*_put(args, places, moved))
+
+        return _Differences.apply(forward, *(args[k] for k in places))  # type: ignore[no-untyped-call]  # torch's own
+
+    differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
+    spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, zero_gradient=())
+    asked = replace(trial, spec=spec, profile=replace(trial.profile, rtol=_KNOWN))
+    finding = VJP.check(asked)
+    if finding.status is not Status.BROKEN or not finding.index:
+        return None
+    return with_reason(VJP, lambda: asked, finding)
+
+
+def _put(args: tuple[Any, ...], places: list[int], values: tuple[Any, ...]) -> list[Any]:
+    found = list(args)
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found
+
+
+class _Differences(Function):
+    """A function whose gradient is made of its central differences."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Callable[..., Any], *x: Tensor) -> Any:
+        ctx.call = call
+        ctx.save_for_backward(*x)
+        y = _values(call, x)
+        ctx.several = len(y) > 1
+        return y if ctx.several else y[0]
+
+    @staticmethod
+    def backward(ctx: Any, *v: Tensor) -> Any:
+        x = ctx.saved_tensors
+        found = [torch.zeros_like(t) for t in x]
+        for place, t in enumerate(x):
+            for k in range(t.numel()):
+                found[place].view(-1)[k] = _slope(ctx.call, x, place, k, v)
+        return None, *found
+
+
+def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int, v: tuple[Tensor, ...]) -> float:
+    """Return the derivative of the outputs, weighted with cotangents, along one element, extrapolated twice."""
+
+    def along(step: float) -> float:
+        moved = [t.clone() for t in x]
+        moved[place].view(-1)[k] += step
+        y = _values(call, tuple(moved))
+        return sum(float((a * b).sum()) for a, b in zip(v, y, strict=True) if differentiable(b))
+
+    size = _STEP * max(1.0, abs(float(x[place].view(-1)[k])))
+    first, second, third = ((along(h) - along(-h)) / (2 * h) for h in (size, size / 2, size / 4))
+    once, again = (4 * second - first) / 3, (4 * third - second) / 3
+    return (16 * again - once) / 15
+
+
+def _values(call: Callable[..., Any], x: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    with torch.enable_grad():  # what forward computes may depend on whether a gradient is asked for
+        return tuple(t.detach().clone() for t in outputs(call(*(t.detach().clone().requires_grad_() for t in x))))
