@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 #: What steers a terminal, or the direction in which text is shown: control characters but for tabs and ends of lines,
@@ -31,3 +32,9 @@ def one_line(error: BaseException) -> str:
     except Exception as trouble:
         text = f"(its text raised {type(trouble).__name__})"
     return visible(" ".join(f"{type(error).__name__}: {text}".split()))
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names in a sentence: "`a`, `b` and `c`"."""
+    quoted = [f"`{name}`" for name in names]
+    return f" {word} ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))

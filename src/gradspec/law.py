@@ -164,6 +164,11 @@ class Verdict:
     rerun: str = ""
 
     @property
+    def cell(self) -> tuple[str, str, str]:
+        """The names of spec, law and case."""
+        return self.spec, self.law, self.case
+
+    @property
     def status(self) -> Status:
         """The status of the finding."""
         return self.finding.status

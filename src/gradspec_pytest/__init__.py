@@ -1,6 +1,7 @@
 """The pytest plugin: one item for each spec, law and case. It imports torch only when specs are asked for."""
 
 from gradspec_pytest._hooks import (
+    pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_configure,
     pytest_report_header,
@@ -15,6 +16,7 @@ __all__ = [
     "SpecCollector",
     "parametrize_with_laws",
     "pytest_addoption",
+    "pytest_collection_finish",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_generate_tests",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gradspec_pytest._items import LAST, LawItem, collectors
+from gradspec_pytest._hold import LAST, held_by
+from gradspec_pytest._items import LawItem, collectors
 from gradspec_pytest._keepers import KEPT, OF, VERDICT, RecordKeeper, VacuousKeeper
 from gradspec_pytest._run import targets_of
 
@@ -39,6 +40,13 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
         return
     for collector in collectors(session, targets):
         items.extend(session.genitems(collector))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tell each group which of its tests run: what follows from a test that does not is a failure of its own."""
+    for item in session.items:
+        if (held := held_by(item)) is not None and item.get_closest_marker("skip") is None:
+            held.group.selected.add(held.check.cell)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -49,12 +49,15 @@ class VacuousKeeper:
         if not any("blind" in verdict["details"] for found in whole for verdict in found):
             return
         from gradspec._engine._vacuous import settled
+        from gradspec.findings import findings
         from gradspec.law import Status, verdict_from_dict
-        from gradspec.render import failure_text
+        from gradspec.render import finding_text
+        from gradspec.report import Report
 
-        for found in whole:
-            vacuous = [v for v in settled(map(verdict_from_dict, found)) if v.status is Status.VACUOUS]
-            self.texts += [failure_text(verdict) for verdict in vacuous[:1]]
+        said = (v for found in whole for v in settled(map(verdict_from_dict, found)))
+        vacuous = tuple(v for v in said if v.status is Status.VACUOUS)
+        report = Report(provenance={}, sheets={}, laws={}, sources={}, verdicts=vacuous)
+        self.texts += map(finding_text, findings(report))
         if self.texts and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -92,7 +95,7 @@ class RecordKeeper:
         report = replace(run.blank, verdicts=tuple(map(verdict_from_dict, self.found)))
         reused = len(current(known, run.blank, run.checks)) if known else 0
         if exitstatus == pytest.ExitCode.INTERRUPTED:
-            there = {(v.spec, v.law, v.case) for v in report.verdicts}
+            there = {v.cell for v in report.verdicts}
             report = replace(report, missing=tuple(c.cell for c in run.checks if c.cell not in there))
         aside = ""
         with only_writer(path):

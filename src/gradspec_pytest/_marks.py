@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gradspec_pytest._items import hold
+from gradspec_pytest._group import Group
+from gradspec_pytest._hold import Held
 from gradspec_pytest._run import profile_of
 
 if TYPE_CHECKING:
@@ -60,12 +59,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
     session = Session(checks, profile)
     metafunc.config.add_cleanup(session.close)
-    number = Counter((check.spec.name, check.law.name) for check in checks)
+    of_spec = {spec.name: [check for check in checks if check.spec is spec] for spec in specs}
+    groups = {name: Group(session.run, mine, profile) for name, mine in of_spec.items()}
     metafunc.parametrize(
         "check",
-        [
-            partial(hold, session.run, check, number[check.spec.name, check.law.name], profile=profile)
-            for check in checks
-        ],
+        [Held(group=groups[check.spec.name], check=check) for check in checks],
         ids=[f"{check.spec.name}::{check.law.name}[{check.case}]" for check in checks],
     )

@@ -16,11 +16,12 @@ from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import verify
 from gradspec.functions import INSTANCE_DISCRIMINATION_LOSS, LINEAR_CROSS_ENTROPY
-from gradspec.law import Finding, Status, TrialOf
+from gradspec.law import HOLDS, Finding, Reason, Status, TrialOf, broken
 from gradspec.laws import LAWS
 from gradspec.laws.tensor._sharded import judge_placements
 from gradspec.laws.tensor.support import _real_ranks
 from gradspec.laws.tensor.support._ranks import UnsimulatedError, simulated_mesh
+from gradspec.laws.tensor.support._real_ranks import found_on_two
 from gradspec.profile import load_profile
 from gradspec.spec import Case, FunctionSpec, Placements, Supports
 from gradspec.spec._maker import Maker
@@ -289,3 +290,12 @@ def test_a_loss_whose_classes_are_shared_among_ranks_gives_that_of_one_process(s
     assert re.search(r"value with `\w+` shard\(0\) on rank \d differs", finding.message)
     as_rows = replace(spec, placements=(replace(way, output="replicate"),))
     assert (finding_of(as_rows).got, finding_of(as_rows).expected) == ("a plain tensor", "replicate")
+
+
+def test_what_another_process_finds_comes_with_its_reason() -> None:
+    why = Reason(kind="factor", words="off by the factor 2", evidence={"factor": 2.0})
+
+    def judge(mesh: object) -> Finding:
+        return broken("it differs", reason=why) if torch.distributed.get_rank() == 1 else HOLDS
+
+    assert found_on_two(judge, "cpu").reason == why

@@ -80,6 +80,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
     "gradspec-matrix": Written(),
     "gradspec-peers": Written(),
+    "gradspec-symptoms": Written(),
     "gradspec-versions": Written(argument="versions", option=":transforms:"),
 }
 #: A new role needs an entry here.

@@ -8,8 +8,9 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
+from gradspec.explain import gradient_of
 from gradspec.law import Trial
-from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import double, inner, slope
 
@@ -147,10 +148,3 @@ def with_values(inputs: Inputs, changed: dict[str, Tensor]) -> Inputs:
 def _values(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
     with torch.no_grad():
         return tuple(t.detach().clone() for t in outputs(trial.spec.function(*inputs.args())))
-
-
-def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
-    """Return the gradient of an argument; None where no graph reaches it."""
-    leaves = inputs.leaves()
-    y = outputs(trial.spec.function(*inputs.args(leaves)))
-    return gradients(y, leaves, like(y, trial.seed))[name]

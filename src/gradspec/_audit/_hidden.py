@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject, has_own_backward
-from gradspec._audit._words import listed
+from gradspec._one_line import listed
 from gradspec.law import Rank, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, bound, differentiable
 from gradspec.report import Report

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._audit._words import listed
+from gradspec._one_line import listed
 from gradspec.laws.tensor.support._call import bound, differentiable, fresh, gradients, like, outputs, whole
 from gradspec.spec import Case, FunctionSpec
 from gradspec.spec._maker import Maker

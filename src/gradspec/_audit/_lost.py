@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from gradspec._audit._cut import is_stopped, what_cuts
-from gradspec._audit._dependence import gradient_of, moves_with, zero_gradient
+from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
-from gradspec._audit._words import listed
-from gradspec.law import Finding, Rank, Status, Trial, broken
+from gradspec._one_line import listed
+from gradspec.explain import cut_by, gradient_of, is_stopped
+from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
@@ -29,8 +29,8 @@ class Lost:
     is_wrong: bool
     #: Whether the output has a graph at all.
     has_graph: bool = True
-    #: What cuts the graph, shown by a call without it: "detach()"; empty where backward itself returns nothing.
-    cut: str = ""
+    #: What cuts the graph, shown by a call without it; None where backward itself returns nothing.
+    cut: Reason | None = None
 
 
 def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
@@ -49,7 +49,7 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
         flat = is_flat(inputs.closed(trial.spec.function), inputs, name)
         if flat and is_trained and name not in marked:
             continue  # a threshold: its derivative is zero, and what is trained gets its gradient
-        cut = what_cuts(trial, inputs, name) if gradient is None else ""
+        cut = cut_by(trial, inputs, name) if gradient is None else None
         is_wrong = name in marked or (not flat and (is_zero or not with_graph))
         yield Lost(
             case=trial.case.name,
@@ -107,7 +107,8 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
             argument=f"gradient of {listed(names)}",
             got=wrong[0].got,
             expected="a gradient",
-            likely=_cause(wrong) or (before.likely if also else meant),
+            likely=_words(wrong) or (before.likely if also else meant),
+            reason=_reason(wrong),
             rank=Rank.WRONG,
             details={"lost": names},
         )
@@ -119,7 +120,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     answer = f"If so, mark {it} (--wrt {names[0]}, or requires_grad=True in the case); "
     answer += f"if not, say --zero-gradient {names[0]}."
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []
-    said = " ".join(filter(None, (asked, f"{_capital(_cause(lost))}." if _cause(lost) else "", answer)))
+    said = " ".join(filter(None, (asked, f"{_capital(_words(lost))}." if _words(lost) else "", answer)))
     return Finding(
         status=Status.QUESTION, message=" ".join((said, *rest[:1])), likely=" ".join(rest[1:]), details={"lost": names}
     )
@@ -141,9 +142,12 @@ def _what_arrives(one: Lost) -> str:
     return "backward returns zeros everywhere for {}" if one.got == "zeros" else "backward returns no gradient for {}"
 
 
-def _cause(lost: list[Lost]) -> str:
-    cuts = dict.fromkeys(one.cut for one in lost if one.cut)
-    return f"the graph is cut by {' and '.join(cuts)}: without it a gradient arrives" if cuts else ""
+def _reason(lost: list[Lost]) -> Reason | None:
+    return next((one.cut for one in lost if one.cut), None)
+
+
+def _words(lost: list[Lost]) -> str:
+    return "; ".join(dict.fromkeys(one.cut.words for one in lost if one.cut))
 
 
 def _capital(text: str) -> str:

@@ -35,8 +35,7 @@ def refused_call(measured: Measured) -> Finding:
 
 def ended_call(found: Finding) -> Finding:
     """Return the finding that the process of the plain calls died, or gave no answer, forward or backward."""
-    own = found.message.startswith("gradspec itself")
-    message = found.message if own else f"{found.message}, in a plain call or its backward pass"
+    message = found.message if "own" in found.details else f"{found.message}, in a plain call or its backward pass"
     status = found.status if found.is_cut_off else Status.ERROR
     return replace(found, status=status, message=message)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from gradspec._audit._measured import Measured
-from gradspec._audit._words import listed
+from gradspec._one_line import listed
 from gradspec.law import Status
 from gradspec.laws import torch_version
 from gradspec.report import Report

@@ -43,12 +43,6 @@ def reworded(report: Report, said: Callable[[str], str]) -> Report:
     return replace(report, verdicts=tuple(found))
 
 
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names in a sentence: "`a`, `b` and `c`"."""
-    quoted = [f"`{name}`" for name in names]
-    return f" {word} ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
-
-
 def _names(subject: Subject, case: Case) -> Iterator[tuple[str, str]]:
     """Yield the names of the tensors inside an argument: as the laws have them, and as they are written."""
 

@@ -15,7 +15,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._module_text import module_text
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._subject import Subject
-from gradspec._audit._words import listed
+from gradspec._one_line import listed
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
 from gradspec.report import Report

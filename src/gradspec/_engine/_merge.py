@@ -62,7 +62,7 @@ def labels(reports: Sequence[Report]) -> list[str]:
 
 def differing(reports: Sequence[Report]) -> dict[Cell, list[Status | None]]:
     """Return the cells in which reports differ, with the verdict of each; None for a report without the cell."""
-    said = [{(v.spec, v.law, v.case): v.status for v in report.verdicts} for report in reports]
+    said = [{v.cell: v.status for v in report.verdicts} for report in reports]
     cells = dict.fromkeys(cell for one in said for cell in one)
     return {cell: found for cell in cells if len(set(found := [one.get(cell) for one in said]) - {None}) > 1}
 
@@ -91,7 +91,7 @@ def _joined(group: Sequence[tuple[str, Report]]) -> tuple[Report, list[str]]:
     conflicts, notes = list[str](), list[str]()
     for name, report in group:
         for verdict in map(unsettled, report.verdicts):
-            cell = (verdict.spec, verdict.law, verdict.case)
+            cell = verdict.cell
             before = found.setdefault(cell, (name, verdict))
             if _says(before[1]) == _says(verdict):
                 continue
@@ -116,7 +116,7 @@ def _one(reports: Sequence[Report], verdicts: Iterable[Verdict]) -> Report:
     places = ({name: place for place, name in enumerate(table)} for table in (sheets, laws))
     of_spec, of_law = places
     verdicts = tuple(verdicts)
-    there = {(v.spec, v.law, v.case) for v in verdicts}
+    there = {v.cell for v in verdicts}
     oldest = min(reports, key=lambda report: str(report.provenance.get("date", "")))
     profiles = [report.provenance.get("profile") or {} for report in reports]
     profile = profiles[0] if all(one == profiles[0] for one in profiles) else {**profiles[0], "laws": []}

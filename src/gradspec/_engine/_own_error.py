@@ -40,7 +40,7 @@ def own_error(error: BaseException) -> Finding:
         status=Status.ERROR,
         message=f"gradspec itself raised {shown(error)} ({own_place(error)})",
         likely="a defect of gradspec, which does not know what the function returned: please report it with this call",
-        details={"stack": innermost(error)},
+        details={"own": own_place(error), "stack": innermost(error)},
     )
 
 

@@ -34,7 +34,7 @@ def current(known: Report, today: Report, checks: Sequence[Check]) -> dict[Cell,
         return {}
     was, now = keys_of(known), keys_of(today)
     asked, older = {check.cell for check in checks}, set(known.older)
-    found = {(v.spec, v.law, v.case): v for v in known.verdicts}
+    found = {v.cell: v for v in known.verdicts}
     return {
         cell: verdict
         for cell, verdict in found.items()
@@ -85,9 +85,9 @@ def merged(known: Report, new: Report) -> Report:
         sources={**known.sources, **new.sources},
     )
     was, now = keys_of(known), keys_of(both)
-    measured = {(v.spec, v.law, v.case) for v in new.verdicts}
-    kept = {cell: v for v in known.verdicts if (cell := (v.spec, v.law, v.case)) not in measured}
-    verdicts = kept | {(v.spec, v.law, v.case): v for v in new.verdicts}
+    measured = {v.cell for v in new.verdicts}
+    kept = {cell: v for v in known.verdicts if (cell := v.cell) not in measured}
+    verdicts = kept | {v.cell: v for v in new.verdicts}
     older = {cell for cell in (*known.older, *new.older) if cell in kept}
     older |= {cell for cell, v in kept.items() if was(cell, v.status) != now(cell, v.status)}
     older |= {cell for cell, v in kept.items() if _depends_on_another(v, verdicts, both)}
@@ -99,7 +99,7 @@ def merged(known: Report, new: Report) -> Report:
         both,
         verdicts=tuple(ordered),
         missing=tuple(missing),
-        older=tuple(cell for v in ordered if (cell := (v.spec, v.law, v.case)) in older),
+        older=tuple(cell for v in ordered if (cell := v.cell) in older),
     )
 
 

@@ -40,7 +40,7 @@ class Session:
         self._checks, self._profile, self._seed = checks, profile, seed
         self._can = available(profile.device)
         self._isolate = self._can if isolate is None else isolate
-        self._said = {(verdict.spec, verdict.law, verdict.case): verdict for verdict in said}
+        self._said = {verdict.cell: verdict for verdict in said}
         #: One child for all checks, and one for each check of a law that wants a process in which nothing has run.
         self._child, self._untouched = (
             Child[tuple[int, dict[str, Status]], Verdict](self._answer, time_limit=profile.time_limit, silent=silent)

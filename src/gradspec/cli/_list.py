@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import click
 
 from gradspec._registry._laws import listed_laws, select_laws
+from gradspec._symptoms import SYMPTOMS
 from gradspec.cli._shared import block, one_line_errors
 
 
@@ -26,12 +30,28 @@ def list_(targets: tuple[str, ...]) -> None:
     _screen.put(console, _tables.laws(known))
 
 
-@click.command(epilog=block("Examples", "gradspec explain vjp"))
-@click.argument("law")
-def explain(law: str) -> None:
-    """Say what a law states, why it matters, what breaks it, and the remedy."""
+@click.command(
+    epilog=block("Examples", "gradspec explain vjp", "gradspec explain factor", "gradspec explain --format json")
+)
+@click.argument("name", required=False)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+def explain(name: str | None, form: str) -> None:
+    """Say what a law states, why it matters, what breaks it, and the remedy.
+
+    NAME is a law, or the kind of a reason that a report names: its symptom, cause and remedy. Without a NAME,
+    list all of these.
+    """
     from gradspec.cli import _tables
 
-    with one_line_errors():
-        (found,) = select_laws([law], listed_laws())
-    click.echo(_tables.law_page(found), nl=False)
+    rows = [symptom for symptom in SYMPTOMS if name in (None, symptom.kind)]
+    if rows:
+        text = _as_json([asdict(symptom) for symptom in rows]) if form == "json" else _tables.symptoms(rows)
+    else:
+        with one_line_errors():
+            (law,) = select_laws([str(name)], listed_laws())
+        text = _as_json({"name": law.name, **law.sheet}) if form == "json" else _tables.law_page(law)
+    click.echo(text, nl=False)
+
+
+def _as_json(data: object) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

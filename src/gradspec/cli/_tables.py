@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +15,7 @@ from gradspec.law import Law
 
 if TYPE_CHECKING:
     from gradspec._registry._declared import Declared
+    from gradspec._symptoms import Symptom
     from gradspec.spec import Spec
 
 
@@ -54,6 +55,15 @@ def law_page(law: Law) -> str:
     facts += [f"promised by: supports.{law.capability}"] if law.capability else []
     page = (click.style(law.name, bold=True), f"  {law.statement}", _roles(law.doc.strip()), "\n".join(facts))
     return "\n\n".join(page) + "\n"
+
+
+def symptoms(rows: Iterable[Symptom]) -> str:
+    """Return the symptom index as text, a paragraph for each kind of reason."""
+    return "\n".join(
+        f"{click.style(row.kind, bold=True)}\n  symptom: {row.symptom}\n  cause:   {row.cause}\n"
+        f"  remedy:  {row.remedy}\n  laws:    {', '.join(row.laws)}\n"
+        for row in rows
+    )
 
 
 def table_of(*headers: str, title: str | None = None) -> Table:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from gradspec.explain._cut import cut_by
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import leaves_behind
 
 
 def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
-    """Return why the gradient of an argument is None, from the graph of a call."""
+    """Return why the gradient of an argument is None: what cuts the graph, left out, or else the graph itself."""
+    cut: Reason | None = quietly(lambda: cut_by(trial, inputs, name))
+    if cut is not None:
+        return cut
     leaves = inputs.leaves()
     y = [t for t in outputs(trial.spec.function(*inputs.args(leaves))) if isinstance(t, Tensor)]
     if not any(t.requires_grad for t in y):

@@ -10,6 +10,7 @@ from torch import Tensor
 from gradspec.explain._gradient import why_gradient
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
+from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
@@ -34,7 +35,7 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
         return finding
     if is_of_noise(law):
         return replace(finding, reason=Reason(kind="noise", words=finding.likely, of_function=True))
-    shown: Reason | None = quietly(lambda: _by_experiment(law, trial()))
+    shown: Reason | None = quietly(lambda: _by_experiment(law, trial(), finding))
     if shown is not None:
         return finding.because(shown)
     if finding.reason is None or finding.reason.kind not in _GUESSED or law.cost != "ms" or law.alone:
@@ -43,11 +44,13 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
     return finding if again is not None and finding.reason.is_as(again.reason) else finding.because(None)
 
 
-def _by_experiment(law: Law, trial: Trial) -> Reason | None:
+def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "vjp":
         return why_gradient(trial)
     if law.name == "cotangent_linearity":
         return why_not_linear(trial)
+    if law.name == "second_order":
+        return why_second_order(trial, finding)
     return _why_value(trial) if law.name == "primal" else None
 
 

@@ -1,5 +1,6 @@
 """What a report found, cause by cause, and which of it makes a run fail."""
 
+from gradspec.findings._excuse import by_cell, excuse
 from gradspec.findings._findings import ORDER, Found, findings, rank_of, rank_words, scope_of
 from gradspec.findings._judgement import Bar, Judged, Judgement, is_asked, judge
 from gradspec.findings._sentence import sentence
@@ -10,6 +11,8 @@ __all__ = [
     "Found",
     "Judged",
     "Judgement",
+    "by_cell",
+    "excuse",
     "findings",
     "is_asked",
     "judge",

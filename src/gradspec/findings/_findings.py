@@ -46,8 +46,8 @@ class Found:
     verdict: Verdict
     #: Every verdict that is a violation of this cause.
     verdicts: list[Verdict] = field(default_factory=list)
-    #: The laws that are violated as a consequence, and hold where the function's own eager result is the reference.
-    follows: list[str] = field(default_factory=list)
+    #: The verdicts of what is violated as a consequence, and holds where the cause is mended.
+    followers: list[Verdict] = field(default_factory=list)
 
     @property
     def rank(self) -> Rank | Status:
@@ -58,6 +58,11 @@ class Found:
     def laws(self) -> list[str]:
         """The laws of its verdicts."""
         return list(dict.fromkeys(verdict.law for verdict in self.verdicts))
+
+    @property
+    def follows(self) -> list[str]:
+        """The laws of its followers."""
+        return list(dict.fromkeys(verdict.law for verdict in self.followers))
 
     @property
     def cases(self) -> list[str]:
@@ -94,7 +99,7 @@ def findings(report: Report) -> list[Found]:
         key = (verdict.spec, _cause(verdict))
         root = of_law.get((verdict.spec, verdict.finding.follows))
         if root is not None:
-            root.follows += [verdict.law] if verdict.law not in root.follows else []
+            root.followers.append(verdict)
             of_law.setdefault((verdict.spec, verdict.law), root)  # what follows from it follows from the root
             continue
         verdict = _said_in_full(verdict)

@@ -91,7 +91,7 @@ def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None
         baseline: an earlier report; what it has too does not fail.
     """
     bar = bar or Bar()
-    before = {} if baseline is None else {_cell(verdict): verdict for verdict in baseline.violations}
+    before = {} if baseline is None else {verdict.cell: verdict for verdict in baseline.violations}
     judged = []
     for found in findings(report):
         is_known = bool(before) and all(_was_there(verdict, before) for verdict in found.verdicts)
@@ -102,7 +102,7 @@ def judge(report: Report, bar: Bar | None = None, baseline: Report | None = None
         judged.append(Judged(found=found, asked=tuple(asked), is_known=is_known, fails=fails))
     specs = list(dict.fromkeys(one.found.verdict.spec for one in judged))
     judged.sort(key=lambda one: (specs.index(one.found.verdict.spec), not one.is_asked))
-    now = {_cell(verdict): verdict.finding for verdict in report.verdicts}
+    now = {verdict.cell: verdict.finding for verdict in report.verdicts}
     mended = [v for cell, v in before.items() if cell in now and not now[cell].is_told]
     return Judgement(
         report=report, findings=tuple(judged), has_baseline=baseline is not None, mended=tuple(mended), bar=bar
@@ -148,9 +148,5 @@ def _is_dangerous(found: Found, report: Report, bar: Bar) -> bool:
 
 def _was_there(verdict: Verdict, before: Mapping[tuple[str, str, str], Verdict]) -> bool:
     """Whether a check failed before, and as dangerously."""
-    was = before.get(_cell(verdict))
+    was = before.get(verdict.cell)
     return was is not None and ORDER.index(rank_of(was)) <= ORDER.index(rank_of(verdict))
-
-
-def _cell(verdict: Verdict) -> tuple[str, str, str]:
-    return verdict.spec, verdict.law, verdict.case

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from gradspec.findings import Judged, Judgement
+from gradspec.findings import by_cell, excuse
 from gradspec.law import Status, Verdict
 from gradspec.render._place import place_of_spec
 from gradspec.render._remarks import remarks_of
-from gradspec.render._text import failure_text, reason, words
+from gradspec.render._text import excused, finding_text, reason, words
 
 if TYPE_CHECKING:
+    from gradspec.findings import Judged, Judgement
     from gradspec.report import Report
 
 _PASSED = (Status.HOLDS, Status.REFUSED_AS_DECLARED)
@@ -21,19 +22,19 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def junit(judgement: Judgement) -> str:
-    """Return the XML; a failure that does not make the run fail is skipped, and says why."""
+    """Return the XML: a failure for each cause. What follows from one, or does not make the run fail, is skipped."""
     report = judgement.report
-    excused = _excused(judgement)
+    found = by_cell(judgement)
     suites = ElementTree.Element("testsuites", name="gradspec")
     for spec in dict.fromkeys(verdict.spec for verdict in report.verdicts):
-        suites.append(_suite(report, spec, excused))
+        suites.append(_suite(report, spec, found))
     ElementTree.indent(suites, " ")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _suite(report: Report, spec: str, excused: dict[tuple[str, str], str]) -> ElementTree.Element:
+def _suite(report: Report, spec: str, found: dict[tuple[str, str, str], Judged]) -> ElementTree.Element:
     place = place_of_spec(report, spec)
-    cases = [_case(verdict, excused.get((spec, verdict.law), "")) for verdict in report.of(spec=spec)]
+    cases = [_case(verdict, found.get(verdict.cell)) for verdict in report.of(spec=spec)]
     number = {kind: str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "error", "skipped")}
     suite = ElementTree.Element(
         "testsuite",
@@ -56,35 +57,19 @@ def _suite(report: Report, spec: str, excused: dict[tuple[str, str], str]) -> El
     return suite
 
 
-def _case(verdict: Verdict, excuse: str) -> ElementTree.Element:
+def _case(verdict: Verdict, judged: Judged | None) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=_text(verdict.spec), name=_text(f"{verdict.law}[{verdict.case}]"))
     if verdict.status in _PASSED:
         return case
-    message = _text(reason(verdict))
-    if not verdict.finding.is_failure or excuse:
-        ElementTree.SubElement(case, "skipped", message=f"{excuse}{message}")
+    why = excuse(judged, verdict) if judged else ""
+    if judged is None or why:
+        ElementTree.SubElement(case, "skipped", message=_text(excused(verdict, why)))
         return case
     kind = "error" if verdict.status is Status.ERROR or verdict.finding.is_cut_off else "failure"
-    failure = ElementTree.SubElement(case, kind, type=words(verdict.status), message=message)
-    failure.text = _text(failure_text(verdict))
+    shown = judged.found.verdict
+    failure = ElementTree.SubElement(case, kind, type=words(verdict.status), message=_text(reason(shown)))
+    failure.text = _text(finding_text(judged.found))
     return case
-
-
-def _excused(judgement: Judgement) -> dict[tuple[str, str], str]:
-    """Return the reason for each law of a spec that may fail without failing the run."""
-    found: dict[tuple[str, str], str] = {}
-    for judged in sorted(judgement.findings, key=lambda judged: judged.fails):
-        spec = judged.found.verdict.spec
-        found |= {(spec, law): _excuse(judged) for law in (*judged.found.laws, *judged.found.follows)}
-    return found
-
-
-def _excuse(judged: Judged) -> str:
-    if judged.fails:
-        return ""
-    if judged.is_known:
-        return "in the baseline: "
-    return "not dangerous enough to fail: " if judged.is_asked else "not asked about: "
 
 
 def _text(text: str) -> str:

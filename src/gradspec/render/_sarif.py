@@ -70,6 +70,7 @@ def _result(judged: Judged, judgement: Judgement) -> dict[str, Any]:
             "asked": judged.is_asked,
             "laws": judged.found.laws,
             "cases": judged.found.cases,
+            "follows": judged.found.follows,
             "again": verdict.rerun,
         },
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,13 @@ def _wrapped(label: str, text: str) -> str:
 def reason(verdict: Verdict) -> str:
     """Return a status with its reason on one line: "not applicable: the output has one element"."""
     return ": ".join(filter(None, (words(verdict.status), " ".join(verdict.finding.message.split()))))
+
+
+def excused(verdict: Verdict, excuse: str) -> str:
+    """Return why a verdict is no failure, and what it says: "follows from `vjp`: broken: differs in 3 elements"."""
+    found = str(verdict.finding.details.get("found", "")) if excuse and verdict.finding.follows else ""
+    said = replace(verdict, finding=replace(verdict.finding, message=found)) if found else verdict
+    return ": ".join(filter(None, (excuse, reason(said))))
 
 
 def summary_lines(report: Report) -> Iterator[str]:

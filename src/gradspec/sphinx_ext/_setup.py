@@ -16,6 +16,7 @@ from gradspec.sphinx_ext.directives._law import LawDirective
 from gradspec.sphinx_ext.directives._laws import LawsDirective
 from gradspec.sphinx_ext.directives._matrix import MatrixDirective
 from gradspec.sphinx_ext.directives._spec import SpecDirective
+from gradspec.sphinx_ext.directives._symptoms import SymptomsDirective
 from gradspec.sphinx_ext.domain import _domain
 from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary
 from gradspec.sphinx_ext.page import _defaults, _links
@@ -33,6 +34,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-law": LawDirective,
     "gradspec-laws": LawsDirective,
     "gradspec-matrix": MatrixDirective,
+    "gradspec-symptoms": SymptomsDirective,
 }
 
 #: Moves when a pickled environment of the former form can no longer be read.

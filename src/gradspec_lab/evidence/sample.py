@@ -99,7 +99,7 @@ def not_planned(kept: Report, site: Path) -> Iterator[str]:
     from gradspec_lab.peers.record import planned
 
     today = {check.cell for check in planned(site)}
-    held = {(v.spec, v.law, v.case) for v in kept.verdicts}
+    held = {v.cell for v in kept.verdicts}
     yield from (f"peers: {' · '.join(cell)} is not in the summary" for cell in sorted(today - held))
     yield from (f"peers: {' · '.join(cell)} is in the summary, and is not planned" for cell in sorted(held - today))
 
@@ -109,9 +109,9 @@ def of_peers(kept: Report, cells: Sequence[Cell], site: Path) -> Iterator[str]:
     from gradspec_lab.peers.record import measured
 
     wanted = set(cells)
-    known = {(v.spec, v.law, v.case): _told(v) for v in kept.verdicts}
+    known = {v.cell: _told(v) for v in kept.verdicts}
     for verdict in measured(site, only=wanted).verdicts:
-        cell = (verdict.spec, verdict.law, verdict.case)
+        cell = verdict.cell
         if cell in wanted and cell in known and _told(verdict) != known[cell]:
             was, now = known[cell], _told(verdict)
             yield f"peers: {' · '.join(cell)} was {was[0]} ({was[1]}), is {now[0]} ({now[1]})"
@@ -133,7 +133,7 @@ def drawn_cells(kept: Report, count: int, rng: random.Random) -> list[Cell]:
     cheap = {law.name for law in LAWS if law.cost == "ms"}
     by_law: dict[tuple[str, str], list[Cell]] = {}
     for v in kept.verdicts:
-        by_law.setdefault((v.spec, v.law), []).append((v.spec, v.law, v.case))
+        by_law.setdefault((v.spec, v.law), []).append(v.cell)
     odd = {(v.spec, v.law) for v in kept.verdicts if v.status.is_failure}
     exceptional = [cell for pair in sorted(odd) if pair[1] in cheap for cell in by_law[pair]]
     cells: list[Cell] = []

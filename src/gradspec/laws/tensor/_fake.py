@@ -37,7 +37,7 @@ def _check(trial: Trial) -> Finding:
                 got=got,
                 expected=right,
                 reason=Reason(
-                    kind="fake",
+                    kind="fake tensor",
                     words="a fake kernel disagrees with the real one, or the code asks which kind of tensor it has",
                 ),
             )

@@ -28,7 +28,7 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applica
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
-from gradspec.laws.tensor.support._kink import KINK, is_kink, judged_beside
+from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._meant import question
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
@@ -66,7 +66,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
 
 def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
     """Return what is said of a case that is not in float64, where nothing is broken there."""
-    if in_double.status is Status.INCONCLUSIVE and not in_double.message.startswith(KINK):
+    if in_double.status is Status.INCONCLUSIVE and not lies_on_a_kink(in_double):
         own = _twice(trial, inputs)  # it computes in float32 inside: small steps show its rounding alone
         return in_double if own.status is Status.INCONCLUSIVE else own
     for attempt in range(2):
@@ -86,7 +86,7 @@ def _twice(trial: Trial, inputs: Inputs) -> Finding:
     for attempt in range(2):  # broken needs two failures, in fresh directions
         finding = _one_direction(trial, inputs, trial.seed + attempt)
         # Where x is small the surrogate may turn within a step. In proportion, no zero moves: many a kink is at one.
-        if finding.status is Status.INCONCLUSIVE and not finding.message.startswith(KINK):
+        if finding.status is Status.INCONCLUSIVE and not lies_on_a_kink(finding):
             in_proportion = _one_direction(trial, inputs, trial.seed + attempt, in_proportion=True)
             finding = finding if in_proportion.status is Status.INCONCLUSIVE else in_proportion
         findings.append(finding)

@@ -77,14 +77,14 @@ def compare(
     finding = _elementwise(trial, what, got.detach(), expected.detach(), is_derivative, likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
-    elif not differentiable(got):
+        return HOLDS
+    if not differentiable(got):
         return finding  # integers are exact: no rounding excuses them
-    elif is_allowed(what, off := distance(got, expected), far=FAR.get(got.dtype, 0.0) * max(1.0, largest(expected))):
+    far = FAR.get(got.dtype, 0.0) * max(1.0, largest(expected))
+    if is_allowed(what, finding.argument, off := distance(got, expected), far=far):
         note(what, expected.detach() if largest(expected) > off else None, zero)
         return HOLDS
-    elif is_derivative and largest(got - expected) <= (
-        limit := _rounding(trial, got.detach(), expected.detach(), times)
-    ):
+    if is_derivative and largest(got - expected) <= (limit := _rounding(trial, got.detach(), expected.detach(), times)):
         # Where no more than the rounding is left, zeros would have been as right.
         note(what, expected.detach() if largest(expected) > limit else None, zero)
         return HOLDS

@@ -7,18 +7,25 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from gradspec.law import Finding, Status
+from gradspec.law import Finding, Reason, Status
 from gradspec.laws.tensor.support._call import Inputs, like
 from gradspec.laws.tensor.support._differences import digits, double, jump
 
 #: What is said of such a case.
 KINK = "the one-sided derivatives differ: the case lies on a kink, where backward chooses one of several derivatives"
+#: The same as a value; the message says it.
+ON_A_KINK = Reason(kind="kink", words="")
 #: How far beside a kink the function is judged: farther than all but the longest steps of the central differences.
 DISTANCE = 0.05
 #: In how many directions, and their opposites, a kink is left to see which derivatives are near.
 PAIRS = 8
 #: The least jump of a derivative, and how far a choice may lie outside of what is near, of the size of both.
 LEAST, SLACK = 1e-10, 1e-4
+
+
+def lies_on_a_kink(finding: Finding) -> bool:
+    """Whether a finding is that its case lies on a kink."""
+    return finding.reason is not None and finding.reason.is_as(ON_A_KINK)
 
 
 def is_kink(along: Callable[[float], float], scale: float, dtype: torch.dtype) -> bool:
@@ -53,12 +60,13 @@ def judged_beside(
     if finding.status is Status.BROKEN:
         return finding
     if finding.status is not Status.HOLDS:
-        return Finding(status=Status.INCONCLUSIVE, message=f"{KINK}; beside it: {finding.message or finding.status}")
+        said = f"{KINK}; beside it: {finding.message or finding.status}"
+        return Finding(status=Status.INCONCLUSIVE, message=said, reason=ON_A_KINK)
     if not _is_near(inputs, seed, gradient):
         said = f"{KINK}; beside it the law holds, and near it no derivative was found as the one that it chooses"
-        return Finding(status=Status.INCONCLUSIVE, message=said)
+        return Finding(status=Status.INCONCLUSIVE, message=said, reason=ON_A_KINK)
     said = f"{KINK}; beside it, up to {DISTANCE:g} away, the law holds"
-    return Finding(status=Status.NOT_MEASURED, message=said)
+    return Finding(status=Status.NOT_MEASURED, message=said, reason=ON_A_KINK)
 
 
 def _is_near(inputs: Inputs, seed: int, gradient: Callable[[Inputs], tuple[Tensor | None, ...]]) -> bool:

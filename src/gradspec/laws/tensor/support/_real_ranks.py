@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
-from gradspec.law import HOLDS, Finding, Status, broken, shown
+from gradspec.law import HOLDS, Finding, Reason, Status, broken, shown
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._ranks import (
     GROUP_EXISTS,
@@ -22,7 +23,7 @@ from gradspec.laws.tensor.support._two_ranks import RankError, on_two_ranks
 #: A judgement on a mesh, the same on each of its ranks.
 Judge = Callable[[Any], Finding]
 #: What a finding of the other process keeps of itself on its way here.
-_TEXTS = ("status", "message", "argument", "index", "got", "expected", "likely")
+_KEPT = ("status", "message", "argument", "index", "got", "expected", "likely", "reason")
 #: What a process says that cannot judge.
 _NO_GRADIENT = "a forked process takes no gradient"
 
@@ -69,7 +70,7 @@ def found_on_two(judge: Judge, device_type: str) -> Finding:
     found: list[Finding] = []
     errors: list[Exception] = []
 
-    def work(rank: int) -> dict[str, str]:
+    def work(rank: int) -> dict[str, Any]:
         from torch.distributed.device_mesh import init_device_mesh
 
         _take_gradient()
@@ -78,7 +79,8 @@ def found_on_two(judge: Judge, device_type: str) -> Finding:
         except Exception as error:
             errors.append(error)
             raise
-        return {name: str(getattr(found[0], name)) for name in _TEXTS}
+        plain = asdict(found[0])
+        return {name: plain[name] for name in _KEPT} | {"status": found[0].status.value}
 
     try:
         _, theirs = on_two_ranks(work)
@@ -88,13 +90,15 @@ def found_on_two(judge: Judge, device_type: str) -> Finding:
         first = errors[0] if errors else error
         if isinstance(first, RefusedElsewhereError):
             return broken(str(first), details={"raised": str(first)})
-        if str(error).startswith("on rank 0 "):
+        if error.rank == 0:
             raise first from None
         return broken(str(error), details={"raised": str(error)})
     if found[0].status is not Status.HOLDS:
         return found[0]
-    other = Finding(**{**theirs, "status": Status(theirs["status"])})
-    return HOLDS if other.status is Status.HOLDS else other
+    if theirs["status"] == Status.HOLDS:
+        return HOLDS
+    why = None if theirs["reason"] is None else Reason(**theirs["reason"])
+    return Finding(**{**theirs, "status": Status(theirs["status"]), "reason": why})
 
 
 def _refusal(device_type: str) -> str:

@@ -14,16 +14,16 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Reason, Status, Trial, broken
+from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
-from gradspec.laws.tensor.support._kept import CUT, KEPT, why_cut
 from gradspec.laws.tensor.support._kink import beside, is_kink
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
 #: Under this name the cotangent is among the arguments of the backward pass.
 COTANGENT = "the cotangent"
-UNDEFINED = Reason(kind="infinite slope", words="0 times infinity in backward's graph")
+#: What a finding is about.
+ALONG = "derivative of the gradient with respect to {}"
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,28 @@ class _Backward:
 
 def judge_by_differences(trial: Trial, inputs: Inputs) -> Finding:
     """Compare the derivatives of the backward pass by autograd with central differences of it."""
-    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
-    try:
-        _Backward.of(trial, wide, trial.seed).at(COTANGENT, 0.0)
-    except Exception:
-        wide = inputs  # a function that takes its own dtype only
-    finding = HOLDS
+    wide, finding = _wide(trial, inputs), HOLDS
     for attempt in range(2):  # broken needs two failures, in fresh directions
         seed = trial.seed + 100 * attempt
         finding = _judge(_Backward.of(trial, wide, seed), seed)
         if finding.status is not Status.BROKEN:
             return finding
     return finding
+
+
+def by_autograd(trial: Trial, inputs: Inputs) -> dict[str, float | None]:
+    """Return the derivatives of the backward pass by autograd, by what moves; None where no graph leads to it."""
+    return _Backward.of(trial, _wide(trial, inputs), trial.seed).by_autograd()[0]
+
+
+def _wide(trial: Trial, inputs: Inputs) -> Inputs:
+    """Return the arguments in double precision, where the function takes that."""
+    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    try:
+        _Backward.of(trial, wide, trial.seed).at(COTANGENT, 0.0)
+    except Exception:
+        return inputs  # a function that takes its own dtype only
+    return wide
 
 
 def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Finding:
@@ -127,7 +137,7 @@ def _judge(backward: _Backward, seed: int, *, is_beside: bool = False) -> Findin
                 return _judge(kept, seed, is_beside=is_beside)
             if not is_beside and is_kink(along, size, dtype):
                 return _judge_beside(backward, seed, name)
-            return _wrong(backward, name, exact, numeric)
+            return _wrong(name, exact, numeric)
     if unclear:
         said = f"the backward pass is not smooth in {unclear} here: central differences of it do not converge"
         return Finding(status=Status.NOT_MEASURED, message=said)
@@ -143,25 +153,19 @@ def _judge_beside(backward: _Backward, seed: int, name: str) -> Finding:
     return Finding(status=Status.NOT_MEASURED, message=f"{said}; beside it: {finding.message or finding.status}")
 
 
-def _wrong(backward: _Backward, name: str, exact: Mapping[str, float | None], numeric: Slope) -> Finding:
+def _wrong(name: str, exact: Mapping[str, float | None], numeric: Slope) -> Finding:
     derivative = exact[name]
-    is_linear = name != COTANGENT and exact[COTANGENT] is not None
-    cut = why_cut(backward.trial, backward.inputs) if is_linear else CUT
     if all(found is None for found in exact.values()):
-        said, why = "the gradient has no history: a second derivative through it is lost silently", cut
+        said = "the gradient has no history: a second derivative through it is lost silently"
     elif derivative is None:
-        said, why = f"the second derivative with respect to {name} is lost silently", cut
+        said = f"the second derivative with respect to {name} is lost silently"
     elif math.isnan(derivative):
-        said, why = f"the second derivative with respect to {name} is NaN", UNDEFINED
+        said = f"the second derivative with respect to {name} is NaN"
     else:
         said = f"the second derivative with respect to {name} is not that of the backward pass"
-        words = "part of backward is cut from the graph, or a Function in it is wrong"
-        partly = Reason(kind="partly cut", words=words, evidence={"argument": name})
-        why = cut if derivative == 0 or cut is KEPT else partly
     return broken(
         said,
-        argument=f"derivative of the gradient with respect to {name}",
+        argument=ALONG.format(name),
         got="None" if derivative is None else f"{derivative:.12g}",
         expected=str(numeric),
-        reason=why,
     )

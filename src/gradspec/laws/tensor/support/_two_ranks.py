@@ -31,6 +31,10 @@ PATIENCE = 2.0
 class RankError(Exception):
     """The work raised on one of the ranks; the message says on which."""
 
+    def __init__(self, rank: int, raised: str) -> None:
+        super().__init__(f"on rank {rank} raised {raised}")
+        self.rank = rank
+
 
 @dataclass(frozen=True)
 class _Answer:
@@ -60,9 +64,9 @@ def on_two_ranks(work: Callable[[int], Any]) -> list[Any]:
         theirs = _of(other, answer, has_raised=bool(mine.raised))
     is_first = mine.when <= theirs.when or same_but_for_the_rank(mine.raised, theirs.raised)
     if mine.raised and (is_first or not theirs.raised):
-        raise RankError(f"on rank 0 raised {mine.raised}")
+        raise RankError(0, mine.raised)
     if theirs.raised:
-        raise RankError(f"on rank 1 raised {theirs.raised}")
+        raise RankError(1, theirs.raised)
     return [mine.gave, theirs.gave]
 
 

@@ -18,12 +18,12 @@ class Comparisons:
     only_notes: bool
     #: By what was compared: how far off it was.
     off: dict[str, float] = field(default_factory=dict)
-    #: By what was compared and is too far off: whether it is so little that it could be rounding.
+    #: By the argument of a finding, what was compared and is too far off: whether it could be rounding.
     narrow: dict[str, bool] = field(default_factory=dict)
 
     def is_narrow(self, argument: str) -> bool:
         """Whether what a finding is about could be rounding."""
-        return any(argument.startswith(what) and is_narrow for what, is_narrow in self.narrow.items())
+        return self.narrow.get(argument, False)
 
 
 _NOW: ContextVar[Comparisons | None] = ContextVar("gradspec.comparisons", default=None)
@@ -52,15 +52,16 @@ def note_off(what: str, off: float) -> None:
         now.off[what] = max(off, now.off.get(what, 0.0))
 
 
-def is_allowed(what: str, off: float, *, far: float) -> bool:
+def is_allowed(what: str, argument: str, off: float, *, far: float) -> bool:
     """Return whether a difference that is too large is known to be rounding, and note whether it could be.
 
     Args:
         what: what is compared, as the message of a failure says it.
+        argument: the same as the finding names it.
         off: how large the difference is.
         far: from where on it is no rounding.
     """
     if (now := _NOW.get()) is None:
         return False
-    now.narrow[what] = off <= far
+    now.narrow[argument] = off <= far
     return off <= now.allowed.get(what, 0.0)

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from gradspec._audit._dependence import gradient_of
-from gradspec.law import Trial
-from gradspec.laws.tensor.support._call import Inputs
+from gradspec.law import Reason, Trial
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 
 _DETACH = (torch.Tensor.detach, torch.detach)
 _DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
@@ -47,8 +46,15 @@ def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> boo
     return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
 
 
-def what_cuts(trial: Trial, inputs: Inputs, name: str) -> str:
-    """Return what keeps the gradient from an argument, "detach()" or several of these; empty if nothing shows it."""
+def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
+    """Return the gradient of an argument; None where no graph reaches it."""
+    leaves = inputs.leaves()
+    y = outputs(trial.spec.function(*inputs.args(leaves)))
+    return gradients(y, leaves, like(y, trial.seed))[name]
+
+
+def cut_by(trial: Trial, inputs: Inputs, name: str) -> Reason | None:
+    """Return what keeps the gradient from an argument, "detach()" or several of these; None if nothing shows it."""
     for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), _EVERY)):
         try:
             with _Without(funcs):
@@ -56,5 +62,6 @@ def what_cuts(trial: Trial, inputs: Inputs, name: str) -> str:
         except Exception:  # what is left of the function may not run
             continue
         if found is not None:
-            return what
-    return ""
+            said = f"the graph is cut by {what}: without it a gradient arrives"
+            return Reason(kind="cut", words=said, evidence={"by": what})
+    return None

@@ -1,0 +1,144 @@
+"""How a backward is wrong where only forward says what it should be: for which arguments, by which factor, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec._one_line import listed
+from gradspec.explain._linearity import SMALL, ignores
+from gradspec.law import Finding, Law, Reason, Status, Trial
+from gradspec.laws.tensor.support._call import differentiable, outputs
+
+REPEATED = (
+    "right where no index repeats: backward assigns to what an index points at, and must add, as index_add_ and "
+    "index_put_ with accumulate=True do"
+)
+CLIPPED = "right for small cotangents: backward clips the cotangent"
+IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
+EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
+_SIGNS = ("positive", "negative")
+#: Nearer to 1 than this no factor is forgotten.
+_NEAR = 1e-4
+#: How many random directions say that a gradient is off by one factor.
+_DIRECTIONS = 3
+
+
+def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -> Reason | None:
+    """Return how a backward is wrong that is not the derivative of forward; None where no other call shows it.
+
+    Args:
+        law: compares the two along a direction.
+        trial: the call.
+        numbers: how the gradients differ from the differences of forward, with the cause where a test shows one.
+    """
+    if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
+        return Reason(kind="repeated index", words=REPEATED)
+    if same := ignores(trial):
+        which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
+        return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
+    if _holds(law, _with_small_cotangents(trial)):
+        return Reason(kind="clipped", words=CLIPPED)
+    each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}
+    words = _of_arguments(law, trial, each)
+    # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
+    if numbers is not None and numbers.reason is not None and (not words or "wrong" in each.values()):
+        return numbers.reason
+    return Reason(kind="of arguments", words=words, evidence={"arguments": each}) if words else None
+
+
+def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str]) -> str:
+    """Return how the gradients of the arguments are wrong, each by itself, in a sentence."""
+    groups: dict[str, list[str]] = {}
+    for name, how in each.items():
+        groups.setdefault(how, []).append(name)
+    right, unclear = groups.pop("right", []), groups.pop("", [])
+    if len(groups) == 1 and not right and not unclear:
+        (how,) = groups
+        return _by_sign(law, trial) if how == "wrong" else how
+    parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]
+    return ", ".join(parts) + (f", and right for {listed(right)}" if right else "") if parts else ""
+
+
+def _by_sign(law: Law, trial: Trial) -> str:
+    """Say whether the gradient is wrong only where the one argument is negative, or positive; empty if not."""
+    if len(trial.spec.wrt) > 1:
+        return ""
+    (name,) = trial.spec.wrt
+    place = list(signature(trial.spec.primal).parameters).index(name)
+    found = []
+    for sign in (1, -1):
+        args = [sign * x.abs() if k == place else x for k, x in enumerate(trial.case.args)]
+        try:
+            found.append(_of_argument(law, replace(trial, case=replace(trial.case, args=tuple(args))), name))
+        except Exception:
+            return ""  # a logarithm takes one of them only
+    for (one, other), (where, elsewhere) in ((found, _SIGNS), (found[::-1], _SIGNS[::-1])):
+        if one == "right" and other not in ("right", ""):
+            return f"right where `{name}` is {where}, {other} where it is {elsewhere}"
+    return ""
+
+
+def _with_small_cotangents(trial: Trial) -> Trial:
+    """Return the call of the function times a small number, whose backward hands on small cotangents."""
+
+    @wraps(trial.spec.surrogate)
+    def scaled(*args: Any) -> Any:
+        y = tuple(SMALL * t if differentiable(t) else t for t in outputs(trial.spec.surrogate(*args)))
+        return y if len(y) > 1 else y[0]
+
+    return replace(trial, spec=replace(trial.spec, surrogate=scaled))
+
+
+def _of_argument(law: Law, trial: Trial, name: str) -> str:
+    """Return how the gradient of one argument is wrong, "off by the factor 0.5"; "right"; empty if unclear."""
+    alone = replace(trial, spec=replace(trial.spec, wrt=(name,), zero_gradient=()))
+    found = [law.check(replace(alone, seed=alone.seed + 10 * k)) for k in range(_DIRECTIONS)]
+    if all(finding.status is Status.HOLDS for finding in found):
+        return "right"
+    if any(finding.status is not Status.BROKEN for finding in found):
+        return ""
+    pairs = [(float(finding.got), float(finding.expected.split()[0])) for finding in found]
+    if not all(expected for _, expected in pairs):
+        return "wrong"
+    first, *rest = (got / expected for got, expected in pairs)
+    if (off := max(abs(ratio - 1) for ratio in (first, *rest))) < _NEAR:
+        return f"off by {off:.1g} of itself, {EXACT}"
+    digits = 1e-3 if any(t.dtype != torch.float64 for t in _tensors(trial) if t.is_floating_point()) else 1e-6
+    if any(abs(ratio - first) > digits * max(abs(first), digits) for ratio in rest):
+        return "wrong"
+    if abs(first) < digits:
+        return "zero"
+    return "of the wrong sign" if abs(first + 1) < digits else f"off by the factor {first:.4g}"
+
+
+def _with_distinct_indices(trial: Trial) -> Trial | None:
+    """Return the call with integers that do not repeat in place of those that do; None where none do."""
+    args = tuple(map(_distinct, trial.case.args))
+    changed = any(a is not b for a, b in zip(args, trial.case.args, strict=True))
+    return replace(trial, case=replace(trial.case, args=args)) if changed else None
+
+
+def _distinct(value: object) -> object:
+    if not isinstance(value, Tensor) or value.dtype not in (torch.int64, torch.int32) or value.numel() < 2:
+        return value
+    if torch.unique(value).numel() == value.numel():
+        return value
+    return torch.arange(value.numel(), dtype=value.dtype, device=value.device).view(value.shape)
+
+
+def _holds(law: Law, trial: Trial) -> bool:
+    try:
+        return all(law.check(replace(trial, seed=trial.seed + 10 * k)).status is Status.HOLDS for k in range(2))
+    except Exception:
+        return False  # there is nothing at the places that these integers name
+
+
+def _tensors(trial: Trial) -> Iterable[Tensor]:
+    return (value for value in trial.case.args if isinstance(value, Tensor))

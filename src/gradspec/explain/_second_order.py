@@ -1,0 +1,82 @@
+"""Why a second derivative is wrong, as far as the others show it, and what forward keeps for backward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from gradspec.explain._kept import CUT, KEPT, keeps_an_intermediate, why_cut
+from gradspec.law import HOLDS, Finding, Rank, Reason, Trial
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._compare import compare, describe
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._one_output import judge_each_output
+from gradspec.laws.tensor.support._penalty import COTANGENT, penalty
+from gradspec.laws.tensor.support._reference import is_stand_in, reference
+from gradspec.laws.tensor.support._slope_of_backward import ALONG, by_autograd
+
+#: What is said of one that keeps its arguments only.
+PARTLY = Reason(
+    kind="partly cut",
+    words="a term is missing: .data or detach() in backward, or a Function within it whose own backward lacks the term",
+)
+#: What is said of a derivative that is no number.
+INFINITE = Reason(
+    kind="infinite slope",
+    words="backward computes what has an infinite slope here: a root, a power or a norm of 0, or a division by it",
+)
+UNDEFINED = Reason(kind="infinite slope", words="0 times infinity in backward's graph")
+#: The derivatives of each order by name.
+Derivatives = Mapping[str, Tensor | None]
+
+
+def why_second_order(trial: Trial, finding: Finding) -> Reason | None:
+    """Return why the derivative that a finding of the law `second_order` is about is wrong, if it is shown."""
+    inputs = Inputs.of(trial)
+    if is_stand_in(trial.spec.surrogate):
+        return _by_differences(trial, inputs, finding)
+    got, expected = (penalty(f, inputs, trial.seed).found for f in (trial.spec.function, reference(trial.spec)))
+    for name, right in expected.items():
+        if finding.argument in (name, f"{name}, {describe(got[name] if right is None else right)}"):
+            return _of_an_order(trial, name, got, expected)
+    return None
+
+
+def _by_differences(trial: Trial, inputs: Inputs, finding: Finding) -> Reason | None:
+    """Return why a derivative is not the numerical one, from those of all that moves."""
+    exact = by_autograd(trial, inputs)
+    name = next((name for name in exact if finding.argument == ALONG.format(name)), "")
+    if not name:
+        return None
+    derivative = exact[name]
+    is_linear = name != COTANGENT and exact[COTANGENT] is not None
+    cut = why_cut(trial, inputs) if is_linear else CUT
+    if derivative is None:
+        return cut
+    if math.isnan(derivative):
+        return UNDEFINED
+    words = "part of backward is cut from the graph, or a Function in it is wrong"
+    partly = Reason(kind="partly cut", words=words, evidence={"argument": name})
+    return cut if derivative == 0 or cut is KEPT else partly
+
+
+def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> Reason | None:
+    of_one = judge_each_output(trial, Inputs.of(trial))
+    if of_one is not HOLDS and of_one.rank != Rank.WASTE:
+        # Of the gradients of backward, too, one may be asked for alone.
+        return of_one.reason or Reason(kind="one output", words=of_one.likely or of_one.message)
+    linear = f"second derivative with respect to {COTANGENT}"
+    if (mine := got[name]) is None or not bool(mine.any()):
+        return why_cut(trial, Inputs.of(trial)) if name.startswith("second") and got[linear] is not None else CUT
+    if bool(mine.isnan().any()):
+        return INFINITE
+    if name.startswith("second") and name != linear and _is_right(trial, got[linear], expected[linear]):
+        keeps = quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial)))
+        return {True: KEPT, False: PARTLY}.get(keeps)  # nothing is said where what is kept cannot be read
+    return None
+
+
+def _is_right(trial: Trial, got: Tensor | None, expected: Tensor | None) -> bool:
+    return compare(trial, "second derivative", got, expected, is_derivative=True) is HOLDS

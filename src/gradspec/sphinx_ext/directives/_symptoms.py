@@ -1,0 +1,26 @@
+"""The directive `gradspec-symptoms`: what a wrong result looks like, its cause, remedy, and the laws that find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradspec._symptoms import SYMPTOMS
+from gradspec.sphinx_ext.page._links import law_link
+from gradspec.sphinx_ext.page._nodes import Cell, table
+
+
+class SymptomsDirective(SphinxDirective):
+    """Render a row for each kind of reason that a finding may have."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        return [table(["Kind", "Symptom", "Cause", "Remedy", "Laws"], _rows(), "gradspec-symptoms")]
+
+
+def _rows() -> Iterator[list[Cell]]:
+    for row in SYMPTOMS:
+        laws = [part for law in row.laws for part in (nodes.Text(", "), law_link(law))][1:]
+        yield [nodes.literal("", row.kind), row.symptom, row.cause, row.remedy, laws]
