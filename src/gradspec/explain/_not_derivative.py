@@ -48,7 +48,11 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
     each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}
     words = _of_arguments(law, trial, each)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
-    if numbers is not None and numbers.reason is not None and (not words or "wrong" in each.values()):
+    if (
+        numbers is not None
+        and numbers.reason is not None
+        and (not words or (len(each) > 1 and "wrong" in each.values()))
+    ):
         return numbers.reason
     return Reason(kind="of arguments", words=words, evidence={"arguments": each}) if words else None
 
