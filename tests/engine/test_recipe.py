@@ -70,7 +70,7 @@ def test_random_recipes_differ_in_a_case_and_agree_between_runs():
         ("(x,)", "'x' cannot stand in the case '(x,)': an argument is a literal or one of randn"),
         ("([i for i in arange(3)],)", "cannot stand in the case"),
         ("(lambda: 0,)", "cannot stand in the case"),
-        ("(-'a',)", "only a number has a sign"),
+        ("(-'a',)", "only numbers and tensors have a sign"),
         ("(**1)", "name each argument"),
         ("(*[1],)", "cannot stand in the case"),
         ("(randn(2, dtype=float33),)", "the dtypes are float64, float32"),
@@ -86,3 +86,29 @@ def test_anything_else_is_refused_in_one_line(text, message):
         read_case(text)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "strides"),
+    [
+        ("(eye(3),)", (3, 3), (3, 1)),
+        ("(linspace(0, 1, 5),)", (5,), (1,)),
+        ("(3 * randn(3, 4) - 1,)", (3, 4), (4, 1)),
+        ("(-rand(3),)", (3,), (1,)),
+        ("(randn(4, 3).T,)", (3, 4), (1, 3)),
+        ("(randn(3, 2, 4).transpose(0, 1).requires_grad_(),)", (2, 3, 4), (4, 8, 1)),
+        ("(ones(3).expand(4, 3),)", (4, 3), (0, 1)),
+        ("(randn(4, 6)[1:, ::2],)", (3, 3), (6, 2)),
+    ],
+)
+def test_parts_multiples_and_layouts_of_a_tensor(text, shape, strides):
+    (value,) = read_case(text).args
+    assert (tuple(value.shape), value.stride()) == (shape, strides)
+    assert value.dtype is torch.float64
+    assert value.is_leaf
+    assert value.requires_grad is ("requires_grad_" in text)
+
+
+def test_a_part_of_a_call_is_drawn_as_the_whole_is():
+    (whole,), (part,) = (read_case(text, seed=3).args for text in ("(randn(4, 6),)", "(2 * randn(4, 6)[0],)"))
+    assert torch.equal(part, 2 * whole[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,19 @@ _DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in ("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "int64", "int32", "bool")
 }
-_RECIPES = (*_BY_SHAPE, "full", "arange", "randint", "tensor")
+_RECIPES = (*_BY_SHAPE, "full", "eye", "arange", "linspace", "randint", "tensor")
+#: What may be done with a tensor: another layout, another range of numbers.
+_METHODS = (
+    *("transpose", "permute", "t", "expand", "contiguous", "reshape", "unsqueeze", "flip", "triu", "tril"),
+    *("abs", "softmax", "requires_grad_"),
+)
+_ATTRIBUTES = ("T", "mT")
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
 class RecipeError(ValueError):
@@ -35,8 +48,10 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         text: the arguments in parentheses, as in a call: `(randn(2, 3), 0.5, training=False)`. An argument is a
             number, a string, True, False, None, a list, tuple or dict of arguments, or a tensor by recipe:
             `randn(2, 3)`, `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`,
-            `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32` (float64 unless told; integers for
-            `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may stand before a recipe and a dtype.
+            `linspace(0, 1, 6)`, `eye(3)`, `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32`
+            (float64 unless told; integers for `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may
+            stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, parts,
+            `randn(4, 6)[:, ::2]`, and other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -109,7 +124,20 @@ class _Reader:
             case ast.Constant(value=bool() | int() | float() | complex() | str() | None):
                 return node.value
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self._number(operand)
+                return -self._number(operand, f"-{ast.unparse(operand)}")
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
+                a, b = (self._number(side, ast.unparse(node)) for side in (left, right))
+                return self._of_torch(node, lambda: _ARITHMETIC[type(sign)](a, b))
+            case ast.Subscript(value=whole, slice=where):
+                tensor, place = self._tensor_of(whole, node), self._place(where)
+                return self._of_torch(node, lambda: tensor[place])
+            case ast.Attribute(value=whole, attr=name) if name in _ATTRIBUTES:
+                tensor = self._tensor_of(whole, node)
+                return self._of_torch(node, lambda: getattr(tensor, name))
+            case ast.Call(func=ast.Attribute(value=whole, attr=name), args=args, keywords=keywords) if name in _METHODS:
+                tensor, given = self._tensor_of(whole, node), [self.value(arg) for arg in args]
+                named = {self.keyword(k): self.value(k.value) for k in keywords}
+                return self._of_torch(node, lambda: getattr(tensor, name)(*given, **named))
             case ast.Tuple(elts=elements):
                 return tuple(map(self.value, elements))
             case ast.List(elts=elements):
@@ -123,11 +151,32 @@ class _Reader:
         known = f"an argument is a literal or one of {', '.join(_RECIPES)}"
         raise self._refused(ast.unparse(node), known)
 
-    def _number(self, node: ast.expr) -> Any:
+    def _number(self, node: ast.expr, written: str) -> Any:
+        """Return a number, or a tensor of them."""
         value = self.value(node)
-        if isinstance(value, bool) or not isinstance(value, int | float | complex):
-            raise self._refused(f"-{ast.unparse(node)}", "only a number has a sign")
+        if isinstance(value, bool) or not isinstance(value, int | float | complex | torch.Tensor):
+            raise self._refused(written, "only numbers and tensors have a sign, sums and multiples")
         return value
+
+    def _tensor_of(self, node: ast.expr, whole: ast.expr) -> torch.Tensor:
+        if not isinstance(value := self.value(node), torch.Tensor):
+            raise self._refused(ast.unparse(whole), f"{ast.unparse(node)} is no tensor")
+        return value
+
+    def _place(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(*(None if part is None else self.value(part) for part in (lower, upper, step)))
+            case ast.Tuple(elts=elements):
+                return tuple(map(self._place, elements))
+        return self.value(node)
+
+    def _of_torch(self, node: ast.expr, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except (TypeError, ValueError, RuntimeError, IndexError, ArithmeticError) as error:
+            why = " ".join(str(error).split())[:120]
+            raise self._refused(ast.unparse(node), f"torch says: {why}") from None
 
     def _tensor(self, recipe: str, args: list[ast.expr], options: dict[str, ast.expr]) -> torch.Tensor:
         dtype, seed = self._dtype(options.pop("dtype", None)), options.pop("seed", None)
@@ -139,7 +188,7 @@ class _Reader:
         given = [self.value(arg) for arg in args]
         self._drawn += 1  # two recipes without a seed are two different tensors
         try:
-            chosen = self._seed + self._drawn if seed is None else int(self._number(seed))
+            chosen = self._seed + self._drawn if seed is None else int(self._number(seed, f"seed={ast.unparse(seed)}"))
             generator = torch.Generator().manual_seed(chosen)
             return _made(recipe, given, dtype, generator).requires_grad_(is_marked)
         except (TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -174,8 +223,9 @@ def _made(recipe: str, given: list[Any], dtype: torch.dtype | None, generator: t
         return torch.arange(*given, dtype=dtype or _double(torch.arange(*given).dtype))
     if recipe == "randint":
         return torch.randint(*given, generator=generator, dtype=dtype or torch.int64)
-    if recipe == "full":
-        return torch.full(*given, dtype=dtype or torch.float64)
+    if recipe in ("full", "eye", "linspace"):
+        made: torch.Tensor = getattr(torch, recipe)(*given, dtype=dtype or torch.float64)
+        return made
     if recipe in ("randn", "rand"):
         dtype = dtype or torch.float64
         # Drawn in double precision and rounded: a case in another dtype has the same numbers.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_leaves
 
 from gradspec.spec import Case
 
@@ -31,10 +32,13 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
     names = _arguments_for(kept, subject.signature)
     recurrent = [child for child in module.modules() if isinstance(child, torch.nn.RNNBase)]
 
+    backward = _InBackward(module)
+
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
+        backward.restore()  # a pass that raised has left it as it was
         try:
-            return torch.func.functional_call(module, state, args, kwargs)
+            return backward.with_state(torch.func.functional_call(module, state, args, kwargs), state)
         finally:
             for child in recurrent:  # it has a list of its parameters too, and only looks into it at its next call
                 child._update_flat_weights()
@@ -56,6 +60,42 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
         ),
         tuple(replace(case, kwargs={**case.kwargs, **state}) for case in cases),
     )
+
+
+class _InBackward:
+    """Puts the state of a call into a module for its backward pass too, which may run a block of it again."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+        self._kept: list[tuple[dict[str, Any], str, Any]] = []
+
+    def with_state(self, y: Any, state: Mapping[str, torch.Tensor]) -> Any:
+        """Return what a call has returned, with the state in place while its graph is differentiated."""
+        if torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
+            return y
+
+        def enter(cotangents: tuple[torch.Tensor, ...]) -> None:
+            if not self._kept:
+                self._enter(state)
+                torch.autograd.Variable._execution_engine.queue_callback(self.restore)
+
+        for node in {t.grad_fn for t in tree_leaves(y) if isinstance(t, torch.Tensor) and t.grad_fn is not None}:
+            node.register_prehook(enter)
+        return y
+
+    def restore(self) -> None:
+        """Give the module its own state again."""
+        for table, name, own in self._kept:
+            table[name] = own
+        self._kept.clear()
+
+    def _enter(self, state: Mapping[str, torch.Tensor]) -> None:
+        for full, value in state.items():
+            home, _, name = full.rpartition(".")
+            owner = self._module.get_submodule(home)
+            table: dict[str, Any] = owner._parameters if name in owner._parameters else owner._buffers
+            self._kept.append((table, name, table[name]))
+            table[name] = value
 
 
 def _arguments_for(state: Iterable[str], signature: inspect.Signature) -> dict[str, str]:
