@@ -104,6 +104,56 @@ OF_CALLS = (
         "hand the noise in as an argument, and declare it",
         ("declared_draws", "cotangent_linearity"),
     ),
+    # What a call leaves behind.
+    Symptom(
+        "kept state",
+        "a call is right by itself, and wrong after other calls",
+        "a cache or a table is kept between calls: its key leaves out an argument, or an earlier call decides its size",
+        "put all that the entry depends on into the key",
+        ("earlier_calls",),
+    ),
+    Symptom(
+        "shared state",
+        "a gradient is right by itself, and wrong where another call comes before backward",
+        "forward keeps something on the class, in a module or in a buffer, where the next call puts its own",
+        "keep it on ctx",
+        ("interleaved", "earlier_calls"),
+    ),
+    Symptom(
+        "in-place write",
+        "an argument changes, and its version counter moves",
+        "an in-place operation on an argument",
+        "work on a copy, or declare it in `Effects.writes`",
+        ("inputs_untouched",),
+    ),
+    Symptom(
+        "untracked write",
+        "an argument changes, and its version counter does not move: a backward that needs it is silently wrong",
+        "a write through `.data`, `detach()` or NumPy, of which autograd is not told",
+        "work on a copy, or write to the tensor itself and declare it in `Effects.writes`",
+        ("inputs_untouched",),
+    ),
+    Symptom(
+        "untracked alias",
+        "the output shares memory with an argument, and a write to one does not move the version counter of the other",
+        "the alias is made with `.data`, `set_()`, NumPy or DLPack",
+        "return a clone, or a view of the argument itself",
+        ("aliasing",),
+    ),
+    Symptom(
+        "view",
+        "the output is an argument, or a view of it, and the spec does not say so",
+        "forward returns its argument",
+        "return a clone, or declare `Effects.view_of`",
+        ("aliasing",),
+    ),
+    Symptom(
+        "wrong mode",
+        "an evaluation draws noise or moves a buffer, and does not once a part of the module is in evaluation too",
+        "`train()` or `eval()` does not reach a part: it is overridden, or the part is called from outside the module",
+        "register the part as a submodule, and hand the mode on",
+        ("evaluation_mode",),
+    ),
     # Derivatives of the gradient, and what torch makes of a function.
     Symptom(
         "kept",

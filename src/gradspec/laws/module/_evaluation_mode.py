@@ -10,15 +10,30 @@ Remedy: draw and move only while `self.training`, and keep for backward what for
 from __future__ import annotations
 
 import torch
+from torch import nn
 
-from gradspec.law import Finding, Law, ModuleTrial, broken
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Reason, broken
 from gradspec.laws.module.support._build import evaluate, forward_backward, tensors, used
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._memory import first_change, snapshots
 
 
 def _check(trial: ModuleTrial) -> Finding:
+    finding = _judged(trial, used(trial))
+    if finding is HOLDS:
+        return finding
     module = used(trial)
+    training = {name: part for name, part in module.named_modules() if part.training}
+    for part in training.values():
+        part.training = False  # eval() did not reach it
+    if not training or _judged(trial, module) is not HOLDS:
+        return finding
+    names = ", ".join(f"`{name}`" for name in training)
+    said = f"right once {names} is in evaluation: eval() leaves it in training"
+    return finding.because(Reason(kind="wrong mode", words=said, evidence={"modules": [*training]}))
+
+
+def _judged(trial: ModuleTrial, module: nn.Module) -> Finding:
     before = snapshots(tensors(module))
     for what, run in (("forward", evaluate), ("backward", forward_backward)):
         torch.manual_seed(trial.seed)

@@ -15,12 +15,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._passes import THROUGH_BACKWARD, Pass, in_each_pass
 
-UNTRACKED = "the alias was made with .data, detach() and set_(), numpy or dlpack"
+#: The cause: a write to the one does not move the version counter of the other.
+UNTRACKED = Reason(kind="untracked alias", words="the alias was made with .data, detach() and set_(), numpy or dlpack")
 
 
 def _check(trial: Trial) -> Finding:
@@ -40,18 +41,17 @@ def _watch(trial: Trial, way: Pass) -> Finding:
                 continue
             is_tracked = _tracked(t, arg)
             if trial.spec.effects.view_of != name:
+                view = f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
                 return broken(
                     f"the output shares memory with `{name}`, which the spec does not declare",
                     # A view that autograd knows is as safe as any of torch's.
                     rank=Rank.WASTE if is_tracked else Rank.WRONG,
-                    likely=f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
-                    if is_tracked
-                    else UNTRACKED,
+                    reason=Reason(kind="view", words=view, evidence={"argument": name}) if is_tracked else UNTRACKED,
                 )
             if not is_tracked:
                 return broken(
                     f"the output shares memory with `{name}`, and autograd does not know it",
-                    likely=UNTRACKED,
+                    reason=UNTRACKED,
                 )
     return HOLDS
 

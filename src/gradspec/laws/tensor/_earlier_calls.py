@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import islice
 
 from gradspec._process_state import preserved_process_state
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor._interleaved import SHARED
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
@@ -25,7 +25,11 @@ from gradspec.laws.tensor.support._reference import on_spec_side, reference
 #: How many of the other cases are called before; the next ones, and then those from the first.
 EARLIER = 8
 
-LIKELY = "a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size"
+#: The cause: with nothing called before, the same call is right.
+KEPT = Reason(
+    kind="kept state",
+    words="a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size",
+)
 
 
 def _check(trial: Trial) -> Finding:
@@ -49,13 +53,14 @@ def _compared(trial: Trial, inputs: Inputs) -> Finding:
     got = outputs(trial.spec.function(*inputs.args()))
     for k, (mine, right) in enumerate(zip(got, expected, strict=True)):
         what = f"{'value' if len(got) == 1 else f'output {k}'} after other calls"
-        if (finding := compare(trial, what, mine, right, likely=LIKELY)) is not HOLDS:
-            return finding
+        if (finding := compare(trial, what, mine, right)) is not HOLDS:
+            return finding.because(KEPT)
     if not inputs.wrt:
         return HOLDS
     v = like(got, trial.seed)
     expected_gradients, got_gradients = (vjp(f, inputs, v) for f in (reference(trial.spec), trial.spec.function))
-    return compare_all(trial, "gradient after other calls", got_gradients, expected_gradients, likely=LIKELY)
+    finding = compare_all(trial, "gradient after other calls", got_gradients, expected_gradients)
+    return finding if finding is HOLDS else finding.because(KEPT)
 
 
 def _waiting(trial: Trial, inputs: Inputs) -> Finding:
@@ -69,7 +74,8 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
             _called(other)
     v = like(y, trial.seed)
     right = vjp(reference(trial.spec), inputs, v)
-    return compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right, likely=SHARED)
+    finding = compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right)
+    return finding if finding is HOLDS else finding.because(SHARED)
 
 
 def _called(other: Trial) -> str:

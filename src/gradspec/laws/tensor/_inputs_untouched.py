@@ -12,11 +12,13 @@ Remedy: compute out of place; declare what is written on purpose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
-from gradspec.laws.tensor.support._memory import first_change, snapshots
+from gradspec.laws.tensor.support._memory import Snapshot, first_change, snapshots
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import moving_state
 
@@ -39,13 +41,27 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     y = outputs(trial.spec.function(*args))
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
-        return broken(f"forward writes to {changed[0]}: {changed[1]}", argument=changed[0], likely=IN_PLACE)
+        return _written("forward", changed, before, tensors)
     before |= snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in declared}, tensors):
-        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0], likely=IN_PLACE)
+        return _written("backward", changed, before, tensors)
     return HOLDS
+
+
+def _written(
+    where: str, changed: tuple[str, str], before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]
+) -> Finding:
+    """Return the finding of a write, and whether autograd was told of it: a graph that needs it refuses then."""
+    name, how = changed
+    facts = {"argument": name}
+    if tensors[name]._version == before[name].version:
+        untold = "the values have changed and the version counter has not: a write through .data, detach() or numpy()"
+        reason = Reason(kind="untracked write", words=untold, evidence=facts)
+    else:
+        reason = Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
+    return broken(f"{where} writes to {name}: {how}", argument=name, likely=IN_PLACE, reason=reason)
 
 
 INPUTS_UNTOUCHED = Law(

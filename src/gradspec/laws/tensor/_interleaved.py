@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._reference import reference
@@ -45,9 +45,9 @@ def _check(trial: Trial) -> Finding:
     numbers = ("first", "second")
     for number, (_, leaves), y, v, expected in zip(numbers, calls, made, cotangents, right, strict=True):
         what = f"gradient of the {number} of two pending calls"
-        finding = compare_all(trial, what, gradients(y, leaves, v), expected, likely=SHARED)
+        finding = compare_all(trial, what, gradients(y, leaves, v), expected)
         if finding is not HOLDS:
-            return finding
+            return finding.because(SHARED)
     return HOLDS
 
 
@@ -56,8 +56,11 @@ def _agree(got: Mapping[str, Tensor | None], expected: Mapping[str, Tensor | Non
     return all(a is b or (a is not None and b is not None and torch.allclose(a, b)) for a, b in pairs)
 
 
-#: The likely cause: what was right in a single call is wrong beside another.
-SHARED = "forward keeps something on the class, in a module or in a buffer, where the next call puts its own"
+#: The cause: what was right in a single call is wrong beside another.
+SHARED = Reason(
+    kind="shared state",
+    words="forward keeps something on the class, in a module or in a buffer, where the next call puts its own",
+)
 
 INTERLEAVED = Law(
     name="interleaved",
