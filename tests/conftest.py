@@ -6,11 +6,14 @@ import pytest
 import torch
 
 from gradspec._engine._autograd import settle
+from gradspec._engine._compiler import import_dynamo
 
 pytest_plugins = ["cpu_seconds"]
 
 #: Before the first test that compiles: a process with threads of autograd has no child that takes a gradient.
 settle()
+#: Each check runs in a fork, which would import it anew.
+import_dynamo()
 
 
 @pytest.hookimpl(trylast=True)

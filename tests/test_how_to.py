@@ -21,6 +21,7 @@ def test_the_python_of_the_page_on_modules_runs():
     assert names["HEAD"].kind == "module"
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page_on_audits_runs():
     text = (HOW_TO / "audit-a-function.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -28,7 +29,14 @@ def test_the_python_of_the_page_on_audits_runs():
     exec(compile("".join(blocks), "audit-a-function.md", "exec"), {"__name__": "how_to"})
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2"), ("--gradspec-profile", "full", "--gradspec-law", "vjp")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param((), marks=pytest.mark.slow),
+        pytest.param(("-n", "2"), marks=pytest.mark.slow),
+        ("--gradspec-profile", "full", "--gradspec-law", "vjp"),
+    ],
+)
 def test_the_test_file_of_the_page_on_pytest_runs(tmp_path, words):
     text = (HOW_TO / "verify-in-pytest.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -230,6 +230,7 @@ def test_that_a_run_is_planned_once(gradspec, folder):
     assert planned == len(sys.modules["counted"].CALLS)
 
 
+@pytest.mark.slow
 def test_that_the_number_of_processes_changes_nothing_but_the_time(gradspec):
     laws = ("primal", "vjp", "adjoint", "second_order", "inputs_untouched", "wrong_call", "compile")
     words = ("check", "tiny", "--format", "json", *(word for law in laws for word in ("--law", law)))

@@ -77,6 +77,7 @@ def written(once, folder):
     return folder
 
 
+@pytest.mark.slow
 def test_what_is_written_is_checked_and_says_what_is_still_to_be_said(written, gradspec):
     spec = (written / "round_ste_spec.py").read_text()
     checked = gradspec("check", "round_ste_spec.py", "--law", "primal", "--law", "vjp", "--law", "ctx_clean")
@@ -101,6 +102,7 @@ def test_the_page_of_an_operator_is_found_by_its_own_directive(gradspec, folder)
     assert "\nNow: gradspec check gradspec_grad_factor_spec.py" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_written_test_is_one_that_pytest_runs(written, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(written), *sys.path])
     scope = {}

@@ -153,7 +153,13 @@ def test_that_the_plugin_imports_no_other_frontend():
     assert not {name for name in imported if name.startswith(("gradspec.cli", "gradspec.sphinx_ext"))}
 
 
-@pytest.mark.parametrize(("workers", "later"), [((), ()), (("-n", "2"), ("-n", "1"))], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    ("workers", "later"),
+    [
+        pytest.param((), (), id="one process"),
+        pytest.param(("-n", "2"), ("-n", "1"), id="xdist", marks=pytest.mark.slow),
+    ],
+)
 def test_that_a_record_is_kept_and_not_measured_again(run_pytest, folder, workers, later):
     words = ("--gradspec", "tiny:HONEST", "--gradspec-record", "record.json", "--gradspec-law", "vjp")
     first, second = run_pytest(*words, *workers), run_pytest(*words, *later)
@@ -186,6 +192,7 @@ def pytest_sessionfinish():
 """
 
 
+@pytest.mark.slow
 def test_that_what_another_run_writes_meanwhile_stays_in_the_record(run_pytest, folder):
     (folder / "conftest.py").write_text(ANOTHER_RUN)
     run = run_pytest("--gradspec", "tiny:HONEST", "--gradspec-record", "kept.json", "--gradspec-law", "vjp")

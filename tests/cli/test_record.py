@@ -106,6 +106,7 @@ def test_an_interrupted_run_keeps_what_it_has_measured(folder):
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_two_writers_of_parts_lose_nothing(folder):
     words = [sys.executable, "-m", "gradspec", "check", "tiny:HONEST", "--record", "record.json", "--law"]
     both = [subprocess.Popen([*words, law], cwd=folder) for law in ("vjp", "primal")]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
 
+from forked import python
 from gradspec.cli import main
 from gradspec.profile import ProfileError, load_profile
 
@@ -106,10 +105,10 @@ def test_the_formats_tell_what_is_asked_about_from_what_is_not(cube: Path, tmp_p
 
 def test_pytest_skips_what_is_not_asked_about(cube: Path) -> None:
     options = ["-q", "-rs", "-p", "no:cacheprovider", "--gradspec-law", "vjp", "--gradspec-law", "second_order"]
-    command = [sys.executable, "-m", "pytest", *options, "--gradspec", f"{cube}:CUBE"]
+    command = ["-m", "pytest", *options, "--gradspec", f"{cube}:CUBE"]
 
     def pytest_of(*more: str) -> tuple[int, str]:
-        done = subprocess.run([*command, *more], capture_output=True, text=True, cwd=cube.parent, check=False)
+        done = python(*command, *more, cwd=cube.parent)
         return done.returncode, done.stdout + done.stderr
 
     code, said = pytest_of()

@@ -35,7 +35,7 @@ def four() -> Iterator[Pool]:
     yield from _pool(4)
 
 
-@pytest.fixture(params=["two", "four"])
+@pytest.fixture(params=["two", pytest.param("four", marks=pytest.mark.slow)])
 def pool(request: pytest.FixtureRequest) -> Pool:
     """Two ranks, then four."""
     return request.getfixturevalue(request.param)

@@ -40,6 +40,7 @@ def test_rows_move_bit_for_bit_as_in_one_process_on_all_batches(two: Pool, y: li
     assert [*chain(*two.run(update, ROWS, y))] == moved_by_one(y)
 
 
+@pytest.mark.slow
 def test_any_number_of_ranks_draws_the_same_bank(two: Pool, four: Pool) -> None:
     rows = 2500  # blocks that begin on one rank and end on another
     (by_two, by_four) = ([rank[0] for rank in pool.run(drawn, rows)] for pool in (two, four))

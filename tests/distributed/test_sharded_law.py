@@ -16,6 +16,7 @@ SICK = ("drops_a_pending_sum", "takes_a_part_for_the_sum", "counts_a_pending_sum
 
 
 @pytest.mark.parametrize("name", [*SOUND, *SICK])
+@pytest.mark.slow
 def test_two_real_ranks_find_what_simulated_ones_find(two: Pool, name: str) -> None:
     with simulated_mesh("cpu") as mesh:
         simulated = found_on(mesh, name)

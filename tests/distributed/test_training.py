@@ -28,12 +28,19 @@ def _held(found: list[dict[str, float]], tolerance: float) -> None:
         assert max(errors.values()) <= allowed <= 10 * tolerance, errors
 
 
-@pytest.mark.parametrize(("how", "dtype"), HOW.items(), ids=HOW)
+@pytest.mark.parametrize(
+    ("how", "dtype"),
+    [
+        pytest.param(how, dtype, id=how, marks=[pytest.mark.slow] if how == "compiled encoder" else [])
+        for how, dtype in HOW.items()
+    ],
+)
 def test_training_ends_where_one_process_ends(two: Pool, how: str, dtype: torch.dtype) -> None:
     _held(two.run(train, how, torch.float32 if dtype == torch.bfloat16 else dtype), TOLERANCES[dtype])
 
 
 @pytest.mark.parametrize("how", ["FSDP2", "gradient accumulation"])
+@pytest.mark.slow
 def test_training_on_four_ranks_ends_where_one_process_ends(four: Pool, how: str) -> None:
     _held(four.run(train, how, HOW[how]), TOLERANCES[HOW[how]])
 

@@ -91,6 +91,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "tests/drift", *sys.argv[1:]], plu
         ([], {"EDIT Site", "EDIT Tests"}),
     ],
 )
+@pytest.mark.slow
 def test_a_sample_builds_the_site_in_one_process_and_the_whole_in_all(options: list[str], shown: set[str]) -> None:
     done = python("-c", SHOWN, *options, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -50,6 +50,7 @@ def broken(found):
     return {verdict.law for verdict in found.report.failures}
 
 
+@pytest.mark.slow
 def test_a_published_form_is_found_out():
     found = audit(Reversed, [(X, 0.5)])
 

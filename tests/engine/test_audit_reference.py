@@ -79,7 +79,11 @@ def statuses(found):
 
 @pytest.mark.parametrize(
     ("function", "case"),
-    [(OldSquare, "(randn(2, 3),)"), (SingleOnly, "(randn(2, 3, dtype=float32),)"), (square, "(randn(2, 3),)")],
+    [
+        (OldSquare, "(randn(2, 3),)"),
+        pytest.param(SingleOnly, "(randn(2, 3, dtype=float32),)", marks=pytest.mark.slow),
+        pytest.param(square, "(randn(2, 3),)", marks=pytest.mark.slow),
+    ],
 )
 def test_an_audit_of_a_sound_function_ends_without_a_dangerous_finding(function, case):
     found = judged(function, case)
@@ -88,6 +92,7 @@ def test_an_audit_of_a_sound_function_ends_without_a_dangerous_finding(function,
     assert {verdict.law for verdict in found.report.failures} == set()
 
 
+@pytest.mark.slow
 def test_what_torch_compile_drops_is_said_of_the_compiled_function_though_eager_torch_func_refuses():
     found = judged(OldRound, "(randn(2, 3),)", "compile_jvp", "compile_grad", "compile_vmap")
 

@@ -48,6 +48,15 @@ from gradspec_lab.specimens import SCALE
 found = verify([SCALE], select_laws(["primal", "vjp"]))
 print({str(v.status) for v in found.verdicts})
 """
+ONCE = """
+from gradspec._engine import _autograd
+asked, ask = [], _autograd._asked
+_autograd._asked = lambda: asked.append(1) or ask()
+able = _autograd.children_take_gradients() and _autograd.children_take_gradients()
+before = len(asked)
+start_threads()
+print([able, before, _autograd.children_take_gradients(), len(asked)])
+"""
 RANKS = """
 from dataclasses import replace
 from gradspec import verify
@@ -73,6 +82,11 @@ def said(code: str) -> list[str]:
 
 def test_a_child_is_asked_whether_it_can_and_a_run_does_without_where_it_cannot() -> None:
     assert said(CHILDREN) == ["True False", "{'holds'}"]
+
+
+def test_a_child_that_can_is_not_asked_again() -> None:
+    (line,) = said(ONCE)
+    assert ast.literal_eval(line) == [True, 1, False, 2]
 
 
 def test_a_law_that_starts_threads_leaves_the_two_ranks_alone() -> None:

@@ -112,7 +112,17 @@ def test_one_new_process_serves_all_cases_of_an_export(monkeypatch):
     assert found["rounded"].status is Status.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize("name", ["scale", "observe", "weighted_sum", "affine", "square_into", "row_max", "hard_round"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "scale",
+        "observe",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("weighted_sum", "affine", "square_into", "row_max", "hard_round")
+        ),
+    ],
+)
 def test_a_sound_operator_has_no_finding_of_the_first_two_ranks(name):
     wrong = [f.verdict for f in found(f"strangers_sound::{name}") if f.rank in (Rank.WRONG, Rank.REFUSED)]
     assert wrong == []

@@ -107,6 +107,7 @@ def test_a_failure_names_index_got_expected_likely_cause_and_the_command():
     assert verdict.rerun == "gradspec check specimens:SPEC --law vjp --case matrix --seed 3"
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_report():
     def first_case(spec):
         return replace(spec, cases=lambda make: islice(spec.cases(make), 1))

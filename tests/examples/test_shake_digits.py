@@ -20,6 +20,7 @@ def _own_random_numbers():
         yield
 
 
+@pytest.mark.slow
 def test_the_same_options_give_the_same_numbers(run, tmp_path: Path) -> None:
     records = []
     for name in ("a.json", "b.json"):

@@ -29,7 +29,7 @@ class Net(torch.nn.Module):
         return grad_factor(2 * x, -0.5)
 
 
-@pytest.fixture(scope="module", params=["exported", "taken apart"])
+@pytest.fixture(scope="module", params=["exported", pytest.param("taken apart", marks=pytest.mark.slow)])
 def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with the program of `Net`."""
     program = torch.export.export(Net(), (torch.ones(3),))
@@ -51,6 +51,7 @@ def test_it_runs_with_its_gradient(saved: Path) -> None:
     assert done.stdout == "[2.0, -4.0, 6.0] [-1.0, -1.0, -1.0]\n"
 
 
+@pytest.mark.slow
 def test_without_the_import_torch_refuses_to_load_it(saved: Path) -> None:
     done = run(LOADS, saved)
 

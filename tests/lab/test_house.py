@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from gradspec_lab.__main__ import main
@@ -18,6 +19,7 @@ def test_files_that_reach_one_another_are_a_circle_and_no_others() -> None:
     assert groups({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
+@pytest.mark.slow
 def test_the_command_counts_this_tree_and_says_why_it_cannot_count_another(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["house", "--root", str(ROOT)])
     assert found.exit_code == 0, found.output

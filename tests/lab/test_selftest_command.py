@@ -36,6 +36,7 @@ def test_an_unknown_name_runs_nothing():
     assert (found.exit_code, "no specimen and no mutant is named 'no_such_thing'" in found.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_sweep_of_seeds_says_how_much_it_tried():
     found = CliRunner().invoke(main, ["selftest", "--seeds", "1", "cube_once"])
 
@@ -64,6 +65,7 @@ def test_seeds_of_an_unknown_name_run_nothing():
     assert (found.exit_code, "no_such_thing" in found.stderr, found.stderr.count("\n")) == (2, True, 1)
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_used_is_said_and_measured_again(tmp_path):
     words = ["selftest", "GradFactor.sign_flipped", "--record", str(tmp_path / "kills.json")]
     CliRunner().invoke(main, words)

@@ -28,6 +28,13 @@ ON_CUDA = {"no_host_read": ["_on_cuda"]}
 #: What finds nothing in its own file: the processes of two ranks are judged in that of both laws.
 ON_RANKS = ("ddp", "fsdp2")
 HELD = [law for law in LAWS if law.name not in (*NEEDS_CUDA, *ON_RANKS)]
+#: Those whose checks take milliseconds, and then the others, of operators and modules too.
+BY_COST = [
+    law
+    if law.cost == "ms" and law.judges("function") and law.name not in ("distribution", "sharded")
+    else pytest.param(law, marks=pytest.mark.slow)
+    for law in HELD
+]
 #: The laws that watch a function in several passes.
 WATCHING = [law for law in HELD if hasattr(sys.modules[law.check.__module__], "in_each_pass")]
 
@@ -68,7 +75,7 @@ def test_nothing_but_the_law_kills_its_specimens(law):
     assert caught(always_holding(law).law) == set()
 
 
-@pytest.mark.parametrize("law", HELD, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", BY_COST, ids=lambda law: law.name)
 def test_each_thing_that_a_law_finds_is_held_by_a_specimen(law):
     every = set(breaking(law.name))
     assert caught(law) == every  # a broken law could not lose what the sound one does not find

@@ -33,7 +33,9 @@ def test_another_implementation_is_not_held_to_the_form_that_draws_ours():
     assert SHAKEN.for_(SHAKEN.function, name="theirs", noise=NOISE).noise is NOISE
 
 
-@pytest.mark.parametrize("spec", [SHAKE_SHAKE, SHAKEN], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [pytest.param(SHAKE_SHAKE, marks=pytest.mark.slow), SHAKEN], ids=lambda spec: spec.name
+)
 def test_chance_does_not_break_the_distribution(spec):
     statuses = {verify([spec], [DISTRIBUTION], case="rows", seed=seed).verdicts[0].status for seed in range(20)}
 

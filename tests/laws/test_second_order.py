@@ -70,7 +70,9 @@ def test_a_third_derivative_of_torch_that_is_not_its_slope_is_not_held_against_a
     assert judged(Standardized.apply, by_batch_norm, ("x",), drawn(5, 3)).status is Status.HOLDS
 
 
-@pytest.mark.parametrize(("order", "is_wrong"), [("second", False), ("third", True)])
+@pytest.mark.parametrize(
+    ("order", "is_wrong"), [pytest.param("second", False, marks=pytest.mark.slow), ("third", True)]
+)
 def test_the_third_derivative_of_batch_norm_is_not_its_slope(order: str, is_wrong: bool) -> None:
     inputs = Inputs({"x": drawn(5, 3)}, ("x",))
     name = f"{order} derivative with respect to `x`"
@@ -175,7 +177,10 @@ def test_single_precision_loses_digits_with_each_order(seed: int) -> None:
     assert found.status is Status.HOLDS, found.finding
 
 
-@pytest.mark.parametrize(("spec", "seed"), [(INSTANCE_DISCRIMINATION_LOSS, 56), (LINEAR_CROSS_ENTROPY, 58)])
+@pytest.mark.parametrize(
+    ("spec", "seed"),
+    [(INSTANCE_DISCRIMINATION_LOSS, 56), pytest.param(LINEAR_CROSS_ENTROPY, 58, marks=pytest.mark.slow)],
+)
 def test_a_third_derivative_that_torch_itself_rounds_to_few_digits_is_no_mistake(spec: FunctionSpec, seed: int) -> None:
     # A row is certain of another class than its own: its third derivative is what is left of terms near 1e8 in torch's
     # log_softmax, and depends on no argument, so calls near the case with the same cotangents round as it does.

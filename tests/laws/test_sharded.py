@@ -107,7 +107,15 @@ PLACED = [spec for spec in HONEST if getattr(spec, "placements", ())]
 SICK = [DISEASED[name].spec for name in breaking("sharded")]
 
 
-@pytest.mark.parametrize("spec", [*PLACED, *SICK], ids=lambda spec: spec.name)
+#: One that is sound and one that is not.
+FIRST = (SCALE_OF_ROWS, SICK[0])
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [spec if spec in FIRST else pytest.param(spec, marks=pytest.mark.slow) for spec in (*PLACED, *SICK)],
+    ids=lambda spec: spec.name,
+)
 def test_a_torch_that_simulates_no_ranks_finds_the_same_on_two_processes(
     spec: FunctionSpec, no_simulation: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 import torch
 
 from gradspec.nn import ShakeBlock, ShakeBottleNeck, ShakeResNet, ShakeResNeXt, Shortcut
@@ -24,6 +25,8 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "resnet": (lambda: ShakeResNet(14, 4, 5), (3, 3, 16, 16)),
     "resnext": (lambda: ShakeResNeXt(11, 64, 2, 5), (3, 3, 8, 8)),
 }
+#: The same as parameters of a test: the largest network, made of the bottlenecks above it, in the slow tier.
+PARAMETERS = [pytest.param(name, marks=[pytest.mark.slow] if name == "resnext" else []) for name in MODULES]
 
 
 def images(*shape: int, seed: int = 0) -> Tensor:

@@ -12,13 +12,13 @@ from torch import nn
 
 from gradspec.nn import ShakeBlock
 from gradspec.nn._shake._fused import Fused
-from nn.networks import MODULES, images
+from nn.networks import MODULES, PARAMETERS, images
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=PARAMETERS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

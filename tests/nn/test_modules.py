@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gradspec.nn import ShakeBlock, ShakeBottleNeck, ShakeResNet, ShakeResNeXt, Shortcut
-from nn.networks import MODULES, images
+from nn.networks import MODULES, PARAMETERS, images
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -27,7 +27,7 @@ SHAPES = {
 }
 
 
-@pytest.fixture(params=MODULES)
+@pytest.fixture(params=PARAMETERS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -140,7 +140,7 @@ def test_what_is_no_batch_of_images_is_refused(network: str, shape: tuple[int, .
         MODULES[network][0]()(torch.zeros(shape))
 
 
-@pytest.mark.parametrize("network", ["resnet", "resnext"])
+@pytest.mark.parametrize("network", ["resnet", pytest.param("resnext", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("side", [4, 7, 32, 64])
 def test_each_image_gets_one_row_whatever_its_size(network: str, side: int) -> None:
     model = MODULES[network][0]().eval()

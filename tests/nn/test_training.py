@@ -12,7 +12,7 @@ from gradspec.nn import ShakeResNet
 from nn.networks import MODULES, images
 
 
-@pytest.mark.parametrize("name", ["resnet", "resnext"])
+@pytest.mark.parametrize("name", ["resnet", pytest.param("resnext", marks=pytest.mark.slow)])
 def test_one_step_lowers_the_loss(name: str) -> None:
     torch.manual_seed(0)
     network = MODULES[name][0]()
@@ -34,6 +34,7 @@ def test_one_step_lowers_the_loss(name: str) -> None:
     assert loss() < before
 
 
+@pytest.mark.slow
 def test_a_loop_with_cosine_steps_and_nesterov_momentum_fits_its_images() -> None:
     torch.manual_seed(0)
     epochs, device = 12, torch.device("cpu")

@@ -32,11 +32,16 @@ embeddings = torch.nn.functional.normalize(torch.rand(3, 4), dim=1).requires_gra
 instances = torch.tensor([0, 5, 2])
 """,
 }
+#: Pages whose code runs laws that compile.
+COMPILES = ("tutorial/your-first-spec.md", "reference/operator-spec.md")
 
 
 @pytest.mark.parametrize(
     "blocks",
-    [pytest.param(list(group), id=page) for page, group in itertools.groupby(PYTHON, key=lambda block: block.page)],
+    [
+        pytest.param(list(group), id=page, marks=[pytest.mark.slow] if page in COMPILES else [])
+        for page, group in itertools.groupby(PYTHON, key=lambda block: block.page)
+    ],
 )
 def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
     blocks: list[Block], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +105,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", [pytest.param(command, id=where) for where, command in COMMANDS if runs(command)])
+@pytest.mark.slow
 def test_a_command_about_the_readers_package_runs(command: str, readers: Path) -> None:
     path = [str(readers), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}

@@ -75,7 +75,13 @@ def on_each_route(*routes: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "route",
         [
-            pytest.param(route, marks=pytest.mark.skipif(bool(lacking(route)), reason=lacking(route)))
+            pytest.param(
+                route,
+                marks=[
+                    pytest.mark.skipif(bool(lacking(route)), reason=lacking(route)),
+                    *([pytest.mark.slow] if route == "C++" else []),  # its extension is built
+                ],
+            )
             for route in routes or ROUTES
         ],
     )

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from gradspec._engine._child import Child, available
 from gradspec.law import Finding
-from gradspec.laws import preserved_process_state
+from gradspec.laws import learn, preserved_process_state, untold
 from gradspec.profile import Profile
 
 Answer = TypeVar("Answer")
@@ -19,11 +19,15 @@ def apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Fi
     The limit of the profile is on each call.
     """
 
-    def alone(_: None) -> Answer:
+    def alone(_: None) -> tuple[Answer, list[bytes]]:
         with preserved_process_state(profile.device, seed):
-            return run()
+            return run(), untold()
 
     if not available(profile.device):
-        return alone(None)
+        return alone(None)[0]
     with Child(alone, time_limit=profile.time_limit, per_call=True) as child:
-        return child.ask(None)
+        answer = child.ask(None)
+    if isinstance(answer, Finding):
+        return answer
+    learn(answer[1])
+    return answer[0]

@@ -122,8 +122,7 @@ def audit(
     subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient)
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, roles=ROLES)
     paths = {subject.name: path} if path else None
-    if subject.operator is not None:
-        import_dynamo()
+    import_dynamo()  # once, and not in each child
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     ended = None
     if isinstance(found, Finding):  # the function has ended the process, or hangs

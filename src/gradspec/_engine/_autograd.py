@@ -11,6 +11,7 @@ import os
 import signal
 from contextlib import suppress
 from multiprocessing.connection import wait
+from pathlib import Path
 
 from gradspec._clock import Clock
 from gradspec._engine._fork import after_fork, quiet_moment
@@ -18,6 +19,8 @@ from gradspec._engine._fork import after_fork, quiet_moment
 #: How many seconds of CPU time a child may take for the gradient of one number, or sleep: it may wait for a lock that
 #: another thread has held.
 PATIENCE = 10.0
+#: The threads of this process when a child could.
+_able: frozenset[str] = frozenset()
 
 
 def settle() -> None:
@@ -29,7 +32,18 @@ def settle() -> None:
 
 
 def children_take_gradients() -> bool:
-    """Whether a child that is forked now can call backward; a child is asked."""
+    """Whether a child that is forked now can call backward; a child is asked.
+
+    While this process starts no other thread, autograd has none of its own, and a child that could is not asked again.
+    """
+    global _able
+    threads = frozenset(task.name for task in Path("/proc/self/task").iterdir())
+    if not threads <= _able:
+        _able = threads if _asked() else frozenset()
+    return bool(_able)
+
+
+def _asked() -> bool:
     with quiet_moment():
         if not (child := os.fork()):
             _try()

@@ -7,9 +7,13 @@ from gradspec._searches import no_search
 
 
 def import_dynamo() -> None:
-    """Import what the first call of an operator in Python imports."""
+    """Import what the first calls in reverse and in forward mode import, and the first one of an operator in Python."""
     with no_search(), unwarned():
-        import torch._dynamo  # noqa: F401 - it stays
+        import torch._dynamo
+        import torch.fx.experimental.symbolic_shapes
+
+        with torch.autograd.forward_ad.dual_level():
+            torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1))  # type: ignore[no-untyped-call]  # torch's own
 
 
 def import_compiler() -> None:

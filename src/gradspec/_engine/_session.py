@@ -10,6 +10,7 @@ from gradspec._engine._compiler import import_compiler
 from gradspec._engine._home import at_home
 from gradspec._engine._plan import Check
 from gradspec.law import LIMIT, Finding, Status, Verdict, raised
+from gradspec.laws import learn, untold
 from gradspec.profile import Profile
 
 
@@ -43,7 +44,9 @@ class Session:
         self._said = {verdict.cell: verdict for verdict in said}
         #: One child for all checks, and one for each check of a law that wants a process in which nothing has run.
         self._child, self._untouched = (
-            Child[tuple[int, dict[str, Status]], Verdict](self._answer, time_limit=profile.time_limit, silent=silent)
+            Child[tuple[int, dict[str, Status]], tuple[Verdict, list[bytes]]](
+                self._answer, time_limit=profile.time_limit, silent=silent
+            )
             for _ in range(2)
         )
         #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
@@ -99,12 +102,15 @@ class Session:
             child.close()
         if isinstance(answer, Finding):
             return verdict_of(check, answer, self._profile, seed=self._seed)
-        return answer
+        verdict, news = answer
+        learn(news)
+        return verdict
 
-    def _answer(self, question: tuple[int, dict[str, Status]]) -> Verdict:
+    def _answer(self, question: tuple[int, dict[str, Status]]) -> tuple[Verdict, list[bytes]]:
         number, prior = question
         check = self._checks[number]
         try:
-            return run_check(check, self._profile, seed=self._seed, prior=prior)
+            verdict = run_check(check, self._profile, seed=self._seed, prior=prior)
         except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches only the parent
-            return verdict_of(check, raised(error), self._profile, seed=self._seed)
+            verdict = verdict_of(check, raised(error), self._profile, seed=self._seed)
+        return verdict, untold()

@@ -5,7 +5,7 @@ from gradspec._renamed import old_names
 from gradspec.laws.module import LAWS as MODULE_LAWS
 from gradspec.laws.operator import LAWS as OPERATOR_LAWS
 from gradspec.laws.tensor import LAWS as TENSOR_LAWS
-from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_form, torch_version
+from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_form, learn, torch_version, untold
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
@@ -25,10 +25,12 @@ __all__ = [
     "comparing",
     "is_silent_for_form",
     "is_stand_in",
+    "learn",
     "preserved_process_state",
     "quietly",
     "stand_in",
     "torch_version",
+    "untold",
     "witnessing",
 ]
 

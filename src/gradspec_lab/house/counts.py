@@ -122,10 +122,14 @@ def groups(reached: dict[str, set[str]]) -> list[list[str]]:
             if len(group) > 1:
                 found.append(sorted(group))
 
+    limit = sys.getrecursionlimit()
     sys.setrecursionlimit(10_000)
-    for one in sorted(reached):
-        if one not in order:
-            visit(one)
+    try:
+        for one in sorted(reached):
+            if one not in order:
+                visit(one)
+    finally:
+        sys.setrecursionlimit(limit)  # a caller may count on it
     return sorted(found)
 
 

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from gradspec_lab.selftest._run import selftest
 
 NAMES = ("GradFactor.sign_flipped", "GradMultiply.sign_flipped")
 
 
+@pytest.mark.slow
 def test_what_was_measured_of_this_tree_is_kept_and_of_another_one_is_not():
     first = selftest(NAMES[:1], exactly=True)
     both = selftest(NAMES, exactly=True, known=first)

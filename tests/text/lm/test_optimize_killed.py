@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import forked
 from text.lm.server import Server, digest
 
@@ -28,6 +30,7 @@ def run(at, folder, timeout=60):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_killed_at_25_random_moments_and_resumed_with_the_same_result(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()

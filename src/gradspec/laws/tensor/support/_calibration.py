@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
@@ -131,12 +133,16 @@ def _with(form: Form, names: Iterable[str]) -> Form:
     return replace(form, **dict.fromkeys(names, True))
 
 
+#: What laws say of the sound functions of forms: by the law's check, so that no two laws of one name meet.
 _FOUND: dict[tuple[Any, ...], Finding] = {}
+#: How many of these another process has been told, or has told this one.
+_told = 0
 
 
 def _found(law: Law, trial: Trial, form: Form) -> Finding:
-    """Return what a law says of the sound function of a form, once in a process."""
-    key = (law.name, form, trial.profile.name, trial.profile.backend)
+    """Return what a law says of the sound function of a form, once in a process and those that it forks."""
+    profile = replace(trial.profile, laws=(), scopes=(), device="cpu", compiled_cases=0, time_limit=0)
+    key = (law.check, form, profile)
     if key not in _FOUND:
         spec = sound(form)
         (case,) = spec.cases(None)  # type: ignore[arg-type]  # its tensor is its own
@@ -145,6 +151,24 @@ def _found(law: Law, trial: Trial, form: Form) -> Finding:
         except Exception as error:
             _FOUND[key] = raised(error)
     return _FOUND[key]
+
+
+def untold() -> list[bytes]:
+    """Return, as pickles, what this process has found of sound functions since it was asked last."""
+    global _told
+    news, _told = list(_FOUND.items())[_told:], len(_FOUND)
+    pickles = []
+    for one in news:
+        with suppress(Exception):  # the check of a law may be local to a function
+            pickles.append(pickle.dumps(one))
+    return pickles
+
+
+def learn(told: list[bytes]) -> None:
+    """Take what a child process has found, so that no other one has to compile for it again."""
+    global _told
+    _FOUND.update(map(pickle.loads, told))
+    _told = len(_FOUND)
 
 
 def _symptom(finding: Finding) -> tuple[object, ...]:
