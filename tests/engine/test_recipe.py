@@ -99,6 +99,8 @@ def test_anything_else_is_refused_in_one_line(text, message):
         ("(randn(3, 2, 4).transpose(0, 1).requires_grad_(),)", (2, 3, 4), (4, 8, 1)),
         ("(ones(3).expand(4, 3),)", (4, 3), (0, 1)),
         ("(randn(4, 6)[1:, ::2],)", (3, 3), (6, 2)),
+        ("(torch.cos(arange(6.0)).view(2, 3),)", (2, 3), (3, 1)),
+        ("(softmax(randn(2, 3), 1),)", (2, 3), (3, 1)),
     ],
 )
 def test_parts_multiples_and_layouts_of_a_tensor(text, shape, strides):
@@ -112,3 +114,8 @@ def test_parts_multiples_and_layouts_of_a_tensor(text, shape, strides):
 def test_a_part_of_a_call_is_drawn_as_the_whole_is():
     (whole,), (part,) = (read_case(text, seed=3).args for text in ("(randn(4, 6),)", "(2 * randn(4, 6)[0],)"))
     assert torch.equal(part, 2 * whole[0])
+
+
+def test_numbers_of_other_kinds():
+    small, both = read_case("(randint(-8, 8, (5, 4), dtype=int8), complex(randn(3), randn(3)))").args
+    assert (small.dtype, both.dtype) == (torch.int8, torch.complex128)

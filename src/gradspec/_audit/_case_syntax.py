@@ -20,15 +20,19 @@ _BY_SHAPE: dict[str, Callable[..., torch.Tensor]] = {
 }
 _DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
-    for name in ("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "int64", "int32", "bool")
+    for name in (
+        *("float64", "float32", "float16", "bfloat16", "complex128", "complex64"),
+        *("int64", "int32", "int16", "int8", "uint8", "bool"),
+    )
 }
 _RECIPES = (*_BY_SHAPE, "full", "eye", "arange", "linspace", "randint", "tensor")
 #: What may be done with a tensor: another layout, another range of numbers.
 _METHODS = (
-    *("transpose", "permute", "t", "expand", "contiguous", "reshape", "unsqueeze", "flip", "triu", "tril"),
+    *("transpose", "permute", "t", "expand", "contiguous", "reshape", "view", "unsqueeze", "flip", "triu", "tril"),
     *("abs", "softmax", "requires_grad_"),
 )
 _ATTRIBUTES = ("T", "mT")
+_FUNCTIONS = ("abs", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -51,7 +55,8 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             `linspace(0, 1, 6)`, `eye(3)`, `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32`
             (float64 unless told; integers for `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may
             stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, parts,
-            `randn(4, 6)[:, ::2]`, and other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`.
+            `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`, and common functions,
+            `cos(arange(6.0))`, `complex(randn(3), randn(3))`.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -134,6 +139,9 @@ class _Reader:
             case ast.Attribute(value=whole, attr=name) if name in _ATTRIBUTES:
                 tensor = self._tensor_of(whole, node)
                 return self._of_torch(node, lambda: getattr(tensor, name))
+            case ast.Call(func=ast.Name(id=name), args=[first, *rest], keywords=[]) if name in _FUNCTIONS:
+                tensor, given = self._tensor_of(first, node), [self.value(arg) for arg in rest]
+                return self._of_torch(node, lambda: getattr(torch, name)(tensor, *given))
             case ast.Call(func=ast.Attribute(value=whole, attr=name), args=args, keywords=keywords) if name in _METHODS:
                 tensor, given = self._tensor_of(whole, node), [self.value(arg) for arg in args]
                 named = {self.keyword(k): self.value(k.value) for k in keywords}
