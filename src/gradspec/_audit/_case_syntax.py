@@ -110,6 +110,7 @@ class _WithoutTorch(ast.NodeTransformer):
         match node:
             case ast.Attribute(value=ast.Name(id="torch"), attr=name):
                 return ast.Name(id=name, ctx=ast.Load())
+        self.generic_visit(node)
         return node
 
 
