@@ -108,7 +108,7 @@ def _parsed(call: str) -> ast.Expression:
 class _WithoutTorch(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         match node:
-            case ast.Attribute(value=ast.Name(id="torch"), attr=name):
+            case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name != "torch":
                 return ast.Name(id=name, ctx=ast.Load())
         self.generic_visit(node)
         return node

@@ -20,6 +20,10 @@ class Audit:
     #: Why no spec is proposed, or what there is to know of the one that is, a sentence each.
     remarks_of_proposal: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Return what the command line prints: the report with its remarks, then the proposal."""
+        return "\n\n".join(filter(None, (str(self.report).rstrip(), self.proposal.rstrip())))
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was measured beside the laws, a sentence each, and what there is to know of the proposal."""

@@ -115,13 +115,14 @@ def _judge(name: str, got: Tensor, plain: Tensor, right: Tensor, rounding: float
         return HOLDS
     worst = int(excess.detach().nan_to_num(nan=torch.inf).flatten().argmax())
     error = (got.detach().double() - right).abs().nan_to_num(nan=torch.inf)
+    is_nan = bool((got.isnan() & right.isfinite()).any())
     return broken(
-        f"{name} under autocast is less accurate than plain operations",
+        f"{name} under autocast is {'NaN' if is_nan else 'less accurate than plain operations'}",
         rank=Rank.WASTE if float(error.max()) < 0.05 * float(largest) else Rank.WRONG,
         argument=name,
         got=f"{got.flatten()[worst].item():.6g}",
         expected=f"{right.flatten()[worst].item():.6g}",
-        reason=LOWER,
+        reason=Reason(kind="nan", words="", of_function=True) if is_nan else LOWER,
     )
 
 

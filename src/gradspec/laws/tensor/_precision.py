@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable, shown
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import (
     Inputs,
     SpecFaultError,
@@ -33,7 +33,7 @@ from gradspec.laws.tensor.support._call import (
 )
 from gradspec.laws.tensor.support._compare import describe, largest
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._reference import as_reference, on_spec_side, reference
+from gradspec.laws.tensor.support._reference import as_reference, is_stand_in, on_spec_side, reference
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -76,10 +76,14 @@ def _check(trial: Trial) -> Finding:
                 raise
             continue  # not every kernel is there for half precision, and this one says so
         judged += 1
+        values_are_finite = all(bool(y.isfinite().all()) for y in outputs(trial.spec.function(*rounded.args())))
         for what, got in ours.items():
             plain, right = theirs[what]
             if got is None or plain is None or right is None:
                 continue  # that a gradient is missing is for the law vjp to say
+            is_alone = dtype is torch.float32 and is_stand_in(trial.spec.surrogate)
+            if is_alone and values_are_finite and (lost := _undefined(what, got, right)) is not HOLDS:
+                return lost
             if _judge(what, got, plain, right, 0.0) is not HOLDS:
                 columns = (_reference(trial, other, v)[what] for other in _resembling(trial, rounded))
                 error = max(largest(double(low) - high) for low, high in columns)
@@ -87,6 +91,25 @@ def _check(trial: Trial) -> Finding:
                 if finding is not HOLDS and (finding.rank != Rank.WASTE or _lasts(trial, rounded, v, what, error)):
                     return finding
     return HOLDS if judged else not_applicable(unasked or "the primal has no low precision in torch")
+
+
+def _undefined(what: str, got: Tensor, right: Tensor) -> Finding:
+    """Return the finding that a gradient is NaN in float32 which is a number in float64.
+
+    In an audit the function itself is what its results are compared with, and has the same NaN.
+    """
+    off = got.isnan() & right.isfinite()
+    if not bool(off.any()):
+        return HOLDS
+    place = tuple(off.nonzero()[0].tolist())
+    return broken(
+        f"{what} is NaN in float32 in {int(off.sum())} of {off.numel()} elements, and the value is finite",
+        argument=f"{what}, {describe(got)}",
+        index=str(list(place)),
+        got="nan",
+        expected=f"{right[place].item():.6g} in float64",
+        reason=Reason(kind="nan", words="", of_function=True),
+    )
 
 
 def _given(trial: Trial, rounded: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor | None]:

@@ -142,8 +142,10 @@ def _is_flat_at(
             return None
         for number, step in enumerate(steps):
             for sign in (step, -step):
+                # Each element goes its own way: a softmax does not move where all of them go the same.
                 moved = tuple(
-                    t + sign * t.abs().clamp(min=1) if n == name else t for n, t in zip(names, x, strict=True)
+                    t + sign * _unlike(t) * t.abs().clamp(min=1) if n == name else t
+                    for n, t in zip(names, x, strict=True)
                 )
                 crossed = max(_crossed(a, b) for a, b in zip(y, _values(function, moved), strict=True))
                 if crossed > (_CROSSED if number == len(steps) - 1 else 0):
@@ -151,6 +153,12 @@ def _is_flat_at(
     except Exception:
         return None
     return True
+
+
+def _unlike(t: Tensor) -> Tensor:
+    """Return numbers between a half and 1, of either sign."""
+    (d,) = like((t,), 3)
+    return d / d.abs() * (0.5 + 0.5 * d.abs() / d.abs().max())
 
 
 def _crossed(a: Tensor, b: Tensor) -> float:

@@ -1,0 +1,123 @@
+"""What an audit says of a wrong gradient without a spec: its elements, beside the differences of forward, and why."""
+
+import pytest
+from torch import nn
+from torch.autograd import Function
+from torch.utils.checkpoint import checkpoint
+
+from gradspec import audit
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+SURROGATE = [law for law in LAWS if law.name == "surrogate"]
+
+
+def made(forward, backward):
+    """Return a Function of a value and of what backward does with the cotangents and the arguments."""
+
+    class Made(Function):
+        @staticmethod
+        def forward(ctx, *args):
+            ctx.save_for_backward(*args)
+            return forward(*args)
+
+        @staticmethod
+        def backward(ctx, *bars):
+            return backward(*bars, *ctx.saved_tensors)
+
+    return Made
+
+
+def finding(function, case, laws=SURROGATE):
+    (verdict,) = audit(function, [case], laws=laws).report.verdicts
+    return verdict.finding
+
+
+def both(q, k):
+    return q @ k.T, (q @ k.T).logsumexp(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "words"),
+    [
+        (
+            made(lambda x, w: x @ w, lambda g, x, w: (g @ w, x.T @ g)),
+            "(randn(3, 3), randn(3, 3))",
+            "is transposed in the gradient of `args[0]`: a transpose is missing",
+        ),
+        (
+            made(both, lambda g, h, q, k: (g @ k, g.T @ q)),
+            "(randn(2, 3), randn(4, 3))",
+            "backward ignores the cotangent of output 1: what comes from it is missing",
+        ),
+        (
+            made(lambda x: x.square().sum(1), lambda g, x: 2 * x * g[0]),
+            "(randn(4, 3),)",
+            "backward takes its first number for all",
+        ),
+        (
+            made(lambda x: x.clamp(-1, 1).exp(), lambda g, x: g * x.clamp(-1, 1).exp()),
+            "(randn(40),)",
+            "right but where the gradient should be 0: a mask is missing in backward",
+        ),
+        (
+            made(lambda x: x.softmax(0), lambda g, x: g * x.softmax(0)),
+            "(randn(5),)",
+            "is added all along dimension 0: a sum over it is missing, or wrong",
+        ),
+    ],
+)
+def test_the_cause_is_named_as_with_a_spec(function, case, words):
+    said = finding(function, case)
+
+    assert said.status is Status.BROKEN
+    assert said.message.startswith("backward does not apply the derivative of what forward computes: gradient of ")
+    assert words in said.likely
+    assert said.index
+    assert said.expected.endswith(" by central differences")
+
+
+def test_the_numbers_are_those_of_the_derivative():
+    said = finding(made(lambda x: x**3, lambda g, x: 3 * x**2 * g + (x > 0)), "(tensor([0.5, -1.5]),)")
+
+    assert "differs in 1 of 2 elements" in said.message
+    assert said.index == "[0]"
+    assert float(said.got) - float(said.expected.split()[0]) == pytest.approx(1, rel=1e-6)
+
+
+def test_of_many_numbers_a_direction_is_all_that_is_said():
+    said = finding(made(lambda x: x**2, lambda g, x: 3 * x * g), "(randn(200),)")
+
+    assert said.message == "backward does not apply the derivative of what forward computes"
+    assert said.likely.startswith("off by the factor 1.5: ")
+
+
+def test_a_gradient_that_is_nan_in_float32_alone_is_said_so():
+    spike = made(lambda x: (x > 0).to(x.dtype), lambda g, x: g * (-25 * x).exp() / (1 + (-25 * x).exp()) ** 2)
+    said = finding(spike, "(tensor([-5.0, 0.1]),)", [law for law in LAWS if law.name == "precision"])
+
+    assert said.status is Status.BROKEN
+    assert said.message == "gradient of `x` is NaN in float32 in 1 of 2 elements, and the value is finite".replace(
+        "`x`", "`args[0]`"
+    )
+    assert said.expected.endswith(" in float64")
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 2))
+        self.keeps = True
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=False, preserve_rng_state=self.keeps)
+
+
+def test_a_block_that_backward_runs_again_has_the_state_of_its_call():
+    asked = [law for law in LAWS if law.cost == "ms"]
+    assert not audit(Block(), ["(randn(5, 4),)"], laws=asked).report.failures
+
+    wrong = Block()
+    wrong.keeps = False
+    (verdict, *_) = audit(wrong, ["(randn(5, 4),)"], laws=SURROGATE).report.failures
+    assert "backward draws its noise anew" in verdict.finding.likely
