@@ -114,7 +114,7 @@ class Block(nn.Module):
 
 
 def test_a_block_that_backward_runs_again_has_the_state_of_its_call():
-    asked = [law for law in LAWS if law.cost == "ms"]
+    asked = [law for law in LAWS if law.name in ("surrogate", "inputs_untouched", "retained_graph")]
     assert not audit(Block(), ["(randn(5, 4),)"], laws=asked).report.failures
 
     wrong = Block()

@@ -146,7 +146,7 @@ def audit(
     said = in_words(subject, made)
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
     shown = replace(measured, zero=found.measured.zero)
-    if any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts):
+    if any(v.law == "surrogate" and v.status is Status.BROKEN and v.finding.index for v in report.verdicts):
         shown = replace(shown, fixed=())  # of a wrong gradient it says nothing of the function
     seen = [*found.remarks, *map(said, of_calls(shown, is_asked="surrogate" in report.laws)), *of_report(report)]
     if measured.noisy_forward or measured.noisy_backward:

@@ -43,8 +43,10 @@ def by_differences(trial: Trial) -> Finding | None:
         def forward(*moved: Tensor) -> Any:
             return trial.spec.function(*_put(args, places, moved))
 
-        return _Differences.apply(forward, *(args[k] for k in places))  # type: ignore[no-untyped-call]  # torch's own
+        others = tuple(_key(arg) for place, arg in enumerate(args) if place not in places)
+        return _Differences.apply(forward, known, others, *(args[k] for k in places))  # type: ignore[no-untyped-call]  # torch's own
 
+    known: dict[object, list[Tensor]] = {}
     differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
     spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, zero_gradient=())
     asked = replace(trial, spec=spec, profile=replace(trial.profile, rtol=_KNOWN))
@@ -62,11 +64,13 @@ def _put(args: tuple[Any, ...], places: list[int], values: tuple[Any, ...]) -> l
 
 
 class _Differences(Function):
-    """A function whose gradient is made of its central differences."""
+    """A function whose gradient is made of its central differences; they are made once at each point."""
 
     @staticmethod
-    def forward(ctx: Any, call: Callable[..., Any], *x: Tensor) -> Any:
-        ctx.call = call
+    def forward(
+        ctx: Any, call: Callable[..., Any], known: dict[object, list[Tensor]], others: object, *x: Tensor
+    ) -> Any:
+        ctx.call, ctx.known, ctx.others = call, known, others
         ctx.save_for_backward(*x)
         y = _values(call, x)
         ctx.several = len(y) > 1
@@ -75,26 +79,37 @@ class _Differences(Function):
     @staticmethod
     def backward(ctx: Any, *v: Tensor) -> Any:
         x = ctx.saved_tensors
-        found = [torch.zeros_like(t) for t in x]
-        for place, t in enumerate(x):
-            for k in range(t.numel()):
-                found[place].view(-1)[k] = _slope(ctx.call, x, place, k, v)
-        return None, *found
+        point = (ctx.others, *map(_key, x))
+        if point not in ctx.known:
+            ctx.known[point] = [_slopes(ctx.call, x, place) for place in range(len(x))]
+        weights = torch.cat([t.flatten() for t in v if differentiable(t)])
+        return None, None, None, *((slopes @ weights).view_as(t) for slopes, t in zip(ctx.known[point], x, strict=True))
 
 
-def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int, v: tuple[Tensor, ...]) -> float:
-    """Return the derivative of the outputs, weighted with cotangents, along one element, extrapolated twice."""
+def _slopes(call: Callable[..., Any], x: tuple[Tensor, ...], place: int) -> Tensor:
+    """Return the derivatives of all outputs along each element of an argument, a row for each."""
+    return torch.stack([_slope(call, x, place, k) for k in range(x[place].numel())])
 
-    def along(step: float) -> float:
+
+def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int) -> Tensor:
+    """Return the derivatives of all outputs along one element, extrapolated twice."""
+
+    def along(step: float) -> Tensor:
         moved = [t.clone() for t in x]
-        moved[place].view(-1)[k] += step
-        y = _values(call, tuple(moved))
-        return sum(float((a * b).sum()) for a, b in zip(v, y, strict=True) if differentiable(b))
+        moved[place][at] += step
+        return torch.cat([t.flatten() for t in _values(call, tuple(moved)) if differentiable(t)])
 
-    size = _STEP * max(1.0, abs(float(x[place].view(-1)[k])))
+    at = torch.unravel_index(torch.tensor(k), x[place].shape)
+    size = _STEP * max(1.0, abs(float(x[place][at])))
     first, second, third = ((along(h) - along(-h)) / (2 * h) for h in (size, size / 2, size / 4))
     once, again = (4 * second - first) / 3, (4 * third - second) / 3
     return (16 * again - once) / 15
+
+
+def _key(value: Any) -> object:
+    if not isinstance(value, Tensor):
+        return repr(value)
+    return value.dtype, value.shape, value.stride(), tuple(value.detach().flatten().tolist())
 
 
 def _values(call: Callable[..., Any], x: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

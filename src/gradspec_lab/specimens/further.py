@@ -255,6 +255,26 @@ enter(
     replace(SCALE, surrogate=stand_in(lambda x, factor: Scale.apply(x.sin(), factor))),
     surrogate=r"backward does not apply the derivative of what forward computes",
 )
+
+
+class OverflowsInFloat32(Scale):
+    """Without a spec the function itself is what it is compared with, and has the same NaN."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        large = torch.full_like(y_bar, 200.0).exp()
+        return ctx.factor * y_bar * (large / large), None
+
+
+enter(
+    "overflows_in_float32",
+    replace(
+        SCALE.for_(OverflowsInFloat32.apply, name="x"),
+        primal=stand_in(OverflowsInFloat32.apply),
+        surrogate=stand_in(OverflowsInFloat32.apply),
+    ),
+    precision=r"gradient of `x` is NaN in float32 in \d+ of \d+ elements, and the value is finite",
+)
 drawing(
     "own_generator_in_backward",
     _noise_of_its_own_in_backward,
