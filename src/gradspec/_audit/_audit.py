@@ -146,9 +146,12 @@ def audit(
     said = in_words(subject, made)
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
     shown = replace(measured, zero=found.measured.zero)
-    if any(v.law == "surrogate" and v.status is Status.BROKEN and v.finding.index for v in report.verdicts):
-        shown = replace(shown, fixed=())  # of a wrong gradient it says nothing of the function
-    seen = [*found.remarks, *map(said, of_calls(shown, is_asked="surrogate" in report.laws)), *of_report(report)]
+    is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)
+    seen = [
+        *found.remarks,
+        *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
+        *of_report(report),
+    ]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)

@@ -23,12 +23,13 @@ def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype
         yield f"A plain call raises in {', '.join(map(_name, refused))}."
 
 
-def of_calls(measured: Measured, *, is_asked: bool = True) -> Iterator[str]:
+def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = False) -> Iterator[str]:
     """Yield what plain calls show.
 
     Args:
         measured: what they show.
         is_asked: whether the report has the law that tells which gradients are lost; each is told once.
+        is_wrong: whether a gradient is not the derivative of forward: it says nothing of the function then.
     """
     told = {one.name for one in measured.lost} if is_asked else set()
     if not measured.wrt and not measured.hidden and not told:
@@ -64,10 +65,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True) -> Iterator[str]:
     if zero := [name for name in measured.zero if name not in (*measured.unused, *told)]:
         yield f"The gradient of {listed(zero)} is zero at all values that were tried."
     if measured.fixed:
-        yield (
-            f"The gradient of {listed(measured.fixed)} is the same at all values that were tried: the function is "
-            f"linear in {_it(measured.fixed)}, or a straight-through estimator."
-        )
+        means = f": the function is linear in {_it(measured.fixed)}, or a straight-through estimator"
+        yield f"The gradient of {listed(measured.fixed)} is the same at all values that were tried{means * (not is_wrong)}."
     if measured.infinite_at_zero:
         yield f"Where {listed(measured.infinite_at_zero, 'or')} is zero the value is finite, and its gradient is not."
 
