@@ -66,7 +66,8 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
         yield f"The gradient of {listed(zero)} is zero at all values that were tried."
     if measured.fixed:
         means = f": the function is linear in {_it(measured.fixed)}, or a straight-through estimator"
-        yield f"The gradient of {listed(measured.fixed)} is the same at all values that were tried{means * (not is_wrong)}."
+        which = listed(measured.fixed)
+        yield f"The gradient of {which} is the same at all values that were tried{'' if is_wrong else means}."
     if measured.infinite_at_zero:
         yield f"Where {listed(measured.infinite_at_zero, 'or')} is zero the value is finite, and its gradient is not."
 
