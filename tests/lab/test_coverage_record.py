@@ -27,7 +27,7 @@ from in_one_process import let_go, together
 pytestmark = pytest.mark.slow
 
 #: The folders of tests that measure nothing of the package that others do not, or need a built site or a quiet machine.
-NOT_COVERING = {"browser", "drift", "examples", "pages", "site", "strangers"}
+NOT_COVERING = {"browser", "drift", "examples", "pages", "reports_blind", "site", "strangers"}
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 

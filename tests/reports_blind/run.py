@@ -47,7 +47,8 @@ def _subject(path: Path, row: dict[str, Any], name: str) -> Any:
     return found(*eval(row.get("construct", "()"), {"torch": torch}))
 
 
-def _jobs(sort: str, wanted: list[str]) -> Iterator[tuple[str, Path, dict[str, Any], str]]:
+def jobs(sort: str, wanted: list[str]) -> Iterator[tuple[str, Path, dict[str, Any], str]]:
+    """Yield the audits of the pairs, or of the sound functions: label, file, row of the table, name in the file."""
     if sort == "pairs":
         for row in tomllib.loads((HERE / "pairs.toml").read_text(encoding="utf-8"))["pair"]:
             for role in ("name", "mended"):
@@ -78,7 +79,7 @@ def _said(path: Path, row: dict[str, Any], name: str) -> dict[str, Any]:
     return {"fails": judgement.fails, "questions": questions, "findings": findings, "text": str(found)}
 
 
-def _asked(job: tuple[str, Path, dict[str, Any], str]) -> dict[str, Any]:
+def asked(job: tuple[str, Path, dict[str, Any], str]) -> dict[str, Any]:
     """Return what is said in a process of its own, which the function may end."""
     label, path, row, name = job
     with tempfile.NamedTemporaryFile("r") as answer:
@@ -120,7 +121,7 @@ def main() -> None:
         out = Path(wanted[at + 1])
         del wanted[at : at + 2]
     with ThreadPoolExecutor(int(os.environ.get("AT_ONCE", "2"))) as pool:
-        answers = list(pool.map(_asked, _jobs(sort, wanted)))
+        answers = list(pool.map(asked, jobs(sort, wanted)))
     if out is not None:
         out.write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
 
