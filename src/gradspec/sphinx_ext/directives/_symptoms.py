@@ -17,10 +17,15 @@ class SymptomsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        return [table(["Kind", "Symptom", "Cause", "Remedy", "Laws"], _rows(), "gradspec-symptoms")]
+        return [table(["What you see", "What is behind it, and what to do", "Found by"], _rows(), "gradspec-symptoms")]
 
 
 def _rows() -> Iterator[list[Cell]]:
     for row in SYMPTOMS:
         laws = [part for law in row.laws for part in (nodes.Text(", "), law_link(law))][1:]
-        yield [nodes.literal("", row.kind), row.symptom, row.cause, row.remedy, laws]
+        said = f"{_sentence(row.cause)} {_sentence(row.remedy)}"
+        yield [[nodes.Text(f"{_sentence(row.symptom)} "), nodes.literal("", row.kind)], said, laws]
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
