@@ -187,3 +187,13 @@ def test_one_cause_is_told_by_a_law_that_is_asked_about(tmp_path: Path) -> None:
     assert "forward mode" not in last
     code, said = run("check", f"{path}:EMPTY", *few, "--scope", "compile")
     assert "breaks `compiled_autograd`" in said or code == 0
+
+
+def test_what_could_not_be_judged_is_not_called_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("def broken(x):\n    raise RuntimeError('no kernel')\n", encoding="utf-8")
+    code, said = run("audit", f"{path}:broken", "--case", "(randn(3),)")
+
+    assert code == 1
+    assert "Could not be judged: training (`primal`)." in said
+    assert "Wrong in" not in said

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gradspec.findings._findings import scope_of
-from gradspec.law import Scope
+from gradspec.law import Rank, Scope
 
 if TYPE_CHECKING:
     from gradspec.findings._judgement import Judged, Judgement
@@ -21,11 +21,15 @@ def sentence(judgement: Judgement) -> str:
     if not judgement.report.verdicts:
         return ""
     asked = [judged for judged in judgement.findings if judged.is_asked and not judged.is_known]
-    wrong = [judged for judged in asked if judged.fails and not judged.is_question]
+    failing = [judged for judged in asked if judged.fails and not judged.is_question]
+    wrong = [judged for judged in failing if isinstance(judged.found.rank, Rank)]
+    unjudged = [judged for judged in failing if judged not in wrong]
     outside = [judged for judged in judgement.findings if not judged.is_asked]
     questions = sum(judged.is_question for judged in asked)
     new = " new" if judgement.has_baseline else ""
-    parts = [f"Wrong in {_by_scope(wrong, judgement)}." if wrong else f"Nothing{new} is wrong in what was asked about."]
+    parts = [f"Wrong in {_by_scope(wrong, judgement)}."] if wrong else []
+    parts += [f"Could not be judged: {_by_scope(unjudged, judgement)}."] if unjudged else []
+    parts = parts or [f"Nothing{new} is wrong in what was asked about."]
     parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
     parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []
     return " ".join(parts)
