@@ -2,30 +2,14 @@
 
 import pytest
 from torch import nn
-from torch.autograd import Function
 from torch.utils.checkpoint import checkpoint
 
+from engine.test_audit_questions import made
 from gradspec import audit
 from gradspec.law import Status
 from gradspec.laws import LAWS
 
 SURROGATE = [law for law in LAWS if law.name == "surrogate"]
-
-
-def made(forward, backward):
-    """Return a Function of a value and of what backward does with the cotangents and the arguments."""
-
-    class Made(Function):
-        @staticmethod
-        def forward(ctx, *args):
-            ctx.save_for_backward(*args)
-            return forward(*args)
-
-        @staticmethod
-        def backward(ctx, *bars):
-            return backward(*bars, *ctx.saved_tensors)
-
-    return Made
 
 
 def finding(function, case, laws=SURROGATE):

@@ -12,7 +12,7 @@ CHEAP = [law for law in LAWS if law.name in ("surrogate", "cotangent_linearity")
 
 
 def made(forward, backward):
-    """Return a Function of a value and of what backward does with the cotangent and the arguments."""
+    """Return a Function of a value and of what backward does with the cotangents and the arguments."""
 
     class Made(Function):
         @staticmethod
@@ -21,8 +21,8 @@ def made(forward, backward):
             return forward(*args)
 
         @staticmethod
-        def backward(ctx, y_bar):
-            return backward(y_bar, *ctx.saved_tensors)
+        def backward(ctx, *bars):
+            return backward(*bars, *ctx.saved_tensors)
 
     return Made
 

@@ -133,20 +133,20 @@ class _Reader:
                 return -self._number(operand, f"-{ast.unparse(operand)}")
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
                 a, b = (self._number(side, ast.unparse(node)) for side in (left, right))
-                return self._of_torch(node, lambda: _ARITHMETIC[type(sign)](a, b))
+                return self._of_torch(ast.unparse(node), lambda: _ARITHMETIC[type(sign)](a, b))
             case ast.Subscript(value=whole, slice=where):
                 tensor, place = self._tensor_of(whole, node), self._place(where)
-                return self._of_torch(node, lambda: tensor[place])
+                return self._of_torch(ast.unparse(node), lambda: tensor[place])
             case ast.Attribute(value=whole, attr=name) if name in _ATTRIBUTES:
                 tensor = self._tensor_of(whole, node)
-                return self._of_torch(node, lambda: getattr(tensor, name))
+                return self._of_torch(ast.unparse(node), lambda: getattr(tensor, name))
             case ast.Call(func=ast.Name(id=name), args=[first, *rest], keywords=[]) if name in _FUNCTIONS:
                 tensor, given = self._tensor_of(first, node), [self.value(arg) for arg in rest]
-                return self._of_torch(node, lambda: getattr(torch, name)(tensor, *given))
+                return self._of_torch(ast.unparse(node), lambda: getattr(torch, name)(tensor, *given))
             case ast.Call(func=ast.Attribute(value=whole, attr=name), args=args, keywords=keywords) if name in _METHODS:
                 tensor, given = self._tensor_of(whole, node), [self.value(arg) for arg in args]
                 named = {self.keyword(k): self.value(k.value) for k in keywords}
-                return self._of_torch(node, lambda: getattr(tensor, name)(*given, **named))
+                return self._of_torch(ast.unparse(node), lambda: getattr(tensor, name)(*given, **named))
             case ast.Tuple(elts=elements):
                 return tuple(map(self.value, elements))
             case ast.List(elts=elements):
@@ -180,12 +180,12 @@ class _Reader:
                 return tuple(map(self._place, elements))
         return self.value(node)
 
-    def _of_torch(self, node: ast.expr, make: Callable[[], Any]) -> Any:
+    def _of_torch(self, written: str, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except (TypeError, ValueError, RuntimeError, IndexError, ArithmeticError) as error:
             why = " ".join(str(error).split())[:120]
-            raise self._refused(ast.unparse(node), f"torch says: {why}") from None
+            raise self._refused(written, f"torch says: {why}") from None
 
     def _tensor(self, recipe: str, args: list[ast.expr], options: dict[str, ast.expr]) -> torch.Tensor:
         dtype, seed = self._dtype(options.pop("dtype", None)), options.pop("seed", None)
@@ -196,14 +196,15 @@ class _Reader:
             )
         given = [self.value(arg) for arg in args]
         self._drawn += 1  # two recipes without a seed are two different tensors
-        try:
+
+        def make() -> torch.Tensor:
             chosen = self._seed + self._drawn if seed is None else int(self._number(seed, f"seed={ast.unparse(seed)}"))
             generator = torch.Generator().manual_seed(chosen)
             return _made(recipe, given, dtype, generator).requires_grad_(is_marked)
-        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-            why = " ".join(str(error).split())[:120]
-            written = [*map(ast.unparse, args), *([f"seed={ast.unparse(seed)}"] if seed else [])]
-            raise self._refused(f"{recipe}({', '.join(written)})", f"torch says: {why}") from None
+
+        written = [*map(ast.unparse, args), *([f"seed={ast.unparse(seed)}"] if seed else [])]
+        made: torch.Tensor = self._of_torch(f"{recipe}({', '.join(written)})", make)
+        return made
 
     def _dtype(self, node: ast.expr | None) -> torch.dtype | None:
         if node is None:

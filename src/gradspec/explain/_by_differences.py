@@ -18,7 +18,7 @@ from torch.autograd import Function
 from gradspec.explain._reasons import with_reason
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor._vjp import VJP
-from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs
+from gradspec.laws.tensor.support._call import Inputs, differentiable
 
 #: How many elements are moved, one at a time, at most.
 _ELEMENTS = 128
@@ -37,14 +37,12 @@ def by_differences(trial: Trial) -> Finding | None:
     x = inputs.tensors()
     if any(t.dtype != torch.float64 for t in x) or not 0 < sum(t.numel() for t in x) <= _ELEMENTS:
         return None
-    places = [place for place, name in enumerate(inputs.values) if name in inputs.wrt]
 
     def differentiated(*args: Any) -> Any:
-        def forward(*moved: Tensor) -> Any:
-            return trial.spec.function(*_put(args, places, moved))
-
-        others = tuple(_key(arg) for place, arg in enumerate(args) if place not in places)
-        return _Differences.apply(forward, known, others, *(args[k] for k in places))  # type: ignore[no-untyped-call]  # torch's own
+        given = Inputs(dict(zip(inputs.values, args, strict=True)), inputs.wrt)
+        others = tuple(_key(value) for name, value in given.values.items() if name not in given.wrt)
+        moving = (given.values[name] for name in given.wrt)
+        return _Differences.apply(given.closed(trial.spec.function), known, others, *moving)  # type: ignore[no-untyped-call]  # torch's own
 
     known: dict[object, list[Tensor]] = {}
     differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
@@ -54,13 +52,6 @@ def by_differences(trial: Trial) -> Finding | None:
     if finding.status is not Status.BROKEN or not finding.index:
         return None
     return with_reason(VJP, lambda: asked, finding)
-
-
-def _put(args: tuple[Any, ...], places: list[int], values: tuple[Any, ...]) -> list[Any]:
-    found = list(args)
-    for place, value in zip(places, values, strict=True):
-        found[place] = value
-    return found
 
 
 class _Differences(Function):
@@ -114,4 +105,4 @@ def _key(value: Any) -> object:
 
 def _values(call: Callable[..., Any], x: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     with torch.enable_grad():  # what forward computes may depend on whether a gradient is asked for
-        return tuple(t.detach().clone() for t in outputs(call(*(t.detach().clone().requires_grad_() for t in x))))
+        return tuple(t.detach().clone() for t in call(*(t.detach().clone().requires_grad_() for t in x)))

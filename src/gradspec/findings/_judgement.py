@@ -130,8 +130,6 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
 
 def _best(asked: Sequence[Verdict], best: Verdict, report: Report) -> Verdict:
     """Return the verdict asked about that shows a cause best: the most dangerous, training first."""
-    if best in asked and scope_of(best.law, report.laws) is Scope.TRAINING:
-        return best
     return min(
         asked,
         key=lambda v: (ORDER.index(rank_of(v)), scope_of(v.law, report.laws) is not Scope.TRAINING, v is not best),

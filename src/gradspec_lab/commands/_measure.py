@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +24,7 @@ SITES = {name: Path("build") / name / "site-packages" for name in ("peers", "aud
 
 def _missing_kills(again: Collection[str]) -> None:
     """Measure the subjects that the summary lacks, and those of some names or groups; keep the others."""
-    from gradspec._record import provenance, write
+    from gradspec._record import write
     from gradspec.cli import _screen
     from gradspec_lab.evidence.sample import population
     from gradspec_lab.selftest._record import read_matrix
@@ -40,31 +40,35 @@ def _missing_kills(again: Collection[str]) -> None:
             found = selftest(asked, exactly=True, stock=True, progress=progress)
         held |= {one.name: one for one in found.subjects}
         kept = replace(kept, laws=found.laws, population=found.population)
-    now = provenance(device=str(kept.provenance["device"]), seed=0, profile={}, files={})
-    facts = {**kept.provenance, "completed": f"{len(asked)} subjects at {now['commit']}, {now['date']}"}
-    whole = replace(kept, provenance=facts, subjects=tuple(held[name] for name in order))
+    whole = replace(
+        kept, provenance=_completed(kept.provenance, len(asked)), subjects=tuple(held[name] for name in order)
+    )
     write(whole.to_json(), RECORDS / "kill_matrix.json")
 
 
 def _missing_peers(again: Collection[str]) -> None:
     """Measure the cells that the summary lacks, and those of some laws; keep the others."""
-    from gradspec._record import provenance, write
+    from gradspec._record import write
     from gradspec_lab.peers.record import measured, planned
     from gradspec_lab.peers.summary import read_summary, summary_text
 
     kept, order = read_summary(RECORDS / "peers.json"), [check.cell for check in planned(SITES["peers"])]
-    held = {(v.spec, v.law, v.case): v for v in kept.verdicts}
+    held = {v.cell: v for v in kept.verdicts}
     asked = {cell for cell in order if cell not in held or cell[1] in again}
     click.echo(f"peers: {len(asked)} of {len(order)} cells")
     if asked:
         found = measured(SITES["peers"], only=asked).verdicts
-        held |= {cell: v for v in found if (cell := (v.spec, v.law, v.case)) in asked}
-    now = provenance(device="cpu", seed=0, profile={}, files={})
-    facts = {**kept.provenance, "completed": f"{len(asked)} cells at {now['commit']}, {now['date']}"}
-    write(
-        summary_text(replace(kept, provenance=facts, verdicts=tuple(held[cell] for cell in order))),
-        RECORDS / "peers.json",
-    )
+        held |= {v.cell: v for v in found if v.cell in asked}
+    facts, verdicts = _completed(kept.provenance, len(asked)), tuple(held[cell] for cell in order)
+    write(summary_text(replace(kept, provenance=facts, verdicts=verdicts)), RECORDS / "peers.json")
+
+
+def _completed(known: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Return what a summary says of its measurement, with what was measured later."""
+    from gradspec._record import provenance
+
+    now = provenance()
+    return {**known, "completed": f"{count} at {now['commit']}, {now['date']}"}
 
 
 def _kills() -> None:

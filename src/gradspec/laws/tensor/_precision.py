@@ -76,13 +76,12 @@ def _check(trial: Trial) -> Finding:
                 raise
             continue  # not every kernel is there for half precision, and this one says so
         judged += 1
-        values_are_finite = all(bool(y.isfinite().all()) for y in outputs(trial.spec.function(*rounded.args())))
         for what, got in ours.items():
             plain, right = theirs[what]
             if got is None or plain is None or right is None:
                 continue  # that a gradient is missing is for the law vjp to say
             is_alone = dtype is torch.float32 and is_stand_in(trial.spec.surrogate)
-            if is_alone and values_are_finite and (lost := _undefined(what, got, right)) is not HOLDS:
+            if is_alone and (lost := _undefined(what, got, right)) is not HOLDS and _has_finite_values(trial, rounded):
                 return lost
             if _judge(what, got, plain, right, 0.0) is not HOLDS:
                 columns = (_reference(trial, other, v)[what] for other in _resembling(trial, rounded))
@@ -91,6 +90,10 @@ def _check(trial: Trial) -> Finding:
                 if finding is not HOLDS and (finding.rank != Rank.WASTE or _lasts(trial, rounded, v, what, error)):
                     return finding
     return HOLDS if judged else not_applicable(unasked or "the primal has no low precision in torch")
+
+
+def _has_finite_values(trial: Trial, rounded: Inputs) -> bool:
+    return all(bool(y.isfinite().all()) for y in outputs(trial.spec.function(*rounded.args())))
 
 
 def _undefined(what: str, got: Tensor, right: Tensor) -> Finding:

@@ -24,25 +24,17 @@ class _Keeping(TorchFunctionMode):
         found = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") not in DETACH:
             return found
-        if self._kept is not None:
-            held = next(self._kept, None)
-            if held is None or held.shape != found.shape:
-                raise OtherDetachError
-            found = args[0].data.copy_(held) if func.__name__ == "detach_" else held.clone()
-        self.seen.append(found.clone())
-        return found
+        if self._kept is None:
+            self.seen.append(found.clone())
+            return found
+        held = next(self._kept, None)
+        if held is None or held.shape != found.shape:
+            raise OtherDetachError
+        return args[0].data.copy_(held) if func.__name__ == "detach_" else held.clone()
 
 
 class OtherDetachError(Exception):
     """It detaches something else for other numbers."""
-
-
-def detached(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return what a function detaches, in order."""
-    keeping = _Keeping()
-    with keeping:
-        function(*x)
-    return keeping.seen
 
 
 def held_still(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> Callable[..., tuple[Tensor, ...]]:
@@ -51,12 +43,14 @@ def held_still(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...
     Raises:
         OtherDetachError: (the map) it detaches something of another shape, or more, than at `x`.
     """
-    kept = detached(function, x)
-    if not kept:
+    keeping = _Keeping()
+    with keeping:
+        function(*x)
+    if not keeping.seen:
         return function
 
     def held(*args: Tensor) -> tuple[Tensor, ...]:
-        with _Keeping(kept):
+        with _Keeping(keeping.seen):
             return function(*args)
 
     return held
