@@ -254,6 +254,21 @@ def test_a_part_of_a_run_keeps_what_is_of_an_older_source_and_says_so(load: Call
     assert merged(both, again).older == ()
 
 
+def test_a_case_that_a_spec_no_longer_has_leaves_the_record(load: Callable[..., ModuleType]) -> None:
+    whole = run(load())
+    case = whole.of(spec="twice", law="vjp")[0].case
+    module = load((case, "renamed"))
+    part = verify([module.TWICE], [LAW["vjp"]], jobs=1)
+    both = merged(whole, part)
+    cases = {verdict.case for verdict in both.of(spec="twice", law="vjp")}
+    assert cases == {verdict.case for verdict in part.verdicts}
+    assert case not in cases
+    assert case in {verdict.case for verdict in both.of(spec="twice", law="adjoint")}, "nobody asked about this law"
+    first, *others = part.verdicts
+    shard = replace(part, verdicts=(first,), missing=tuple(verdict.cell for verdict in others))
+    assert len(merged(both, shard).verdicts) == len(both.verdicts), "what a part did not measure is still there"
+
+
 def test_a_file_that_changes_while_it_is_measured_is_measured_again(load: Callable[..., ModuleType]) -> None:
     module = load()
     before = verify([module.SAME], FEW[:1], jobs=1)

@@ -73,8 +73,9 @@ def keys_of(report: Report) -> Callable[[Cell, str], str]:
 def merged(known: Report, new: Report) -> Report:
     """Return a new report and, beside it, all that an earlier one holds; both are of one environment, profile and seed.
 
-    A cell of the earlier one that is not of today's source stays, and is noted as older. The specs and laws keep the
-    order of the earlier report, and those that only the new one has come after these.
+    A cell of the earlier one that is not of today's source stays, and is noted as older; one of a case that its spec no
+    longer has goes, since nothing could measure it again. The specs and laws keep the order of the earlier report, and
+    those that only the new one has come after these.
     """
     how = _joint_profile(known.provenance, new.provenance)
     both = replace(
@@ -86,12 +87,18 @@ def merged(known: Report, new: Report) -> Report:
     )
     was, now = keys_of(known), keys_of(both)
     measured = {v.cell for v in new.verdicts}
-    kept = {cell: v for v in known.verdicts if (cell := v.cell) not in measured}
+    asked = measured | set(new.missing)
+    planned = {cell[:2] for cell in asked}
+
+    def is_there(cell: Cell) -> bool:
+        return cell in asked or cell[:2] not in planned
+
+    kept = {cell: v for v in known.verdicts if (cell := v.cell) not in measured and is_there(cell)}
     verdicts = kept | {v.cell: v for v in new.verdicts}
     older = {cell for cell in (*known.older, *new.older) if cell in kept}
     older |= {cell for cell, v in kept.items() if was(cell, v.status) != now(cell, v.status)}
     older |= {cell for cell, v in kept.items() if _depends_on_another(v, verdicts, both)}
-    missing = dict.fromkeys(cell for cell in (*known.missing, *new.missing) if cell not in verdicts)
+    missing = dict.fromkeys(c for c in (*known.missing, *new.missing) if c not in verdicts and is_there(c))
     specs = {name: place for place, name in enumerate(both.sheets)}
     laws = {name: place for place, name in enumerate(both.laws)}
     ordered = sorted(settled(verdicts.values()), key=lambda v: (specs[v.spec], laws[v.law]))

@@ -146,6 +146,11 @@ def _run(
         if not checks:
             click.echo(f"part {part[0]} of {part[1]} is empty: there are {len(asked)} checks", err=True)
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
+
+    def of_all(report: Report) -> Report:
+        there = {verdict.cell for verdict in report.verdicts}
+        return replace(report, missing=tuple(cell for cell in asked if cell not in there))
+
     with _screen.progress() as report_progress:
         report = run_plan(
             checks,
@@ -154,12 +159,11 @@ def _run(
             paths=paths,
             progress=report_progress,
             known=kept.reports,
-            keep=lambda report: kept.keep(report, len(checks)),
+            keep=lambda report: kept.keep(of_all(report), len(checks)),
             whole=case is None and part is None,
             **how,
         )
-    there = {check.cell for check in checks}
-    return replace(report, missing=tuple(cell for cell in asked if cell not in there))
+    return of_all(report)
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sphinx.util.logging import getLogger
+
 from gradspec import __version__
-from gradspec._record import write
+from gradspec._record import RecordError, write
 from gradspec.sphinx_ext.domain import _domain
 from gradspec_lab.peers.summary import read_summary
 from gradspec_lab.sphinx._benchmark import BenchmarkDirective
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from sphinx.config import Config
     from sphinx.util.docutils import SphinxDirective, SphinxRole
     from sphinx.util.typing import ExtensionMetadata
+
+logger = getLogger(__name__)
 
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-benchmark": BenchmarkDirective,
@@ -60,7 +64,11 @@ def _expand(app: Sphinx, config: Config) -> None:
     """Write the summary of the published implementations as the record that the package reads, if it has changed."""
     if config.gradspec_summary:
         summary, record = ((Path(app.confdir) / name).resolve() for name in config.gradspec_summary.split(" -> "))
-        text = read_summary(summary).to_json()
+        try:
+            text = read_summary(summary).to_json()
+        except RecordError as error:
+            logger.warning("%s", error, type="gradspec", subtype="record")
+            return
         if not record.exists() or record.read_text(encoding="utf-8") != text:
             write(text, record)
 
