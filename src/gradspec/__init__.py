@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gradspec.laws import stand_in
     from gradspec.report import Report
     from gradspec.spec import (
+        Accuracy,
         Case,
         Effects,
         FunctionSpec,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Accuracy",
     "Audit",
     "Case",
     "CheckError",
@@ -59,6 +61,7 @@ _HOME = {
     "Audit": "_audit._found",
     "Case": "spec",
     "CheckError": "_outcome",
+    "Accuracy": "spec",
     "Effects": "spec",
     "Finding": "law",
     "FunctionSpec": "spec",

@@ -2,7 +2,7 @@
 
 from gradspec._renamed import old_names
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function import Effects, Formula, FunctionSpec, Noise, Placements, Saved, Supports
+from gradspec.spec._function import Accuracy, Effects, Formula, FunctionSpec, Noise, Placements, Saved, Supports
 from gradspec.spec._invocation import Invocation
 from gradspec.spec._kind import Kind
 from gradspec.spec._module import ModuleCase, ModuleSpec, ModuleSupports, StateContract
@@ -11,6 +11,7 @@ from gradspec.spec._signature import signature_sheet
 from gradspec.spec._text import TextCase, TextMaker, TextSpec
 
 __all__ = [
+    "Accuracy",
     "Argument",
     "Case",
     "Difference",

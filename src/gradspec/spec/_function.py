@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
-from gradspec.spec._function_parts import Effects, Formula, Noise, Placements, Saved, Supports, is_function_class
+from gradspec.spec._function_parts import (
+    Accuracy,
+    Effects,
+    Formula,
+    Noise,
+    Placements,
+    Saved,
+    Supports,
+    is_function_class,
+)
 from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "Accuracy",
     "Argument",
     "Case",
     "Difference",
@@ -63,6 +73,8 @@ class FunctionSpec(Spec):
     implementation: type | None = None
     supports: Supports = Supports()
     effects: Effects = Effects()
+    #: How accurate results are, where it is not rounding alone that they are off by.
+    accuracy: Accuracy = Accuracy()  # noqa: RUF009  # frozen, as those above
     #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
     #: The most that a call keeps for its backward pass; None says nothing.

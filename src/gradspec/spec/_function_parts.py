@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 
@@ -78,6 +80,37 @@ class Effects:
     view_of: str | None = None
     #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
     writes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """How accurate results are, of a function that is not as accurate as its dtype allows, or more than it must be.
+
+    What is not said: an operation may round its result to the dtype of the call, half types are summed in float32, and
+    in float64 nothing but rounding is left.
+
+    Raises:
+        ValueError: a tolerance or an error that is negative or not finite.
+
+    Example:
+        >>> from gradspec.spec import Accuracy
+        >>> Accuracy(rtol=1e-10).rtol
+        1e-10
+    """
+
+    #: How far a result may be off, of its largest element: the tolerance of a solver.
+    rtol: float = 0.0
+    #: The standard error of a result, of its largest element: that of a Monte Carlo estimate.
+    standard_error: float = 0.0
+    #: The dtype in which sums are added up; None: float32 of half types, else that of the call.
+    accumulate: torch.dtype | None = None
+    #: The dtype in which results between the operations are kept; None: that of the call.
+    store: torch.dtype | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "standard_error"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise ValueError(f"Accuracy: {name} is {value!r}, expected a number from 0 on, such as 1e-10")
 
 
 @dataclass(frozen=True, kw_only=True)

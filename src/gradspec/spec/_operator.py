@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # noqa: F401
 
     from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Waiver  # noqa: F401
-    from gradspec.spec._function import Effects, Formula, Noise, Placements, Saved  # noqa: F401
+    from gradspec.spec._function import Accuracy, Effects, Formula, Noise, Placements, Saved  # noqa: F401
 
 #: What torch does to any operator of `torch.library`: it gives zero tangents silently, and raises under `torch.func`,
 #: and under `torch.vmap` unless a rule is registered. What a registered gradient calls has often no gradient itself.

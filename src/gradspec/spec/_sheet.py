@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from gradspec._record import is_beneath, roots_of
 from gradspec.spec._base import Spec
 from gradspec.spec._dispatch import KEYS, kernels
 from gradspec.spec._formula_tex import formula_tex, stated_tex
-from gradspec.spec._function import FunctionSpec
+from gradspec.spec._function import Accuracy, FunctionSpec
 from gradspec.spec._module import ModuleSpec
 from gradspec.spec._operator import OperatorSpec
 from gradspec.spec._schema import named, signature_of
@@ -58,11 +58,22 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "signature": call_signature(spec),
         "wrt": list(spec.wrt),
         "effects": asdict(spec.effects),
+        "accuracy": _said_of(spec.accuracy),
         "saved": spec.saved.text if spec.saved else "",
         "placements": [{"arguments": dict(way.arguments), "output": way.output} for way in spec.placements],
         "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
         "tex": formula_tex(spec) if spec.formula else {},
         "stated": stated_tex(spec.documented[0]) if spec.documented and not spec.formula else [],
+    }
+
+
+def _said_of(accuracy: Accuracy) -> dict[str, Any]:
+    """Return what is declared of the accuracy, dtypes by name."""
+    said = {field.name: getattr(accuracy, field.name) for field in fields(accuracy)}
+    return {
+        name: value if isinstance(value, float) else str(value).removeprefix("torch.")
+        for name, value in said.items()
+        if value
     }
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applicable
+from gradspec.laws.tensor.support._bound import declared
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
@@ -40,7 +41,8 @@ def _judge(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> Finding:
     left, size_left = _inner(w, jv)
     right, size_right = _inner(tuple(jtw.values()), v)
     rounding = max(torch.finfo(t.dtype).eps for t in x)
-    bound = max(trial.profile.rtol, 8 * rounding) * max(size_left, size_right)
+    off = declared(trial.spec, sum(t.numel() for t in x))
+    bound = max(trial.profile.rtol, 8 * rounding, off) * max(size_left, size_right)
     if abs(left - right) <= bound:
         return HOLDS
     if not _is_finite(jv) and not _is_finite(tuple(jtw.values())):

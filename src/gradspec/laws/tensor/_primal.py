@@ -14,6 +14,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._limits import value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side
 
 
@@ -26,12 +27,13 @@ def _check(trial: Trial) -> Finding:
         return Finding(status=Status.ERROR, message=f"the case raised {shown(error)}")
     if len(got) != len(expected):
         return broken("forward returns another number of outputs", got=str(len(got)), expected=str(len(expected)))
+    limits = value_limits(trial, inputs, dict(enumerate(got)))
     for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         what = "value" if len(got) == 1 else f"output {k}"
         if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
             kind = "None" if mine is None else f"a {type(mine).__name__}"
             return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
-        if (finding := compare(trial, what, mine, theirs)) is not HOLDS:
+        if (finding := compare(trial, what, mine, theirs, limits=limits.get(k))) is not HOLDS:
             return finding
     return HOLDS
 

@@ -1,4 +1,4 @@
-"""One comparison for all laws: elementwise, with a bound that does not grow with the number of elements."""
+"""One comparison for all laws: elementwise, with the bound of a reference where a law has one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, AnyTrial, Finding, broken
+from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
+from gradspec.laws.tensor.support._bound import Limits, declared
 from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._guess import guess
 from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._unit import is_allowed, is_only_noted, note_off
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
+
+NO_LIMITS: Mapping[str, Limits | None] = {}
+#: How far below the largest number of its dtype a result must lie for an infinity to be the function's mistake.
+HEADROOM = 64
+#: A difference in float64 that is smaller, of the largest element, is below the unit of rounding of float32.
+UNSEEN = torch.finfo(torch.float32).eps / 2
 
 
 def compare(
@@ -28,12 +36,14 @@ def compare(
     likely: str = "",
     said: str = "",
     times: float = 1.0,
+    limits: Limits | None = None,
 ) -> Finding:
     """Return `holds` if two tensors agree in shape, dtype and every element.
 
     An element may be off by `rtol` of itself plus 8 units of rounding of the largest element; `rtol` is the
-    profile's in float64 and 8 units of rounding in a lower precision. What is off by little more is asked about in
-    another precision, by the engine (`gradspec._engine._rounding`).
+    profile's in float64 and 8 units of rounding in a lower precision, or what the spec declares of its accuracy. What
+    is off by little more is asked about in another precision, by the engine (`gradspec._engine._rounding`). Where a law
+    has the limits that a reference in float64 gives, these decide.
 
     Args:
         trial: the law's view of the case.
@@ -44,6 +54,7 @@ def compare(
         likely: the likely cause of a difference.
         said: the sentence of the failure; "WHAT differs" unless told.
         times: how many times larger than numbers from -9 to 9 the cotangent was, where it is a gradient.
+        limits: what is right in float64, and how far each element may be off.
     """
     zero = tuple(getattr(trial.spec, "zero_gradient", ()))
     if expected is None and (got is None or not got.any()):
@@ -74,6 +85,8 @@ def compare(
     if is_only_noted():
         note_off(what, distance(got, expected))
         return HOLDS
+    if limits is not None and differentiable(got):
+        return _within(limits, what, got.detach(), expected.detach(), zero, is_derivative, likely, said)
     finding = _elementwise(trial, what, got.detach(), expected.detach(), is_derivative, likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
@@ -100,6 +113,7 @@ def compare_all(
     when: str = "",
     is_derivative: bool = True,
     why: Callable[[str], str] = lambda _: "",
+    limits: Mapping[str, Limits | None] = NO_LIMITS,
     **how: Any,
 ) -> Finding:
     """Compare by name; return the first finding that does not hold, with the cause that `why` gives for that name.
@@ -108,7 +122,8 @@ def compare_all(
     """
     for name in expected:
         called = (f"{what} {name}" if "`" in name else f"{what} of `{name}`") + (f" ({when})" if when else "")
-        finding = compare(trial, called, got[name], expected[name], is_derivative=is_derivative, **how)
+        bound = limits.get(name)
+        finding = compare(trial, called, got[name], expected[name], is_derivative=is_derivative, limits=bound, **how)
         if finding is not HOLDS:
             return replace(finding, likely=said, reason=None) if (said := why(name)) else finding
     return HOLDS
@@ -159,35 +174,106 @@ def _elementwise(
         return HOLDS
     if not differentiable(got):
         wrong = got != expected
-        error = wrong.double()
-    else:
-        rounding = torch.finfo(got.dtype).eps
-        rtol = trial.profile.rtol if got.dtype in (torch.float64, torch.complex128) else 8 * rounding
-        error = (got - expected).abs()
-        size = expected.abs()
-        top = size.max()
-        # The usual end, without a look at infinities: next to one every bound is infinite.
-        if top.isfinite() and bool((error <= (rtol * size).add_(8 * rounding * top)).all()):
-            return HOLDS
-        same = (got == expected) | (got.isnan() & expected.isnan())
-        finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected))
-        # `not (error <= bound)` rather than `error > bound`: a NaN is wrong.
-        wrong = ~same & ~(error <= rtol * finite.abs() + 8 * rounding * finite.abs().max())
-        error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
+        return _off(what, got, expected, wrong, wrong.double(), is_derivative, likely, said)
+    rounding = torch.finfo(got.dtype).eps
+    off = declared(trial.spec, got.numel())
+    rtol = max(off, trial.profile.rtol if got.dtype in (torch.float64, torch.complex128) else 8 * rounding)
+    error = (got - expected).abs()
+    size = expected.abs()
+    top = size.max()
+    # The usual end, without a look at infinities: next to one every bound is infinite.
+    if top.isfinite() and bool((error <= (rtol * size).add_((8 * rounding + off) * top)).all()):
+        return HOLDS
+    same = (got == expected) | (got.isnan() & expected.isnan())
+    finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected)).abs()
+    # `not (error <= bound)` rather than `error > bound`: a NaN is wrong.
+    wrong = ~same & ~(error <= rtol * finite + (8 * rounding + off) * finite.max())
+    error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
     if not wrong.any():
         return HOLDS
+    finding = _off(what, got, expected, wrong, error, is_derivative, likely, said)
+    if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
+        return _last_digits(finding, float(error.max() / finite.max()))
+    return finding
+
+
+def _within(
+    limits: Limits,
+    what: str,
+    got: Tensor,
+    expected: Tensor,
+    zero: tuple[str, ...],
+    is_derivative: bool,
+    likely: str,
+    said: str,
+) -> Finding:
+    """Return `holds` if each element lies within what rounding may make of it."""
+    if not got.numel():
+        return HOLDS
+    wide, right = double(got), limits.right
+    error = (wide - right).abs()
+    # Beside the largest number of a dtype the order of the operations decides whether one of them overflows.
+    overflows = ~got.isfinite() & ~(right.abs() < torch.finfo(got.dtype).max / HEADROOM)
+    same = (wide == right) | (got == expected) | (got.isnan() & expected.isnan()) | overflows
+    wrong = ~same & ~(error <= limits.close)  # rather than `>`: a NaN is wrong
+    if bool(wrong.any()):
+        wrong &= ~(error <= limits.allowed)
+    if not bool(wrong.any()):
+        if (gain := limits.gain(wide)) != 1.0:
+            return _gained(what, got, right, gain)
+        note(what, right if bool((right.abs() > limits.close).any()) else None, zero)
+        return HOLDS
+    error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
+    return _off(what, wide, right, wrong, error, is_derivative, likely, said, dtype=got.dtype)
+
+
+def _off(
+    what: str,
+    got: Tensor,
+    expected: Tensor,
+    wrong: Tensor,
+    error: Tensor,
+    is_derivative: bool,
+    likely: str,
+    said: str,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Finding:
+    """Return the finding that some elements are wrong, and which of them by most."""
     worst = int(error.flatten().argmax())
     index = [int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)] if got.ndim else []
     differs = "is NaN" if bool(got[wrong].isnan().all()) else "differs"
+    kind = describe(expected if dtype is None else expected.to(dtype))
     return broken(
         said or f"{what} {differs} in {int(wrong.sum())} of {got.numel()} elements",
-        argument=f"{what}, {describe(expected)}",
+        argument=f"{what}, {kind}",
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
         likely=likely,
         reason=None if likely else guess(got, expected, is_derivative=is_derivative),
     )
+
+
+def _gained(what: str, got: Tensor, right: Tensor, gain: float) -> Finding:
+    """Return the finding that a result is off by a factor that no element shows by itself."""
+    worst = int(right.abs().flatten().argmax())
+    return broken(
+        f"{what} is off by the factor {gain:.6g}: each element could be rounding, and all of them together are not",
+        argument=f"{what}, {describe(got)}",
+        got=_number(got.flatten()[worst]),
+        expected=_number(right.flatten()[worst]),
+        reason=Reason(kind="factor", words=f"off by the factor {gain:.6g}", evidence={"factor": gain}),
+    )
+
+
+def _last_digits(finding: Finding, off: float) -> Finding:
+    """Return a finding of a difference that no training in float32 could see: a solver that stops, a short constant."""
+    said = (
+        f"{finding.message}, by {off:.1g} of the largest element, which float32 does not hold: declare what a solver "
+        "stops at, `accuracy=Accuracy(rtol=...)`"
+    )
+    return replace(finding, message=said, rank=Rank.WASTE, likely="", reason=None)
 
 
 def _number(value: Tensor) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Status, broken
+from gradspec.law import HOLDS, Finding, Reason, Status, broken
+from gradspec.laws.tensor.support._bound import Bound, RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._differences import digits, double
-from gradspec.laws.tensor.support._rounded_operations import RoundedOperations
 
 #: What a function returns, and its gradients.
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
@@ -59,6 +60,44 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
             return Finding(status=Status.INCONCLUSIVE, message=said)
         if not _agree(got, expected, dtype, scattered.gradient(place)):
             return _wrong(argument, got, expected, name)
+    if torch.finfo(dtype).eps > torch.finfo(torch.float32).eps:
+        results = dict(zip(inputs.wrt, low, strict=True))
+        single, half = (Bound(lambda: compute(wide, v)[1], units, seed) for units in _carried(dtype))
+        return _carried_in_low(results, single, half, dtype)
+    return HOLDS
+
+
+def _carried(dtype: torch.dtype) -> tuple[Units, Units]:
+    """Return the units of a program in a half type that carries its sums in float32, and of one that does not."""
+    low = Units.of(dtype, torch.float32)
+    return replace(low, chained=torch.finfo(torch.float32).eps / 2), low
+
+
+def _carried_in_low(low: Mapping[str, Tensor | None], single: Bound, half: Bound, dtype: torch.dtype) -> Finding:
+    """Say whether gradients are as far off as sums that are carried in a half type are, and in float32 are not."""
+    for place, (argument, got) in enumerate(low.items()):
+        if got is None or (limits := single.limits(place, got.dtype)) is None or not bool(got.isfinite().all()):
+            continue
+        error = (double(got) - limits.right).abs()
+        if float(error.norm()) <= 2 * limits.unit * float(limits.right.norm()):
+            continue  # a rounding of the result and one more
+        too_far = ~(error <= limits.close) & ~(error <= limits.allowed)
+        if not bool(too_far.any()) or (other := half.limits(place, got.dtype)) is None:
+            continue
+        if not bool((error <= other.allowed)[too_far].all()):
+            continue
+        name = str(dtype).removeprefix("torch.")
+        worst = int((error - limits.allowed).flatten().argmax())
+        share = float(error.norm() / limits.right.norm())
+        closer = float(error.norm() / limits.expected.norm())
+        return broken(
+            f"the gradient of `{argument}` is off by {share:.1%} in {name}: it is added up in {name}, and added up in "
+            f"float32 it would be {closer:.0f} times closer",
+            argument=f"gradient of `{argument}`, {describe(got)}",
+            got=f"{got.flatten()[worst].item():.6g}",
+            expected=f"{limits.right.flatten()[worst].item():.6g}",
+            reason=Reason(kind="accumulated", words=f"a sum that is carried in {name}", evidence={"closer": closer}),
+        )
     return HOLDS
 
 
@@ -72,7 +111,7 @@ class _Scattered:
 
     def _all(self) -> list[Results]:
         for k in range(len(self.runs), RUNS):
-            with RoundedOperations(self.unit, self.seed + k):
+            with RoundedOperations(Units(self.unit, 0.0), self.seed + k):
                 self.runs.append(self.compute())
         return self.runs
 

@@ -1,0 +1,269 @@
+r"""How far rounding may take each element of a result: a bound derived from the reference, and from no table.
+
+The reference runs in float64 on the numbers that the function was given. Then it runs again, with every operation off
+at random by the unit of rounding of a lower precision: what its results scatter is what this precision leaves
+undecided (Vignes, A stochastic arithmetic for reliable scientific computation, 1993).
+
+.. math::
+
+    \tau_i = u\,|y_i| + \lambda\,S_i, \qquad \lambda = \sqrt{2 \ln (2N / p)}
+
+:math:`u` is the unit of the dtype of the result, :math:`S_i` the root mean square of the scatter, and :math:`\lambda`
+the factor beyond which one of :math:`N` independent errors of mean zero lies with the probability :math:`p` (Higham and
+Mary, A new approach to probabilistic rounding error analysis, 2019). An operation that sums n terms errs by n units of
+the accumulator on each of them (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from gradspec.laws.tensor.support._call import differentiable
+from gradspec.spec import Accuracy
+
+#: What runs the reference: it returns results of the same number and shapes each time, None where there is none.
+Compute = Callable[[], Sequence[Tensor | None]]
+#: How often the reference runs with operations that err, and how improbable a larger error of a sound function is.
+RUNS, IMPROBABLE = 16, 1e-9
+#: Operations that move numbers, compare or choose them, or change their sign: none of them rounds.
+_NAMES = """
+    _to_copy abs alias amax amin arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil clamp
+    clamp_max clamp_min clone constant_pad_nd copy copy_ detach diag_embed embedding empty empty_like empty_strided eq
+    eye fill fill_ flip floor full full_like gather ge gt index index_put index_put_ index_select isfinite isinf isnan
+    le logical_and logical_not logical_or logical_xor lt masked_fill masked_fill_ masked_scatter max maximum min minimum
+    ne neg neg_ new_empty new_empty_strided new_full new_ones new_zeros nonzero ones ones_like relu relu_ repeat roll
+    round scalar_tensor scatter scatter_ select_backward select_scatter sgn sign slice_backward slice_scatter sort stack
+    threshold_backward topk tril triu trunc where zero_ zeros zeros_like
+"""
+_EXACT = frozenset(_NAMES.split())
+#: Operations of several steps, each of which rounds: torch says which steps.
+_FUSED_NAMES = """
+    _fused_rms_norm _fused_rms_norm_backward _log_softmax _log_softmax_backward_data _native_batch_norm_legit
+    _native_batch_norm_legit_no_training _softmax _softmax_backward_data elu elu_backward gelu gelu_backward glu
+    glu_backward hardswish huber_loss linalg_vector_norm log_sigmoid_backward log_sigmoid_forward logit logsumexp mish
+    mse_loss mse_loss_backward native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward
+    native_layer_norm native_layer_norm_backward nll_loss_backward nll_loss_forward norm sigmoid_backward silu
+    silu_backward smooth_l1_loss softplus softplus_backward std tanh_backward var var_mean
+"""
+_FUSED = frozenset(_FUSED_NAMES.split())
+#: Products whose sums have the length of the last dimension of an operand, by the place of this operand.
+_PRODUCTS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "vdot": 0, "addmm": 1, "addmv": 1, "baddbmm": 1, "addbmm": 1}
+#: Additions, and what else keeps a sum that is carried from one term to the next.
+_SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm", "lerp")
+_LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
+#: From how many additions on a sum is a chain, and where a tensor keeps how many it is the end of.
+CHAIN, _DEPTH = 8, "_gradspec_additions"
+_RUNNING = ("cumsum", "cumprod", "logcumsumexp")
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of rounding of a program: u of the dtype in which a result is stored, and of the one that sums."""
+
+    stored: float
+    summed: float
+    #: The least number that is stored: nearer to zero, results are rounded absolutely.
+    least: float = 0.0
+    #: The unit of a sum that a program adds up term by term, each time to what came before; None: as of any result.
+    chained: float | None = None
+
+    @classmethod
+    def of(cls, stored: torch.dtype, summed: torch.dtype) -> Units:
+        """Return the units of two dtypes."""
+        kind = torch.finfo(stored)
+        return cls(kind.eps / 2, torch.finfo(summed).eps / 2, kind.smallest_normal * kind.eps)
+
+
+class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """While it is entered, what an operation of torch computes is off, at random, as rounding would make it."""
+
+    def __init__(self, units: Units, seed: int) -> None:
+        """Take the units of rounding and the seed of the errors."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.units, self.generator = units, torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation and round what it returns or writes; a view of something computes nothing."""
+        kwargs, name = kwargs or {}, func.overloadpacket.__name__
+        aliases = [one.alias_info for one in func._schema.returns]
+        if name in _EXACT or any(one is not None and not one.is_write for one in aliases):
+            return func(*args, **kwargs)
+        if name in _FUSED and (steps := decomposition_table.get(func)) is not None:
+            with self:
+                return steps(*args, **kwargs)
+        if (length := _length(name, args)) > 1:
+            unit = length * self.units.summed
+            args = tree_map(lambda value: self._off(value, unit), args)
+        found = func(*args, **kwargs)
+        unit = self._unit(name, args, found)
+        for value in found if isinstance(found, tuple | list) else (found,):
+            if _is_rounded(value):
+                size = value.abs()
+                value.add_((unit * size + self.units.least * (size > 0)) * self._errors(value))
+        return found
+
+    def _unit(self, name: str, args: Sequence[Any], found: Any) -> float:
+        """Return the unit by which a result is rounded, and note on it how many additions it is the end of."""
+        if self.units.chained is None or (kind := name.rstrip("_")) not in _LINEAR or not isinstance(found, Tensor):
+            return self.units.stored
+        before = max((getattr(value, _DEPTH, 0) for value in args if isinstance(value, Tensor)), default=0)
+        setattr(found, _DEPTH, before + (kind in _SUMS))
+        return self.units.chained if kind in _SUMS and before >= CHAIN else self.units.stored
+
+    def _off(self, value: Any, unit: float) -> Any:
+        return value * (1 + unit * self._errors(value)) if _is_rounded(value) else value
+
+    def _errors(self, value: Tensor) -> Tensor:
+        error = torch.rand(value.shape, generator=self.generator, dtype=torch.float64).mul_(2).sub_(1)
+        return error.to(value.device)
+
+
+def _is_rounded(value: Any) -> bool:
+    return differentiable(value) and value.layout is torch.strided and value.numel() > 0
+
+
+def _length(name: str, args: Sequence[Any]) -> int:
+    """Return how many terms an operation adds up for an element of its result; 1 for one that adds none."""
+    tensors = [value for value in args if isinstance(value, Tensor)]
+    if (place := _PRODUCTS.get(name)) is not None:
+        return int(args[place].shape[-1])
+    if name.startswith("convolution"):
+        weight = tensors[1] if name == "convolution" else tensors[2]
+        return max(weight.numel() // max(weight.shape[0], 1), 1)
+    if name in _RUNNING and tensors[0].ndim:
+        return int(tensors[0].shape[args[1]])
+    return 1
+
+
+class Limits:
+    """What one result is in float64, and how far a function of a lower precision may be off, element by element."""
+
+    def __init__(self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: float) -> None:
+        """Take what is right and what rounding makes of it.
+
+        Args:
+            right: the result in float64.
+            dtype: in which the function returns it.
+            scattered: returns how far each run that is rounded at random is off, along the first dimension.
+            off: what the spec declares beside rounding, of the largest element.
+        """
+        self.right, self.kind, self.scattered, self.off = right, torch.finfo(dtype), scattered, off
+        self.unit, self.size = self.kind.eps / 2, right.abs()
+
+    @property
+    def close(self) -> Tensor:
+        """How near every sound function may lie: twice the unit of the dtype."""
+        return 2 * self.unit * self.size + self.kind.tiny
+
+    @cached_property
+    def allowed(self) -> Tensor:
+        """How far each element may be off."""
+        #   tau_i = u |y_i| + lambda S_i + off max |y| + 2 tiny
+        factor, tiny = beyond(self.size.numel()), 2 * self.kind.tiny
+        return self.unit * self.size + factor * self._scatter + self.off * self.size.max() + tiny
+
+    @cached_property
+    def expected(self) -> Tensor:
+        """The error that is to be expected of each element, as a root mean square."""
+        return (self._scatter.square() + (self.unit * self.size).square() / 3).sqrt()
+
+    @cached_property
+    def _scatter(self) -> Tensor:
+        return self.scattered().abs().square().mean(0).sqrt()
+
+    def gain(self, got: Tensor) -> float:
+        """Return by which factor a result in half precision is too large, in float64; 1.0 if rounding may be it.
+
+        Errors of rounding know nothing of the answer. Their mean along it is as small as the runs that are rounded at
+        random say, and a factor of a thousandth, which no element shows, lies far beyond.
+
+        Args:
+            got: what the function returned, in float64.
+        """
+        if self.unit <= torch.finfo(torch.float32).eps:
+            return 1.0
+        is_there = (self.size > self.kind.tiny) & self.right.isfinite() & got.isfinite()
+        right, weight = self.right.where(is_there, 0), self.expected.square().reciprocal().where(is_there, 0)
+        #   b = sum w y (K - y) / sum w y^2,   w = 1 / s^2
+        along = weight * right.conj()
+        total = float((along * right).real.sum())
+        if not total > 0:
+            return 1.0
+        off = torch.cat([(got - right)[None], self.scattered()]).where(is_there, 0)
+        mine, *others = ((along * off).real.flatten(1).sum(1) / total).tolist()
+        # Of the rounding of the result itself the mean of so many elements is left.
+        stored = self.unit / math.sqrt(3) * float((along * right).abs().square().sum().sqrt()) / total
+        by_rounding = math.sqrt(sum(one**2 for one in others) / len(others) + stored**2)
+        return 1 + mine if abs(mine) > beyond(1) * by_rounding + self.off else 1.0
+
+
+class Bound:
+    """What a reference gives in float64, and how far a function of a lower precision may be off, element by element."""
+
+    def __init__(self, compute: Compute, units: Units, seed: int, *, off: float = 0.0) -> None:
+        """Run the reference; its scatter is found where it is asked for.
+
+        Args:
+            compute: runs the reference in float64.
+            units: the units of rounding in which a sound function computes.
+            seed: of the errors.
+            off: what the spec declares beside rounding, of the largest element.
+        """
+        self.compute, self.units, self.seed, self.off = compute, units, seed, off
+        self.right = [None if one is None else one.detach() for one in compute()]
+
+    def limits(self, place: int, dtype: torch.dtype) -> Limits | None:
+        """Return the limits of a result that is stored in a dtype; None where there is no result to be off from."""
+        right = self.right[place]
+        if right is None or not right.numel() or not differentiable(right):
+            return None
+        return Limits(right, dtype, lambda: self._scattered[place], self.off)
+
+    @cached_property
+    def _scattered(self) -> list[Tensor]:
+        runs: list[list[Tensor]] = [[] for _ in self.right]
+        for k in range(RUNS):
+            with sdpa_kernel(SDPBackend.MATH), RoundedOperations(self.units, self.seed + k):
+                found = self.compute()
+            for kept, one, right in zip(runs, found, self.right, strict=True):
+                if right is not None:
+                    kept.append(torch.zeros_like(right) if one is None else one.detach() - right)
+        return [torch.stack(kept) if kept else torch.zeros(1) for kept in runs]
+
+
+def beyond(count: int) -> float:
+    """Return how many root mean squares the largest of some independent errors lies below, but for the improbable."""
+    return math.sqrt(2 * math.log(2 * max(count, 1) / IMPROBABLE))
+
+
+def lowest(values: Iterable[Any]) -> torch.dtype | None:
+    """Return the real dtype of the widest unit of rounding among tensors; None if none is below float64."""
+    found = {value.dtype.to_real() for value in values if differentiable(value)} - {torch.float64}
+    return max(found, key=lambda dtype: torch.finfo(dtype).eps, default=None)
+
+
+def units_of(spec: Any, dtype: torch.dtype) -> Units:
+    """Return the units in which a sound function of a spec computes with tensors of a dtype."""
+    accuracy = getattr(spec, "accuracy", Accuracy())
+    usual = torch.float32 if torch.finfo(dtype).eps > torch.finfo(torch.float32).eps else dtype
+    return Units.of(accuracy.store or dtype, accuracy.accumulate or usual)
+
+
+def declared(spec: Any, elements: int) -> float:
+    """Return how far a result may be off beside rounding, of its largest element: as the spec declares."""
+    accuracy = getattr(spec, "accuracy", None)
+    if accuracy is None:
+        return 0.0
+    # The largest of N independent errors of one standard deviation, at the same probability as those of rounding.
+    return max(float(accuracy.rtol), beyond(elements) * float(accuracy.standard_error))

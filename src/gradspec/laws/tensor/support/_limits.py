@@ -1,0 +1,52 @@
+"""The limits of what a function of low precision returns, from the reference of its spec in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._bound import Bound, Compute, Limits, declared, lowest, units_of
+from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs, vjp
+from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._reference import on_spec_side, reference
+
+
+def value_limits(trial: Trial, inputs: Inputs, got: Mapping[int, Tensor]) -> dict[int, Limits | None]:
+    """Return the limits of outputs by place; nothing where the numbers are float64, or the primal takes none."""
+    wide = _wide(inputs)
+    bound = _bound(trial, inputs, lambda: outputs(on_spec_side("primal", trial.spec.primal, *wide.args())))
+    if bound is None or len(bound.right) <= max(got, default=0):
+        return {}
+    return {place: _limits(bound, place, one) for place, one in got.items()}
+
+
+def gradient_limits(
+    trial: Trial, inputs: Inputs, v: tuple[Tensor, ...], got: Mapping[str, Tensor | None]
+) -> dict[str, Limits | None]:
+    """Return the limits of each gradient, by name; of cotangents as they are, in the low precision."""
+    wide, cotangents = _wide(inputs), tuple(map(double, v))
+    bound = _bound(trial, inputs, lambda: list(vjp(reference(trial.spec), wide, cotangents).values()))
+    if bound is None:
+        return {}
+    return {name: _limits(bound, place, got[name]) for place, name in enumerate(inputs.wrt)}
+
+
+def _wide(inputs: Inputs) -> Inputs:
+    return Inputs({n: double(t) if differentiable(t) else t for n, t in inputs.values.items()}, inputs.wrt)
+
+
+def _bound(trial: Trial, inputs: Inputs, compute: Compute) -> Bound | None:
+    if (dtype := lowest(inputs.values.values())) is None:
+        return None
+    elements = sum(t.numel() for t in inputs.values.values() if isinstance(t, Tensor))
+    try:
+        return Bound(compute, units_of(trial.spec, dtype), trial.seed, off=declared(trial.spec, elements))
+    except Exception:  # it takes no float64, and says nothing then of what is right in it
+        return None
+
+
+def _limits(bound: Bound, place: int, got: Tensor | None) -> Limits | None:
+    is_there = got is not None and differentiable(got)
+    return bound.limits(place, got.dtype.to_real()) if is_there else None  # type: ignore[union-attr]  # asked

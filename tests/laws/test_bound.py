@@ -1,0 +1,236 @@
+"""How wrong a result of low precision may be: sound functions keep to the bound of their reference."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradspec import Case, FunctionSpec, Supports, audit, verify
+from gradspec.law import Status
+from gradspec.laws import LAWS
+from gradspec.laws.tensor.support._bound import Bound, RoundedOperations, Units
+from gradspec.spec import Accuracy
+
+HALF = (torch.bfloat16, torch.float16)
+SINGLE = torch.finfo(torch.float32).eps / 2
+SURROGATE = [law for law in LAWS if law.name == "surrogate"]
+COARSE = Units(stored=0.25, summed=0.0)
+
+
+def test_what_rounds_is_rounded_and_views_integers_and_copies_are_not():
+    x = torch.ones(4, dtype=torch.float64)
+    with RoundedOperations(COARSE, seed=0):
+        y, view, index, copy = x + x, x.view(2, 2), torch.arange(4) + 1, x.clone()
+    assert bool(((y - 2).abs() <= 0.5).all())
+    assert bool((y != 2).all())
+    assert torch.equal(view, torch.ones(2, 2, dtype=torch.float64))
+    assert index.tolist() == [1, 2, 3, 4]
+    assert torch.equal(copy, x)
+
+
+def test_a_write_through_a_view_reaches_what_is_seen_and_errs():
+    x = torch.ones(4, dtype=torch.float64)
+    with RoundedOperations(COARSE, seed=0):
+        x[1:3].mul_(3)
+    assert x[[0, 3]].tolist() == [1, 1]
+    assert bool(((x[1:3] - 3).abs() <= 0.75).all())
+    assert 3 not in x.tolist()
+
+
+def test_a_backward_pass_errs_too():
+    x = torch.full((4,), 3.0, dtype=torch.float64, requires_grad=True)
+    y = x.square()
+    with RoundedOperations(COARSE, seed=0):
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+    assert bool((gradient != 6).all())
+
+
+def test_a_product_errs_by_the_length_of_its_sums():
+    def scatter(length: int) -> float:
+        a, b = (torch.ones(shape, dtype=torch.float64) for shape in ((1, length), (length, 1)))
+        bound = Bound(lambda: (a @ b,), Units(stored=0.0, summed=SINGLE), seed=0)
+        limits = bound.limits(0, torch.float32)
+        assert limits is not None
+        return float(limits.allowed - limits.unit * length)
+
+    # n units for each of n terms, in random directions.
+    assert scatter(1024) / scatter(64) == pytest.approx(16 * 4, rel=0.9)
+
+
+def norm(x: Tensor, weight: Tensor) -> Tensor:
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
+
+
+class Norm(Function):
+    """The root mean square norm, in float32 inside."""
+
+    gain = 1.0
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return norm(x.float(), weight.float()).to(x.dtype)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        with torch.enable_grad():
+            wide = [t.detach().float().requires_grad_() for t in ctx.saved_tensors]
+            found = torch.autograd.grad(norm(*wide), wide, cls.gain * y_bar.float())
+        return tuple(one.to(y_bar.dtype) for one in found)
+
+
+class Gained(Norm):
+    gain = 1.001
+
+
+def running(x: Tensor) -> Tensor:
+    return x.cumsum(0)
+
+
+class Running(Function):
+    """The sums of all numbers up to each; the gradient is carried in a dtype of its own."""
+
+    carried: torch.dtype | None = torch.float32
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.float().cumsum(0).to(x.dtype)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        carried = torch.zeros(y_bar.shape[1:], dtype=cls.carried or y_bar.dtype)
+        found = torch.empty_like(y_bar)
+        for t in reversed(range(len(y_bar))):
+            carried = carried + y_bar[t]
+            found[t] = carried
+        return found
+
+
+class CarriedInHalf(Running):
+    carried = None
+
+
+def spec_of(
+    function: type[Function],
+    primal: Callable[..., Tensor],
+    *shapes: tuple[int, ...],
+    dtype: torch.dtype,
+    **declared: object,
+) -> FunctionSpec:
+    """Return a spec with one case in a low precision, of standard normal numbers."""
+
+    def cases(make):
+        generator = torch.Generator().manual_seed(len(shapes))
+        yield Case(name="low", args=tuple(torch.randn(shape, generator=generator).to(dtype) for shape in shapes))
+
+    names = tuple(primal.__code__.co_varnames[: len(shapes)])
+    accuracy = Accuracy(**declared)  # type: ignore[arg-type]
+    return FunctionSpec(
+        name=function.__name__,
+        function=function.apply,
+        primal=primal,
+        wrt=names,
+        cases=cases,
+        accuracy=accuracy,
+        supports=Supports.eager(),
+    )
+
+
+def said(spec: FunctionSpec, law: str, seed: int = 0) -> tuple[Status, str]:
+    (verdict,) = verify([spec], [one for one in LAWS if one.name == law], jobs=1, isolate=False, seed=seed).verdicts
+    return verdict.status, verdict.finding.message
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gradient_whose_sums_are_carried_in_half_precision_is_wrong(dtype, seed):
+    shape = (512 if dtype is torch.bfloat16 else 4096, 4)
+    assert said(spec_of(Running, running, shape, dtype=dtype), "vjp", seed)[0] is Status.HOLDS
+    assert said(spec_of(CarriedInHalf, running, shape, dtype=dtype), "vjp", seed)[0] is Status.BROKEN
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_factor_below_the_unit_of_bfloat16_is_seen_where_results_are_kept_in_float32(seed):
+    how = {"dtype": torch.bfloat16, "store": torch.float32}
+    shapes = (33, 100), (100,)
+    assert said(spec_of(Norm, norm, *shapes, **how), "vjp", seed)[0] is Status.HOLDS
+    status, message = said(spec_of(Gained, norm, *shapes, **how), "vjp", seed)
+    assert status is Status.BROKEN
+    assert "off by the factor 1.00" in message
+
+
+def test_what_is_declared_to_add_up_in_half_precision_may():
+    kept, shape = {"dtype": torch.bfloat16, "store": torch.float32}, (128, 4)
+    assert said(spec_of(CarriedInHalf, running, shape, **kept), "vjp")[0] is Status.BROKEN
+    kept["accumulate"] = torch.bfloat16
+    assert said(spec_of(CarriedInHalf, running, shape, **kept), "vjp") == (Status.HOLDS, "")
+
+
+def test_an_audit_says_how_much_closer_float32_would_be():
+    call = ["(randn(512, 4, dtype=bfloat16),)"]
+    (verdict,) = audit(CarriedInHalf, call, laws=SURROGATE).report.verdicts
+    assert verdict.status is Status.BROKEN
+    assert "added up in float32 it would be" in verdict.finding.message
+    (verdict,) = audit(Running, call, laws=SURROGATE).report.verdicts
+    assert verdict.status is Status.HOLDS
+
+
+class Root(Function):
+    """The square root, by iteration to a tolerance."""
+
+    @staticmethod
+    def forward(ctx, x, tolerance):
+        root = torch.ones_like(x)
+        while bool(((root.square() - x).abs() > tolerance).any()):
+            root = (root + x / root) / 2
+        ctx.save_for_backward(root)
+        return root + tolerance / 3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (root,) = ctx.saved_tensors
+        return y_bar / (2 * root), None
+
+
+def solver(tolerance: float, **declared: float) -> FunctionSpec:
+    return FunctionSpec(
+        name="root",
+        function=Root.apply,
+        primal=lambda x, tolerance: x.sqrt(),
+        wrt=("x",),
+        cases=lambda make: iter([Case(name="numbers", args=(make(5).abs() + 1, tolerance))]),
+        accuracy=Accuracy(**declared),
+        supports=Supports.eager(),
+    )
+
+
+def test_a_solver_that_stops_early_is_told_what_to_declare_and_no_run_fails_by_it():
+    status, message = said(solver(1e-9), "primal")
+    assert status is Status.BROKEN
+    assert "accuracy=Accuracy(rtol=...)" in message
+    (verdict,) = verify([solver(1e-9)], [one for one in LAWS if one.name == "primal"], jobs=1).verdicts
+    assert verdict.finding.rank == "waste"
+
+
+def test_a_tolerance_that_is_declared_is_kept_to():
+    assert said(solver(1e-4, rtol=1e-3), "primal")[0] is Status.HOLDS
+    assert said(solver(1e-4, rtol=1e-6), "primal")[0] is Status.BROKEN
+    assert said(solver(1e-4, standard_error=1e-4), "primal")[0] is Status.HOLDS
+
+
+@pytest.mark.parametrize("declared", [{"rtol": -1.0}, {"standard_error": float("nan")}])
+def test_an_accuracy_that_is_no_number_from_zero_on_is_refused(declared):
+    with pytest.raises(ValueError, match="expected a number from 0 on"):
+        Accuracy(**declared)
+
+
+def test_a_reference_that_takes_no_float64_is_compared_as_it_is():
+    def single(x: Tensor) -> Tensor:
+        if x.dtype is torch.float64:
+            raise TypeError("no float64")
+        return x.cumsum(0)
+
+    assert said(replace(spec_of(Running, single, (16, 4), dtype=torch.float32)), "vjp")[0] is Status.HOLDS
