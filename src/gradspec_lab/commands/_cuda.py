@@ -30,6 +30,7 @@ RECORDS = Path("docs/records")
 @click.option("--jobs", type=click.IntRange(1), help="Processes on the device; half of the processors unless told.")
 @click.option("--seconds", default=330.0, show_default=True, help="After which no further check of a law is begun.")
 @click.option("--seed", default=0, show_default=True, help="Of all random numbers.")
+@click.option("--failures", type=click.Path(path_type=Path), help="Also write each failure whole, as JSON, to PATH.")
 @click.option("--commit", default="", help="The commit of the tree, on a machine without its git folder.")
 def cuda(
     device: str,
@@ -43,6 +44,7 @@ def cuda(
     jobs: int | None,
     seconds: float,
     seed: int,
+    failures: Path | None,
     commit: str,
 ) -> None:
     """Measure laws, benchmarks and waits on a CUDA device, and write OUT/cuda.json as the parts finish.
@@ -67,6 +69,7 @@ def cuda(
             jobs=jobs,
             seconds=seconds,
             commit=commit,
+            failures=failures,
             say=lambda line: click.echo(line, err=True),
         )
 

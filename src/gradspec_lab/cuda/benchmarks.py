@@ -20,7 +20,7 @@ BRANCHES = ((128, 64, 32, 32), (512, 64, 32, 32), (128, 64, 8, 8))
 ROWS = (10_000, 100_000, 1_281_167)
 BATCH, FEATURES, TEMPERATURE = 256, 128, 0.07
 DTYPES = (torch.float32, torch.bfloat16)
-ROUNDS = 21
+ROUNDS = 31
 #: How many seconds one timing takes at the least: the calls of a way are queued, and waited for once.
 LEAST = 0.003
 OURS, PLAIN, COPY, PRODUCTS = "ours", "torch", "copy", "two products"

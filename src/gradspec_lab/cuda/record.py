@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from gradspec._engine._plan import with_required
 from gradspec._engine._vacuous import settled
 from gradspec._engine._verify import blank
 from gradspec._record import write
-from gradspec.law import Verdict
+from gradspec.law import Verdict, verdict_to_dict
 from gradspec.laws import LAWS
 from gradspec.report import Report
 from gradspec_lab._summary import CUDA, summary_text
@@ -43,6 +44,8 @@ class Found:
 
     path: Path
     report: Report
+    #: Where what failed is written whole, beside the summary, which cuts messages.
+    failures: Path | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     written: float = 0.0
 
@@ -51,6 +54,9 @@ class Found:
         if often and time.monotonic() - self.written < OFTEN:
             return
         write(summary_text(self.report, CUDA, **self.parts), self.path)
+        if self.failures:
+            failed = [verdict_to_dict(verdict) for verdict in self.report.verdicts if verdict.finding.is_failure]
+            write(json.dumps(failed, indent=1), self.failures)
         self.written = time.monotonic()
 
 
@@ -62,6 +68,7 @@ def measure(
     jobs: int | None = None,
     seconds: float = 330.0,
     commit: str = "",
+    failures: Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Path:
     """Measure the parts, and return the path of the summary.
@@ -73,6 +80,7 @@ def measure(
         jobs: how many processes run laws: half as many as there are processors, unless told.
         seconds: after which no further check of a law is begun.
         commit: of the tree, where no git can tell.
+        failures: where to write each failure whole.
         say: called with a line for each step.
     """
     begin = time.monotonic()
@@ -87,7 +95,7 @@ def measure(
     report = blank(specs, LAWS, asked.profile, seed=asked.seed)
     facts = {**report.provenance, **_machine(asked.device), "processes": jobs}
     facts["commit"] = commit or facts.get("commit") or "unknown"
-    found = Found(folder / NAME, replace(report, provenance=facts))
+    found = Found(folder / NAME, replace(report, provenance=facts), failures)
     found.save()
     tell(f"{facts['device']}, torch {facts['torch']}; {found.path}")
     if "waits" in parts:

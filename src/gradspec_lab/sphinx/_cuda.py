@@ -83,7 +83,8 @@ def _content(data: Mapping[str, Any], counts: Mapping[Status, int]) -> Iterator[
         yield from measurements(row for row in benchmarks["measurements"] if "error" not in row)
         for row in benchmarks["measurements"]:
             if "error" in row:
-                yield paragraph(f"{row.get('what', 'benchmark')}, {row.get('dtype', '')}: {row['error']}")
+                named = [str(row[name]) for name in ("what", "rows", "dtype") if name in row]
+                yield paragraph(f"{', '.join(named) or 'The benchmarks ended'}: {row['error']}")
     facts = data["provenance"]
     known = ", ".join(
         f"{name.replace('_', ' ')} {facts[name]}"

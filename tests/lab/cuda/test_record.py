@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -95,7 +96,10 @@ def test_the_verdicts_so_far_are_written_while_the_laws_run(tmp_path: Path, monk
 def test_a_process_that_dies_is_the_verdict_of_its_check_and_the_rest_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "dying.py"
     file.write_text(DYING, encoding="utf-8")
-    record.measure(asked("primal", "vjp", target=str(file)), tmp_path, parts=("laws",), jobs=1, say=lambda line: None)
+    given, whole = asked("primal", "vjp", target=str(file)), tmp_path / "failures.json"
+    record.measure(given, tmp_path, parts=("laws",), jobs=1, failures=whole, say=lambda line: None)
+    failed = [(one["law"], one["case"]) for one in json.loads(whole.read_text(encoding="utf-8"))]
+    assert failed == [("primal", "three"), ("vjp", "three")]
     found = {(v.law, v.case): v.finding for v in read_summary(tmp_path / "cuda.json").verdicts}
     assert {cell: finding.status for cell, finding in found.items() if "three" not in cell} == dict.fromkeys(
         [(law, case) for law in ("primal", "vjp") for case in ("two", "four")], Status.HOLDS
