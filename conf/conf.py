@@ -35,9 +35,12 @@ extensions = [
 
 gradspec_records = ["../build/records/site.json"]
 # A record that nobody has made yet, as that of a CUDA device, is left out.
-gradspec_committed_records = ["../build/records/peers.json", "../docs/records/cuda.json"]
-# What is committed of the published implementations, and the record that is made of it.
-gradspec_summary = "../docs/records/peers.json -> ../build/records/peers.json"
+gradspec_committed_records = ["../build/records/peers.json", "../build/records/cuda.json"]
+# What is committed of the published implementations and of a CUDA device, and the record that is made of it.
+gradspec_summaries = [
+    "../docs/records/peers.json -> ../build/records/peers.json",
+    "../docs/records/cuda.json -> ../build/records/cuda.json",
+]
 gradspec_law_pages = "laws"
 gradspec_inventories = {
     "python": ("https://docs.python.org/3/", "inventories/python.txt"),

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gradspec.law import Status
+from gradspec_lab._summary import read_summary, summary_text
 from gradspec_lab.evidence import _changed, sample
-from gradspec_lab.peers.summary import read_summary, summary_text
 from gradspec_lab.selftest._record import read_matrix
 
 KILLS, PEERS = read_matrix(sample.KILLS), read_summary(sample.PEERS)

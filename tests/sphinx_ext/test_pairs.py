@@ -16,6 +16,7 @@ from gradspec.report import write_record
 from gradspec.sphinx_ext import _setup as core
 from gradspec.sphinx_ext.domain._domain import GradspecDomain
 from gradspec.sphinx_ext.domain._objects import OBJECTS
+from gradspec_lab._summary import CUDA, summary_text
 from gradspec_lab.selftest._record import Matrix, Subject
 from gradspec_lab.selftest._seeds_record import Seeds
 from gradspec_lab.sphinx import _setup as laboratory
@@ -69,6 +70,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-audit": Written(argument="audits.json mod:Thing"),
     "gradspec-benchmark": Written(argument="benchmarks/*.json"),
     "gradspec-checkers": Written(argument="kills.json"),
+    "gradspec-cuda": Written(argument="cuda.json"),
     "gradspec-curves": Written(argument="curves.json error", option=":log:", body="The error *falls*."),
     "gradspec-failure": Written(argument="failure.json"),
     "gradspec-fields": Written(argument="gradspec.spec._base:Case"),
@@ -85,6 +87,7 @@ PAGES: Mapping[str, Written] = {
 }
 #: A new role needs an entry here.
 TARGETS: Mapping[str, str] = {
+    "cuda": "cuda.json",
     "spec": "scale",
     "function": "scale",
     "operator": "op",
@@ -129,6 +132,10 @@ def prepared(folder: Path, suffix: str) -> Project:
         verdicts=(verdict("vjp", "factor 2", bad, PEER),),
     )
     write_record(published, source / "peers.json")
+    device = {"date": "2026-01-02", "device": "an abacus", "torch": "2.11.0", "commit": "abc123"}
+    device |= {"profile": {"compiled_cases": 1, "backend": "inductor"}}
+    summarised = replace(made, provenance=device, verdicts=(verdict("vjp", "factor 2"),))
+    (source / "cuda.json").write_text(summary_text(summarised, CUDA), encoding="utf-8")
     write_record(breaking(made), source / "failure.json")
     (source / "gallery.json").write_text(to_text("gallery", GALLERY), encoding="utf-8")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())

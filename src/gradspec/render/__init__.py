@@ -1,6 +1,7 @@
 """A report as text, as what a service reads, and as a page: the words that every frontend shares."""
 
 from gradspec.render._badge import badge
+from gradspec.render._brief import brief_message
 from gradspec.render._github import github
 from gradspec.render._junit import junit
 from gradspec.render._page import page
@@ -22,6 +23,7 @@ __all__ = [
     "SIGNS",
     "badge",
     "baseline_lines",
+    "brief_message",
     "counts",
     "excused",
     "failure_text",

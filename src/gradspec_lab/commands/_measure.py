@@ -49,8 +49,8 @@ def _missing_kills(again: Collection[str]) -> None:
 def _missing_peers(again: Collection[str]) -> None:
     """Measure the cells that the summary lacks, and those of some laws; keep the others."""
     from gradspec._record import write
+    from gradspec_lab._summary import read_summary, summary_text
     from gradspec_lab.peers.record import measured, planned
-    from gradspec_lab.peers.summary import read_summary, summary_text
 
     kept, order = read_summary(RECORDS / "peers.json"), [check.cell for check in planned(SITES["peers"])]
     held = {v.cell: v for v in kept.verdicts}
@@ -109,9 +109,9 @@ def _peers() -> None:
     from gradspec._record import write
     from gradspec.cli import _screen
     from gradspec.report import RecordError, read_record, write_record
+    from gradspec_lab._summary import summary_text
     from gradspec_lab._tree import files_key
     from gradspec_lab.peers.record import measured, summary
-    from gradspec_lab.peers.summary import summary_text
 
     begun = BUILD / f"peers-{files_key()}.json"  # of another tree nothing is taken
 
@@ -152,13 +152,25 @@ PARTS: Mapping[str, Callable[[], None]] = {
 MISSING: Mapping[str, Callable[[Collection[str]], None]] = {"kills": _missing_kills, "peers": _missing_peers}
 
 
+class _Measure(click.Command):
+    """The command, and behind the word `cuda` the one that needs a device and takes other options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["cuda"]:
+            from gradspec_lab.commands._cuda import cuda
+
+            cuda.main(args[1:], prog_name=f"{ctx.command_path} cuda")
+        return super().parse_args(ctx, args)
+
+
 @click.command(
+    cls=_Measure,
     epilog=block(
         "Examples",
         "python -m gradspec_lab measure",
         "python -m gradspec_lab measure figures kills",
         "python -m gradspec_lab measure kills peers --missing --again module --again layout",
-    )
+    ),
 )
 @click.argument("parts", nargs=-1, type=click.Choice(list(PARTS)), metavar="[PART...]")
 @click.option("--missing", is_flag=True, help="Measure only what a summary lacks, of kills and peers; keep the rest.")
@@ -166,7 +178,8 @@ MISSING: Mapping[str, Callable[[Collection[str]], None]] = {"kills": _missing_ki
 def measure(parts: tuple[str, ...], missing: bool, again: tuple[str, ...]) -> None:
     """Measure the committed evidence again and write its summaries: hours, and an interrupted run goes on.
 
-    PART is one of figures, audits, peers, kills, seeds. All of them run unless told.
+    PART is one of figures, audits, peers, kills, seeds. All of them run unless told. `measure cuda` has options of its
+    own (`measure cuda --help`) and runs by itself: it needs a device.
     """
     if again and not missing:
         raise click.UsageError("--again goes with --missing: without it all is measured")

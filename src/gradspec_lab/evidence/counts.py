@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._record import RecordError, read_experiment
+from gradspec_lab._summary import read_summary
 from gradspec_lab.audits.gallery import TRUTH, gallery
-from gradspec_lab.peers.summary import read_summary
 from gradspec_lab.selftest._record import read_matrix
 
 ROOT = Path(__file__).resolve().parents[3]

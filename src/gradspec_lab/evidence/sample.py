@@ -12,11 +12,11 @@ from gradspec.law import Status, Verdict
 from gradspec.laws import LAWS
 from gradspec.nn import MODULES
 from gradspec.operators import OPERATORS
+from gradspec.render import brief_message
 from gradspec.report import Report
-from gradspec.sphinx_ext.page._verdicts import brief_message
 from gradspec.text import TEXTS
+from gradspec_lab._summary import read_summary
 from gradspec_lab.evidence._changed import ROOT, touched
-from gradspec_lab.peers.summary import read_summary
 from gradspec_lab.selftest._equivalent import EQUIVALENT
 from gradspec_lab.selftest._mutants import mutants
 from gradspec_lab.selftest._record import Matrix, Subject, read_matrix

@@ -26,9 +26,9 @@ from gradspec.nn._shake._differences import FOLDER
 from gradspec.profile import load_profile
 from gradspec.report import Report
 from gradspec.spec import FunctionSpec, ModuleSpec
+from gradspec_lab._summary import summary_text
 from gradspec_lab.peers import linear_cross_entropy, shake_shake
 from gradspec_lab.peers.load import alone, cut
-from gradspec_lab.peers.summary import summary_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -86,19 +86,25 @@ def _content(record: Mapping[str, Any]) -> Iterator[nodes.Node]:
     settings = [f"{_words(key)} {_shown(value)}" for key, value in record.items() if key not in _OWN]
     if settings:
         yield paragraph(nodes.Text(f"In all of them: {', '.join(settings)}."))
+    found = list(measurements(record["measurements"]))
+    if not found:
+        raise ValueError("it holds no measurement")
+    yield from found
+    provenance = record["provenance"]
+    known = ", ".join(f"{_words(key)} {_shown(value)}" for key, value in provenance.items() if key != "date")
+    yield paragraph(nodes.Text(f"Measured on {provenance['date']}: {known}."), classes=["gradspec-detail"])
+
+
+def measurements(measured: Iterable[Mapping[str, Any]]) -> Iterator[nodes.Node]:
+    """Yield the tables of measurements: those that have the same numbers are columns of one."""
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for measurement in record["measurements"]:
+    for measurement in measured:
         facts = _unique(_facts(measurement))
         groups.setdefault(tuple(facts), []).append(facts)
-    if not groups:
-        raise ValueError("it holds no measurement")
     for (first, *rest), columns in groups.items():
         head: list[Cell] = [nodes.Text(first), *(nodes.Text(facts[first]) for facts in columns)]
         rows: list[list[Cell]] = [[nodes.Text(name), *(nodes.Text(facts[name]) for facts in columns)] for name in rest]
         yield table(head, rows, "gradspec-numbers")
-    provenance = record["provenance"]
-    known = ", ".join(f"{_words(key)} {_shown(value)}" for key, value in provenance.items() if key != "date")
-    yield paragraph(nodes.Text(f"Measured on {provenance['date']}: {known}."), classes=["gradspec-detail"])
 
 
 def _unique(facts: Iterator[tuple[str, str]]) -> dict[str, str]:

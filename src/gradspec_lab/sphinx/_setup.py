@@ -12,9 +12,10 @@ from sphinx.util.logging import getLogger
 from gradspec import __version__
 from gradspec._record import RecordError, write
 from gradspec.sphinx_ext.domain import _domain
-from gradspec_lab.peers.summary import read_summary
+from gradspec_lab._summary import read_summary
 from gradspec_lab.sphinx._benchmark import BenchmarkDirective
 from gradspec_lab.sphinx._checkers import CheckersDirective
+from gradspec_lab.sphinx._cuda import CudaDirective, CudaRole
 from gradspec_lab.sphinx._curves import CurvesDirective
 from gradspec_lab.sphinx._gallery import GalleryDirective
 from gradspec_lab.sphinx._kill_matrix import KillMatrixDirective
@@ -35,6 +36,7 @@ logger = getLogger(__name__)
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-benchmark": BenchmarkDirective,
     "gradspec-checkers": CheckersDirective,
+    "gradspec-cuda": CudaDirective,
     "gradspec-curves": CurvesDirective,
     "gradspec-gallery": GalleryDirective,
     "gradspec-kill-matrix": KillMatrixDirective,
@@ -43,7 +45,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-versions": VersionsDirective,
 }
 #: Roles of the domain of the package that are no links.
-ROLES: Mapping[str, type[SphinxRole]] = {"number": NumberRole}
+ROLES: Mapping[str, type[SphinxRole]] = {"cuda": CudaRole, "number": NumberRole}
 STYLE = Path(__file__).parent / "static" / "plot.css"
 
 
@@ -53,7 +55,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
         app.add_directive(name, directive)
     for name, role in ROLES.items():
         app.add_role_to_domain(_domain.NAME, name, role())
-    app.add_config_value("gradspec_summary", "", "env", types=str)
+    app.add_config_value("gradspec_summaries", [], "env", types=list)
     app.connect("config-inited", _expand)
     app.connect("builder-inited", _link)
     app.connect("write-started", _copy)
@@ -61,14 +63,17 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
 
 
 def _expand(app: Sphinx, config: Config) -> None:
-    """Write the summary of the published implementations as the record that the package reads, if it has changed."""
-    if config.gradspec_summary:
-        summary, record = ((Path(app.confdir) / name).resolve() for name in config.gradspec_summary.split(" -> "))
+    """Write each summary as the record that the package reads, if it has changed; without a summary, no record."""
+    for pair in config.gradspec_summaries:
+        summary, record = ((Path(app.confdir) / name).resolve() for name in pair.split(" -> "))
+        if not summary.exists():
+            record.unlink(missing_ok=True)
+            continue
         try:
             text = read_summary(summary).to_json()
         except RecordError as error:
             logger.warning("%s", error, type="gradspec", subtype="record")
-            return
+            continue
         if not record.exists() or record.read_text(encoding="utf-8") != text:
             write(text, record)
 

@@ -11,7 +11,7 @@ from gradspec.functions import FUNCTIONS
 from gradspec.law import Status
 from gradspec.nn import MODULES
 from gradspec.report import Report
-from gradspec_lab.peers.summary import read_summary
+from gradspec_lab._summary import read_summary
 
 RECORD = Path(__file__).parents[3] / "docs" / "records" / "peers.json"
 

@@ -68,8 +68,9 @@ def misuses(make: Make) -> Iterator[Misuse]:
 
     x, memory = make(2, 3), make(4, 3)
     y = torch.tensor([1, 3], device=x.device)
-    yield wrong("instance too large", x, y + 1, memory, 0.5, error=IndexError, match="y holds 4, .* rows 0 to 3")
-    yield wrong("negative instance", x, y - 2, memory, 0.5, error=IndexError, match="y holds -1")
+    if x.device.type == "cpu":  # on a GPU the device asserts it, and that ends the process
+        yield wrong("instance too large", x, y + 1, memory, 0.5, error=IndexError, match="y holds 4, .* rows 0 to 3")
+        yield wrong("negative instance", x, y - 2, memory, 0.5, error=IndexError, match="y holds -1")
     yield wrong("instances of int32", x, y.int(), memory, 0.5, error=TypeError, match=r"int32.* Write y\.long\(\)")
     yield wrong("one instance too few", x, y[:1], memory, 0.5, match=r"\(2, 3\) and y \(1,\)")
     yield wrong("other number of features", x, y, make(4, 2), 0.5, match="3 features and the bank 2")

@@ -9,11 +9,11 @@ from typing import Any
 from docutils import nodes
 
 from gradspec.law import Status, Verdict
-from gradspec.render import words
+from gradspec.render import brief_message, words
 from gradspec.sphinx_ext.domain._records import Records
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, paragraph, table
-from gradspec.sphinx_ext.page._verdicts import badge, brief_message, overall
+from gradspec.sphinx_ext.page._verdicts import badge, overall
 from gradspec.sphinx_ext.page._view import View
 
 #: What a sentence says of an error, and of its absence: "raises", but not "that raises"; "silently".

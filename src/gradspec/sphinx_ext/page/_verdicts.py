@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +9,7 @@ from docutils import nodes
 
 from gradspec.findings import rank_of, rank_words
 from gradspec.law import Status, Verdict
-from gradspec.render import SIGNS, words
+from gradspec.render import SIGNS, brief_message, words
 from gradspec.sphinx_ext.page._nodes import paragraph, span
 
 #: How many cases a cell names before it counts the rest.
@@ -51,14 +50,6 @@ def summary(verdicts: Sequence[Verdict], *, stale: bool = False, brief: bool = F
     if status is not Status.HOLDS or len(counts) > 1:
         lines += [paragraph(line, classes=["gradspec-detail"]) for line in details(verdicts, brief=brief)]
     return list(lines)
-
-
-def brief_message(message: str) -> str:
-    """Return a message that quotes an error without most of the quotation: the record has it whole.
-
-    What a published implementation raised is mostly a sentence of torch's, which many pages would repeat.
-    """
-    return re.sub(r"(raised \w+: (?:\S+ ){3})\S.*", r"\1…", message)
 
 
 def details(verdicts: Iterable[Verdict], *, brief: bool = False) -> list[str]:
