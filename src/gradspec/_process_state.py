@@ -102,7 +102,7 @@ def preserved_process_state(device: str, seed: int) -> Iterator[None]:
     """Draw from generators of its own, warn nobody, and put back whatever is changed meanwhile."""
     before = Surroundings.now()
     devices = list(range(torch.cuda.device_count())) if device.startswith("cuda") else []
-    with torch.random.fork_rng(devices=devices), unwarned():
+    with torch.random.fork_rng(devices=devices), unwarned(), _without_tf32(device):
         torch.manual_seed(seed)
         # torch says for each operator without a rule for vmap that a loop is slower.
         torch._C._functorch._set_vmap_fallback_warning_enabled(False)  # type: ignore[attr-defined]  # it has no stub
@@ -111,6 +111,19 @@ def preserved_process_state(device: str, seed: int) -> Iterator[None]:
         finally:
             torch._C._functorch._set_vmap_fallback_warning_enabled(True)  # type: ignore[attr-defined]
             before.restore()
+
+
+@contextmanager
+def _without_tf32(device: str) -> Iterator[None]:
+    """Let float32 be float32: a convolution on a CUDA device keeps 10 bits of its factors unless told otherwise."""
+    before = torch.backends.cudnn.allow_tf32
+    if device.startswith("cuda"):
+        torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        if device.startswith("cuda"):
+            torch.backends.cudnn.allow_tf32 = before
 
 
 def _is_of_torch(value: Any) -> bool:

@@ -25,6 +25,7 @@ from gradspec._audit._proposal import Proposal
 from gradspec._audit._references import measured_with, with_references
 from gradspec._audit._refusals import ended_call, refused, refused_call
 from gradspec._audit._remarks import of_calls, of_form, of_report
+from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
@@ -64,6 +65,7 @@ def audit(
     reference_paths: tuple[str, str] = ("", ""),
     wrt: Sequence[str] = (),
     zero_gradient: Sequence[str] = (),
+    sweep: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
 
@@ -84,6 +86,8 @@ def audit(
             that such a one gets no gradient, and the output moves with it, is a finding. Of any other it is a question,
             unless the call has one that is trained.
         zero_gradient: the arguments that get no gradient on purpose, or zeros.
+        sweep: whether to try the calls that are written as text with other sizes, values and options first, one changed
+            at a time; the smallest that shows a wrong value or gradient is audited with the given ones.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
         reference: what forward should compute, in plain differentiable torch, of the same arguments; backward should
             then apply its derivative. With it the laws that need a spec run too. Of a module it takes the inputs.
@@ -114,6 +118,20 @@ def audit(
         >>> [str(verdict.status) for verdict in found.report.of(law="surrogate")]
         ['question']
     """
+    found_by_sweep = ""
+    if sweep:
+        alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
+        alike |= {"surrogate": surrogate, "wrt": wrt, "zero_gradient": zero_gradient}
+        hard = replace(profile or load_profile("quick"), laws=())
+        shown_by = swept(
+            function,
+            cases,
+            lambda texts, few: audit(function, texts, laws=few, profile=hard, **alike).report.verdicts,
+            laws or LAWS,
+            hard,
+            seed,
+        )
+        cases, found_by_sweep = [*cases, *shown_by.cases], f"By the sweep, {shown_by.said}."
     named = tuple(_case(case, number, seed) for number, case in enumerate(cases, 1))
     if not named:
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
@@ -151,6 +169,7 @@ def audit(
         *found.remarks,
         *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
         *of_report(report),
+        *([found_by_sweep] if found_by_sweep else []),
     ]
     if measured.noisy_forward or measured.noisy_backward:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]

@@ -98,6 +98,23 @@ def in_dtype(text: str, dtype: str) -> str:
     return ast.unparse(tree)[1:]
 
 
+def call_of(text: str) -> ast.Call:
+    """Return the tree of a call, to be changed; the text is one that `read_case` reads."""
+    node = _parsed(text.strip()).body
+    assert isinstance(node, ast.Call), f"{text!r} is no call"
+    return node
+
+
+def text_of(call: ast.Call) -> str:
+    """Return the text of a call, as `read_case` reads it.
+
+    Example:
+        >>> text_of(call_of("(ones(2,), f=1)"))
+        '(ones(2), f=1)'
+    """
+    return ast.unparse(call)[1:]
+
+
 def _parsed(call: str) -> ast.Expression:
     """Return the call of `_`, with `torch.randn` and `torch.float32` as `randn` and `float32`."""
     tree = ast.parse(f"_{call}" if call.startswith("(") else f"_({call})", mode="eval")

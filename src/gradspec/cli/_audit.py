@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         "gradspec audit mylib::scale --case '(randn(2, 3), 0.5)'",
         "gradspec audit my_ops.py:RMSNorm --reference my_ops.py:plain_rms_norm --case '(randn(4, 3), randn(3))'",
         "gradspec audit my_ops.py:RoundSTE --surrogate my_ops.py:identity --case '(randn(2, 3),)'",
+        "gradspec audit my_ops.py:Conv --sweep --case '(randn(2, 6), randn(2, 4))'",
         "gradspec audit --all my_package.ops",
         "gradspec audit --all my_ops.py:mylib::",
     )
@@ -62,6 +63,12 @@ if TYPE_CHECKING:
 )
 @reference_options
 @trained_options
+@click.option(
+    "--sweep",
+    is_flag=True,
+    help="First try the calls with other sizes, values and options, one changed at a time, and audit the smallest that "
+    "shows a wrong value or gradient too.",
+)
 @click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
 @judging_options
@@ -76,6 +83,7 @@ def audit(
     surrogate: str | None,
     wrt: tuple[str, ...],
     zero_gradient: tuple[str, ...],
+    sweep: bool,
     sharded: bool,
     proposal: Path | None,
     scopes: tuple[Scope, ...],
@@ -102,10 +110,23 @@ def audit(
     """
     bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:
-        given = (cases, reference, surrogate, wrt, zero_gradient, proposal, record, formats, sharded, html, baseline)
+        given = (
+            cases,
+            sweep,
+            reference,
+            surrogate,
+            wrt,
+            zero_gradient,
+            proposal,
+            record,
+            formats,
+            sharded,
+            html,
+            baseline,
+        )
         if any(given):
-            alone = "--case, --reference, --surrogate, --wrt, --zero-gradient, --proposal, --record, --format, --html, "
-            alone += "--baseline or --sharded"
+            alone = "--case, --sweep, --reference, --surrogate, --wrt, --zero-gradient, --proposal, --record, "
+            alone += "--format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
@@ -135,6 +156,7 @@ def audit(
                 surrogate=surrogate,
                 wrt=wrt,
                 zero_gradient=zero_gradient,
+                sweep=sweep,
             )
         kept.write(found.report)
         kept.said(found.report)

@@ -66,6 +66,7 @@ def audited(
     surrogate: str | None = None,
     wrt: tuple[str, ...] = (),
     zero_gradient: tuple[str, ...] = (),
+    sweep: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
 
@@ -84,6 +85,8 @@ def audited(
             "--reference"
         )
     references = {role: load_attribute(path) for role, path in given.items() if path}
+    if sweep:
+        click.echo("trying the calls with other sizes, values and options", err=True)
     with _screen.progress() as report_progress:
         try:
             found = _audit.audit(
@@ -102,6 +105,7 @@ def audited(
                 reference_paths=(reference or "", surrogate or ""),
                 wrt=wrt,
                 zero_gradient=zero_gradient,
+                sweep=sweep,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None

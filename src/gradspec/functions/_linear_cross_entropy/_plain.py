@@ -23,7 +23,7 @@ def plain_loss(
     own = torch.where(target == ignore_index, 0, target)
     if margin is not None:
         logits = logits - torch.nn.functional.one_hot(own, weight.shape[0]) * torch.as_tensor(
-            margin, dtype=x.dtype
+            margin, dtype=x.dtype, device=x.device
         ).unsqueeze(-1)
     # Not logsumexp less the own logit: of large logits that difference has lost the digits of a small loss.
     return torch.nn.functional.cross_entropy(

@@ -201,7 +201,7 @@ class Limits:
         if not total > 0:
             return 1.0
         off = torch.cat([(got - right)[None], self.scattered()]).where(is_there, 0)
-        mine, *others = ((along * off).real.flatten(1).sum(1) / total).tolist()
+        mine, *others = ((along * off).real.reshape(len(off), -1).sum(1) / total).tolist()
         # Of the rounding of the result itself the mean of so many elements is left.
         stored = self.unit / math.sqrt(3) * float((along * right).abs().square().sum().sqrt()) / total
         by_rounding = math.sqrt(sum(one**2 for one in others) / len(others) + stored**2)

@@ -1,0 +1,120 @@
+"""The sweep of an audit: which calls with one thing changed show what the given ones do not, made small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from gradspec._audit._apart import apart
+from gradspec._audit._case_syntax import read_case
+from gradspec._audit._subject import subject_of
+from gradspec._audit._sweep import Variant, smaller, variants
+from gradspec.law import Finding, Law, Status, Verdict
+from gradspec.profile import Profile
+
+#: How many calls are tried at most for each that is given, and how many smaller ones of one that shows something.
+MOST, SMALLER = 64, 16
+#: The laws that say whether a value and a gradient are right.
+ASKED = ("primal", "vjp", "surrogate")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep has found."""
+
+    #: A call for each law that the given calls do not break, the smallest that shows it.
+    cases: tuple[str, ...]
+    #: What was tried and found, in a sentence.
+    said: str
+
+
+def swept(
+    function: Callable[..., Any],
+    cases: Sequence[Any],
+    judge: Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]],
+    laws: Sequence[Law],
+    profile: Profile,
+    seed: int,
+) -> Swept:
+    """Try calls with other sizes, values and options; those that the function refuses say nothing.
+
+    Args:
+        function: what is audited.
+        cases: its calls; those that are written as text are changed.
+        judge: returns the verdicts of laws on calls.
+        laws: those of the audit.
+        profile: how hard, for the limit of time.
+        seed: of the random numbers of the calls.
+    """
+    if not (written := [case for case in cases if isinstance(case, str)]):
+        return Swept((), "no call is written as text, to be changed")
+    asked = [law for law in laws if law.name in ASKED]
+    subject, _ = subject_of(function, tuple(read_case(text, seed=seed) for text in written[:1]))
+    tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
+    taken = _taken(function, tried, profile, seed)
+    known = {verdict.law for verdict in judge(written, asked) if _is_wrong(verdict)} if taken else set()
+    asked = [law for law in asked if law.name not in known]
+    found: dict[str, str] = {}
+    for verdict in judge([variant.text for variant in taken], asked) if taken and asked else ():
+        if _is_wrong(verdict) and verdict.law not in found and verdict.case not in written:
+            found[verdict.law] = verdict.case
+    by_name = {law.name: law for law in asked}
+    shrunk = {law: _smallest(text, judge, by_name[law], function, profile, seed) for law, text in found.items()}
+    refused = len(tried) - len(taken)
+    said = f"{len(tried)} calls of other sizes, values and options were tried"
+    said += f", and {refused} of them refused" if refused else ""
+    for law, text in shrunk.items():
+        said += f"; {text} breaks `{law}`"
+    return Swept(tuple(dict.fromkeys(shrunk.values())), said)
+
+
+def _taken(function: Callable[..., Any], tried: list[Variant], profile: Profile, seed: int) -> list[Variant]:
+    """Return the calls that the function takes, and of which it makes numbers."""
+    found = apart(lambda: [_is_taken(function, variant.text, seed) for variant in tried], profile, seed)
+    if isinstance(found, Finding):  # one of them ends the process, or hangs: each is asked alone
+        alone = (apart(lambda v=variant: _is_taken(function, v.text, seed), profile, seed) for variant in tried)  # type: ignore[misc]
+        found = [answer is True for answer in alone]
+    return [variant for variant, is_taken in zip(tried, found, strict=True) if is_taken]
+
+
+def _is_taken(function: Callable[..., Any], text: str, seed: int) -> bool:
+    try:
+        case = read_case(text, seed=seed)
+        subject, (case,) = subject_of(function, (case,))
+        with torch.no_grad():
+            y = subject.call(*case.args, **case.kwargs)
+    except Exception:
+        return False
+    numbers = [t for t in tree_leaves(y) if isinstance(t, Tensor) and t.is_floating_point()]
+    return bool(numbers) and all(bool(t.isfinite().all()) for t in numbers)
+
+
+def _smallest(
+    text: str,
+    judge: Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]],
+    law: Law,
+    function: Callable[..., Any],
+    profile: Profile,
+    seed: int,
+) -> str:
+    """Return the smallest call that still breaks a law, one size after the other."""
+    left = SMALLER
+    while left > 0:
+        tried = [Variant(other, "") for other in islice(smaller(text), left)]
+        left -= len(tried)
+        taken = [variant.text for variant in _taken(function, tried, profile, seed)]
+        wrong = [verdict.case for verdict in judge(taken, [law]) if _is_wrong(verdict)] if taken else []
+        if not wrong:
+            return text
+        text = wrong[0]
+    return text
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    return verdict.status is Status.BROKEN and verdict.finding.rank != "waste"

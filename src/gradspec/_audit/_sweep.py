@@ -1,0 +1,164 @@
+"""Calls that reveal: a call of an audit with other sizes, values and options, one thing changed at a time.
+
+Most wrong kernels are right on a friendly shape (Liger, flash-attention and others report: a tail beyond the last tile,
+a chunk that is shorter than a window, logits that saturate). A call that is written as text can be written again with
+another number, and what is found is a call to paste.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from gradspec._audit._case_syntax import call_of, text_of
+
+#: Where a function names no size of a tile, those around this one are tried.
+TILE = 16
+#: The sizes of tiles that a function may name.
+_TILES = (8, 16, 32, 64, 128)
+_SHAPED = ("randn", "rand", "zeros", "ones")
+#: What is done with normal numbers: all negative, a common offset, saturated, hardly different from zero, zero.
+_VALUES = ("{0} * 0.1 - 5", "{0} + 1000", "{0} * 30", "{0} * 200", "{0} * 0.001", "{0} * 0")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A call with one thing changed."""
+
+    text: str
+    #: What was changed, in words.
+    changed: str
+
+
+def variants(text: str, function: Callable[..., Any], signature: inspect.Signature) -> Iterator[Variant]:
+    """Yield a call with other sizes, values and options, each once.
+
+    Args:
+        text: a call that `read_case` reads.
+        function: what is called; its constants say how large its tiles are.
+        signature: of the call; its defaults say which options there are.
+    """
+    seen = {text_of(call_of(text))}
+    for variant in (*_sizes(text, function), *_values(text), *_options(text, signature)):
+        if variant.text not in seen:
+            seen.add(variant.text)
+            yield variant
+
+
+def smaller(text: str) -> Iterator[str]:
+    """Yield a call with one of its sizes smaller, the smallest first."""
+    for size in _sizes_in(call_of(text)):
+        yield from (_resized(text, size, other) for other in range(1, min(size, 5)))
+
+
+def _sizes(text: str, function: Callable[..., Any]) -> Iterator[Variant]:
+    found = _sizes_in(call_of(text))
+    tiles = sorted(set(_TILES) & _constants(function)) or [TILE]
+    for size in found:
+        beside = (1, size - 1, size + 1, *(n for t in tiles for n in (t - 1, t, t + 1, 2 * t - 1)))
+        for other in dict.fromkeys(beside):
+            if other >= 1 and other != size:
+                yield Variant(_resized(text, size, other), f"{size} is {other}")
+
+
+def _values(text: str) -> Iterator[Variant]:
+    for place in range(len(_drawn(call_of(text)))):
+        for form in _VALUES:
+            tree = call_of(text)
+            node = _drawn(tree)[place]
+            written = form.format(ast.unparse(node))
+            yield Variant(text_of(_replaced(tree, node, ast.parse(written, mode="eval").body)), written)
+
+
+def _options(text: str, signature: inspect.Signature) -> Iterator[Variant]:
+    call = call_of(text)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    for place, node in enumerate(given):
+        for other in _others(node):
+            tree = call_of(text)
+            mine = [*tree.args, *(keyword.value for keyword in tree.keywords)][place]
+            yield Variant(text_of(_replaced(tree, mine, other)), f"{ast.unparse(node)} is {ast.unparse(other)}")
+    left = _left(call, signature)
+    for place, (name, default) in enumerate(left):
+        for other in _others(ast.Constant(default)):
+            tree = call_of(text)
+            before = [ast.Constant(value) for _, value in left[:place]]
+            tree.args = [*tree.args, *before, other]
+            yield Variant(text_of(tree), f"{name} is {ast.unparse(other)}")
+
+
+def _others(node: ast.expr) -> list[ast.expr]:
+    match node:
+        case ast.Constant(value=bool() as value):
+            return [ast.Constant(not value)]
+        case ast.Constant(value=float() as value):
+            return [ast.Constant(value * 2), ast.Constant(value / 2)]
+        case ast.Constant(value=int() as value):
+            return [ast.Constant(value + 1)]
+    return []
+
+
+def _left(call: ast.Call, signature: inspect.Signature) -> list[tuple[str, Any]]:
+    """Return the parameters that a call leaves to their defaults, in order, as far as they are given by position."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = [parameter for parameter in signature.parameters.values() if parameter.kind in kinds]
+    left = [] if call.keywords else named[len(call.args) :]
+    return [(one.name, one.default) for one in left if one.default is not one.empty]
+
+
+def _constants(function: Callable[..., Any]) -> set[int]:
+    """Return the whole numbers that the code of a function names."""
+    parts = [getattr(function, name, None) for name in ("forward", "backward")] if isinstance(function, type) else []
+    found: set[int] = set()
+    codes = [code for part in (*parts, function) if isinstance(code := getattr(part, "__code__", None), CodeType)]
+    while codes:
+        for constant in codes.pop().co_consts:
+            if isinstance(constant, CodeType):
+                codes.append(constant)
+            elif isinstance(constant, int):
+                found.add(int(constant))
+    scope: dict[str, Any] = {}
+    for part in (*parts, function):
+        scope |= {k: v for k, v in getattr(part, "__globals__", {}).items() if k.isupper() and isinstance(v, int)}
+    return found | set(scope.values())
+
+
+def _drawn(tree: ast.AST) -> list[ast.Call]:
+    """Return the normal numbers of a call: of others nobody knows in which range they make sense."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "randn"]
+
+
+def _shapes(tree: ast.AST) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=args) if name in _SHAPED:
+                given = args[0].elts if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List) else args
+                yield from (n for n in given if isinstance(n, ast.Constant) and type(n.value) is int)
+
+
+def _sizes_in(tree: ast.AST) -> list[int]:
+    return list(dict.fromkeys(int(node.value) for node in _shapes(tree) if int(node.value) > 0))  # type: ignore[arg-type]
+
+
+def _resized(text: str, size: int, other: int) -> str:
+    """Return a call in which a size is another one, wherever it stands: what was of one size still is."""
+    tree = call_of(text)
+    for node in _shapes(tree):
+        if node.value == size:
+            node.value = other
+    return text_of(tree)
+
+
+def _replaced(tree: ast.Call, node: ast.expr, other: ast.expr) -> ast.Call:
+    class Replace(ast.NodeTransformer):
+        def visit(self, at: ast.AST) -> Any:
+            return deepcopy(other) if at is node else self.generic_visit(at)
+
+    changed: ast.Call = Replace().visit(tree)
+    return changed

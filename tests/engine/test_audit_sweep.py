@@ -1,0 +1,108 @@
+"""The sweep of an audit: other sizes, values and options of a call, and the smallest that shows what is wrong."""
+
+import inspect
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec._audit._case_syntax import read_case
+from gradspec._audit._sweep import smaller, variants
+from gradspec.law import Status
+from gradspec.laws import LAWS
+
+SURROGATE = [law for law in LAWS if law.name == "surrogate"]
+TILE = 8
+
+
+class Tiled(Function):
+    """Twice a row, tile by tile."""
+
+    drops_tail = False
+
+    @staticmethod
+    def forward(ctx, x, flip=False):
+        ctx.flip = flip
+        return -2 * x if flip else 2 * x
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        found = torch.zeros_like(y_bar)
+        length = y_bar.shape[-1]
+        for start in range(0, length - length % TILE if cls.drops_tail and length > TILE else length, TILE):
+            found[..., start : start + TILE] = (-2 if ctx.flip else 2) * y_bar[..., start : start + TILE]
+        return found, None
+
+
+class DropsTail(Tiled):
+    drops_tail = True
+
+
+class ForgetsTheOption(Tiled):
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return 2 * y_bar, None
+
+
+class Overflows(Function):
+    """The logarithm of a sum of exponentials, without its maximum taken off in backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.logsumexp(-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar.unsqueeze(-1) * x.exp() / x.exp().sum(-1, keepdim=True)
+
+
+def swept(function, call):
+    found = audit(function, [call], laws=SURROGATE, sweep=True)
+    wrong = [verdict.case for verdict in found.report.verdicts if verdict.status is Status.BROKEN]
+    (said,) = [remark for remark in found.remarks if remark.startswith("By the sweep")]
+    return wrong, said
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "wrong"),
+    [
+        (DropsTail, "(randn(2, 8),)", "(randn(1, 9))"),
+        (ForgetsTheOption, "(randn(3),)", "(randn(1), True)"),
+        (Overflows, "(randn(2, 3),)", "(randn(1, 1) + 1000)"),
+    ],
+)
+def test_a_call_that_shows_what_is_wrong_is_found_and_made_small(function, call, wrong):
+    assert audit(function, [call], laws=SURROGATE).report.verdicts[0].status is Status.HOLDS
+    found, said = swept(function, call)
+    assert found == [wrong]
+    assert f"{wrong} breaks `surrogate`" in said
+
+
+def test_a_sound_function_has_no_other_call():
+    assert swept(Tiled, "(randn(2, 8),)")[0] == []
+
+
+def test_what_the_given_call_shows_already_is_not_looked_for():
+    assert swept(DropsTail, "(randn(2, 9),)")[0] == ["(randn(2, 9),)"]
+
+
+def test_a_call_that_is_no_text_is_left_as_it_is():
+    found = audit(Tiled, [(torch.ones(3, dtype=torch.float64),)], laws=SURROGATE, sweep=True)
+    assert any("no call is written as text" in remark for remark in found.remarks)
+
+
+def test_sizes_that_are_equal_stay_so_and_every_variant_can_be_read():
+    texts = [v.text for v in variants("(randn(4, 6), rand(6), 0.5)", Tiled, inspect.signature(lambda x, w, p: x))]
+    assert "(randn(4, 1), rand(1), 0.5)" in texts
+    assert "(randn(4, 6), rand(6), 1.0)" in texts
+    assert "(randn(4, 6) + 1000, rand(6), 0.5)" in texts
+    assert not any("rand(6) + 1000" in text for text in texts), "in which range they make sense, nobody knows"
+    assert {TILE - 1, TILE, TILE + 1, 2 * TILE - 1} <= {read_case(text).args[0].shape[0] for text in texts}
+    assert len(set(texts)) == len(texts)
+
+
+def test_smaller_calls_have_one_size_changed():
+    assert list(smaller("(randn(3, 2),)")) == ["(randn(1, 2))", "(randn(2, 2))", "(randn(3, 1))"]
