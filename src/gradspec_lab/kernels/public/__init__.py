@@ -1,0 +1,10 @@
+"""Kernels that others published, by package. Nothing of a package is imported before one of its kernels is called."""
+
+from gradspec_lab.kernels._kernel import Kernel
+from gradspec_lab.kernels.public import _attention, _fla, _liger, _others
+
+SOUND: dict[str, Kernel] = {
+    kernel.name: kernel for module in (_liger, _fla, _attention, _others) for kernel in module.KERNELS
+}
+
+__all__ = ["SOUND"]
