@@ -58,6 +58,10 @@ class Measured(Kernel):
     #: By "output", "output 1", ... and "d<argument>".
     results: dict[str, Tensor]
     exact: dict[str, Tensor]
+    #: The plain reference in the kernel's dtype.
+    low: dict[str, Tensor]
+    #: The results of further calls with the same arguments.
+    again: tuple[dict[str, Tensor], ...] = ()
 
 
 _hooks: list[Callable[[str, Tensor], Tensor]] = []

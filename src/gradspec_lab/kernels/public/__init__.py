@@ -7,4 +7,7 @@ SOUND: dict[str, Kernel] = {
     kernel.name: kernel for module in (_liger, _fla, _attention, _others) for kernel in module.KERNELS
 }
 
-__all__ = ["SOUND"]
+#: Published, and wrong as published: what a judge should find among strangers.
+UNSOUND: dict[str, Kernel] = {kernel.name: kernel for kernel in _others.UNSOUND}
+
+__all__ = ["SOUND", "UNSOUND"]

@@ -77,16 +77,6 @@ KERNELS = (
         call=lazily(TRITON_NORMS, "fused_rms_norm", 1e-6),
     ),
     _kernel(
-        "torchnorm fused_add_rms_norm",
-        "torchnorm",
-        arguments=("x", "residual", "w"),
-        wrt=("x", "residual", "w"),
-        make=rows("xx", "xx", "w"),
-        reference=_added,
-        call=lazily(TRITON_NORMS, "fused_add_rms_norm", 1e-6),
-        stores=("sum",),
-    ),
-    _kernel(
         "torchnorm layer_norm",
         "torchnorm",
         arguments=("x", "w", "b"),
@@ -149,5 +139,19 @@ KERNELS = (
         reference=lambda x, w, target: cross_entropy(x @ w.T, target),
         call=_cut,
         shapes=VOCABULARY,
+    ),
+)
+
+UNSOUND = (
+    _kernel(
+        "torchnorm fused_add_rms_norm",
+        "torchnorm",
+        arguments=("x", "residual", "w"),
+        wrt=("x", "residual", "w"),
+        make=rows("xx", "xx", "w"),
+        reference=_added,
+        call=lazily(TRITON_NORMS, "fused_add_rms_norm", 1e-6),
+        stores=("sum",),
+        note="rounds the sum to bfloat16 in every dtype; drops the gradient of its second output",
     ),
 )

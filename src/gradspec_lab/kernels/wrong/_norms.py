@@ -144,17 +144,10 @@ def layer(defect: str = "") -> Kernel:
     )
 
 
-def _rms_args(
-    count: int, columns: int, eps: float = EPS, scale: float = 1.0, mean: float = 0.0, ones: bool = False
-) -> Any:
+def _rms_args(count: int, columns: int, eps: float = EPS, scale: float = 1.0, mean: float = 0.0) -> Any:
     def occasion(dtype: torch.dtype, generator: torch.Generator) -> Occasion:
-        x = (
-            torch.ones(count, columns, dtype=dtype)
-            if ones
-            else normal(dtype, generator, count, columns, scale=scale, mean=mean)
-        )
-        cotangents = (torch.ones(count, columns, dtype=dtype),) if ones else None
-        return Occasion(args=(x, normal(dtype, generator, columns, scale=0.3, mean=1), eps), cotangents=cotangents)
+        x = normal(dtype, generator, count, columns, scale=scale, mean=mean)
+        return Occasion(args=(x, normal(dtype, generator, columns, scale=0.3, mean=1), eps))
 
     return occasion
 
@@ -224,7 +217,7 @@ def _rms_pair(number: int, defect: str, where: str, friendly: Any, revealing: An
     )
 
 
-def _layer_pair(number: int, defect: str, where: str, friendly: Any, revealing: Any) -> Pair:
+def _layer_pair(number: int, defect: str, where: str, friendly: Any, revealing: Any, **named: Any) -> Pair:
     return Pair(
         number=number,
         defect=defect,
@@ -241,19 +234,26 @@ PAIRS = (
     _rms_pair(1, "tail columns dropped", "output dx dw", WHOLE, _rms_args(2 * T, T + 1)),
     _layer_pair(2, "padding in the variance", "output dx dw", _layer_args(T, 2 * T), _layer_args(T, T + 1, mean=3)),
     _rms_pair(
-        6, "dw summed in bfloat16", "dw", _rms_args(T, 2 * T), _rms_args(40 * T, T, ones=True), hidden_in=torch.bfloat16
+        6, "dw summed in bfloat16", "dw", _rms_args(T, 2 * T), _rms_args(40 * T, T, mean=3), hidden_in=torch.bfloat16
     ),
     _layer_pair(7, "tail rows never written", "dx", _layer_args(2 * T, T), _layer_args(T + 1, T)),
     _rms_pair(8, "tail rows repeated", "dw", WHOLE, _one_hot_last),
     _rms_pair(9, "cotangent read as contiguous", "dx dw", WHOLE, _expanded),
     _rms_pair(10, "projection lost", "dx", _orthogonal, WHOLE),
     _layer_pair(10, "mean of the gradient lost", "dx", _layer_args(T, T, centred=True), _layer_args(T, T)),
-    _layer_pair(10, "variance in one pass", "output dx dw", _layer_args(T, 2 * T), _layer_args(T, T, mean=1e6)),
+    _layer_pair(
+        10,
+        "variance in one pass",
+        "output dx dw",
+        _layer_args(T, 2 * T),
+        _layer_args(T, T, mean=1e3),
+        shown_in=torch.float32,
+    ),
     _rms_pair(11, "race over row tiles", "dw", _rms_args(T, 2 * T), _twice),
-    _rms_pair(12, "eps outside the root", "output dx dw", _rms_args(T, T, scale=1e7), _rms_args(T, T, scale=EPS**0.5)),
+    _rms_pair(12, "eps outside the root", "output dx dw", _rms_args(T, T, scale=1e4), _rms_args(T, T, scale=EPS**0.5)),
     _rms_pair(12, "eps ignored", "output dx dw", WHOLE, _rms_args(T, T, eps=0.5)),
     _layer_pair(
-        12, "eps outside the root", "output dx dw", _layer_args(T, T, scale=1e7), _layer_args(T, T, scale=EPS**0.5)
+        12, "eps outside the root", "output dx dw", _layer_args(T, T, scale=1e4), _layer_args(T, T, scale=EPS**0.5)
     ),
     _rms_pair(13, "cached by address", "output dx dw", WHOLE, _reused),
 )

@@ -44,6 +44,8 @@ class Pair:
     where: tuple[str, ...]
     #: The dtype in which friendly arguments hide it: exactly, if it is float64.
     hidden_in: torch.dtype = torch.float64
+    #: The widest dtype in which revealing arguments show it.
+    shown_in: torch.dtype = torch.float64
 
     @property
     def name(self) -> str:
