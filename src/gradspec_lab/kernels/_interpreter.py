@@ -20,6 +20,8 @@ def prepare() -> None:
     os.environ["TRITON_INTERPRET"] = "1"
     import triton
 
+    if not triton.knobs.runtime.interpret:
+        raise RuntimeError("Triton was imported before TRITON_INTERPRET=1 was set: set it in the environment")
     if getattr(triton, "_prepared_for_the_laboratory", False):
         return
     triton._prepared_for_the_laboratory = True
@@ -109,7 +111,7 @@ def _pretend_a_driver() -> None:
     torch.cuda.get_device_properties = lambda *_: SimpleNamespace(  # type: ignore[assignment]
         multi_processor_count=2, major=8, minor=0, name="none", total_memory=2**33
     )
-    torch.cuda.get_device_capability = lambda *_: (8, 0)  # type: ignore[assignment]
+    torch.cuda.get_device_capability = lambda *_: (8, 0)
 
 
 def _take_the_first_configuration() -> None:

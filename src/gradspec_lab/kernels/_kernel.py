@@ -81,7 +81,7 @@ def stored(place: str, value: Tensor) -> Tensor:
     """Mark a value that a kernel may keep in low precision. It is the value itself, unless somebody looks."""
     for hook in _hooks:
         if value.requires_grad:
-            value.register_hook(lambda grad, hook=hook: hook("d" + place, grad))
+            value.register_hook(lambda grad, hook=hook: hook("d" + place, grad))  # type: ignore[no-untyped-call]
         value = hook(place, value)
     return value
 

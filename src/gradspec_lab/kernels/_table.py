@@ -35,7 +35,7 @@ def show(lines: Iterable[dict[str, Any]], judges: Iterable[str], console: Consol
         ("friendly", "Found in wrong kernels, on arguments that hide the defect"),
         ("twin", "False alarms on the sound twins, on the revealing arguments"),
     ):
-        rows = {(line["name"], ""): [] for line in good if line["case"] == case}
+        rows: dict[tuple[str, str], list[Any]] = {(line["name"], ""): [] for line in good if line["case"] == case}
         _table(console, title, judges, rows, good, case)
     for line in lines:
         if "error" in line:

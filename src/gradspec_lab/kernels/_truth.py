@@ -27,15 +27,16 @@ def results(kernel: Kernel, occasion: Occasion, cotangents: Any) -> list[dict[st
             occasion.before(kernel.call, args)
         return kernel.call(*args)
 
-    filled = torch.utils.deterministic.fill_uninitialized_memory
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
     was = torch.are_deterministic_algorithms_enabled()
-    torch.utils.deterministic.fill_uninitialized_memory = True
+    memory.fill_uninitialized_memory = True
     torch.use_deterministic_algorithms(True)
     try:
         return [derive(call, kernel, occasion.args, cotangents) for _ in range(occasion.repeats)]
     finally:
         torch.use_deterministic_algorithms(was)
-        torch.utils.deterministic.fill_uninitialized_memory = filled
+        memory.fill_uninitialized_memory = filled
 
 
 def distances(

@@ -51,7 +51,7 @@ KERNELS = (
         "memory-efficient-attention-pytorch flash",
         "memory-efficient-attention-pytorch",
         call=_lucidrains,
-        reference=lambda *args: attention(*args, causal=True),
+        reference=lambda q, k, v: attention(q, k, v, causal=True),
         dtypes=(torch.float32,),
         note=MIXED,
     ),
@@ -80,7 +80,7 @@ KERNELS = (
         "flash-attention-softmax-n",
         call=_softmax_1,
         accumulate=None,
-        reference=lambda *args: attention(*args, extra=1.0),
+        reference=lambda q, k, v: attention(q, k, v, extra=1.0),
         stores=("S", "P", "dP", "dS"),
     ),
 )

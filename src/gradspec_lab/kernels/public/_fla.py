@@ -78,7 +78,7 @@ def _convolved(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     taps, length = w.shape[1], x.shape[1]
     padded = torch.cat([x.new_zeros(x.shape[0], taps - 1, x.shape[2]), x], 1)
     y = sum(padded[:, i : i + length] * w[:, i] for i in range(taps)) + b
-    return y * y.sigmoid()  # type: ignore[union-attr, return-value]
+    return y * y.sigmoid()
 
 
 def _filters(shape: tuple[int, ...], dtype: torch.dtype, scale: str, generator: torch.Generator) -> tuple[Any, ...]:

@@ -226,6 +226,7 @@ def _layer_pair(number: int, defect: str, where: str, friendly: Any, revealing: 
         friendly=friendly,
         revealing=revealing,
         where=tuple(where.split()),
+        **named,
     )
 
 

@@ -60,7 +60,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
 
 def as_contiguous(cotangent: Tensor) -> Tensor:
     """The wrong reading of a cotangent: its memory from the start on, as if no stride were special."""
-    memory = torch.empty(0, dtype=cotangent.dtype).set_(cotangent.untyped_storage())  # type: ignore[call-overload]
+    memory = torch.empty(0, dtype=cotangent.dtype).set_(cotangent.untyped_storage())
     index = (torch.arange(cotangent.numel()) + cotangent.storage_offset()) % memory.numel()
     return memory[index].view(cotangent.shape)
 
