@@ -1,5 +1,6 @@
 """`python -m gradspec_lab.kernels run`: judge kernels that are known to be sound or wrong."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from rich.progress import track
 from gradspec_lab.kernels._judges import JUDGES, Judge
 from gradspec_lab.kernels._run import plan, read, run_all
 from gradspec_lab.kernels._table import show
+from gradspec_lab.kernels._truth import gaps
+from gradspec_lab.kernels.public import SOUND, UNSOUND
 
 
 @click.group()
@@ -47,6 +50,16 @@ def run(judges: tuple[str, ...], runs: int, out: Path, only: str, cases: tuple[s
     console = Console(width=None if Console().is_terminal else 160)
     lines = list(track(run_all(planned, every, out), "judging", len(planned), console=Console(stderr=True)))
     show(lines, every, console)
+
+
+@main.command()
+@click.option("--only", default="", help="Only the kernels whose names contain this.")
+def prove(only: str) -> None:
+    """Compare each published kernel with the map that is written beside it, and print how far it is, as JSON lines."""
+    torch.set_num_threads(1)
+    for name, kernel in (SOUND | UNSOUND).items():
+        if only in name:
+            click.echo(json.dumps({"name": name, "sound": name in SOUND, "gaps": gaps(kernel)}))
 
 
 @main.command()

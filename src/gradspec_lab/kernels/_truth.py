@@ -60,3 +60,22 @@ def distances(
         for several in (wrong, twin)
     ]
     return farthest[0], farthest[1]
+
+
+def gaps(kernel: Kernel) -> dict[str, float]:
+    """How far a kernel is from its map in float64, on its friendly shape, in the widest dtype that it takes."""
+    dtype = max(kernel.dtypes, key=lambda dtype: -torch.finfo(dtype).eps)
+    generator = torch.Generator().manual_seed(0)
+    args = kernel.make(kernel.shapes[0], dtype, "plain", generator)
+    kept: list[tuple[Tensor, ...]] = []
+
+    def cotangents(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        kept.append(random_cotangents(generator)(outputs))
+        return kept[0]
+
+    result = derive(kernel.call, kernel, args, cotangents)
+    exact = derive(kernel.reference, kernel, upcast(args), upcast(kept[0]))
+    return {
+        name: distance(result[name], exact[name]) if result[name].shape == exact[name].shape else float("inf")
+        for name in exact
+    }
