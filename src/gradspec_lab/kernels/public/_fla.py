@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from gradspec_lab.kernels._kernel import Kernel, draw
+from gradspec_lab.kernels._kernel import Kernel, draw, stored
 from gradspec_lab.kernels.public._liger import VOCABULARY, _hidden, _logits
 from gradspec_lab.kernels.public._maps import (
     ROWS,
-    attention,
     cross_entropy,
+    flash_attention,
     heads,
     imported,
     layer_norm,
@@ -136,7 +136,7 @@ def _hgrn(x: Tensor, g: Tensor) -> Tensor:
 def _with_gate(kind: str) -> Any:
     def make(shape: tuple[int, ...], dtype: torch.dtype, scale: str, generator: torch.Generator) -> tuple[Any, ...]:
         h, length, width = shape
-        q, k, v = heads(30.0 if kind != "delta" else 3.0, length_first=True)(shape, dtype, scale, generator)
+        q, k, v = heads(3.0, length_first=True)(shape, dtype, scale, generator)
         size = (1, length, h, width) if kind == "vector" else (1, length, h)
         gate = draw(generator, size, torch.float64, "plain")
         if kind == "delta":
@@ -224,7 +224,8 @@ KERNELS = (
         wrt=("x", "w"),
         make=_hidden,
         shapes=VOCABULARY,
-        reference=lambda x, w, target: cross_entropy(x @ w.T, target),
+        reference=lambda x, w, target: cross_entropy(stored("logits", x @ w.T), target),
+        stores=("logits", "dlogits"),
         call=_fused_linear,
     ),
     _kernel(
@@ -262,8 +263,8 @@ KERNELS = (
         wrt=("q", "k", "v"),
         make=heads(length_first=True),
         shapes=SEQUENCES,
-        reference=swapped(attention, causal=True),
-        stores=("P", "dS"),
+        reference=swapped(flash_attention),
+        stores=("P", "O", "dS"),
         reduction=_length,
         call=lazily("fla.ops.attn", "parallel_attn"),
         tile=64,
@@ -272,7 +273,7 @@ KERNELS = (
         "fused_recurrent_linear_attn",
         arguments=("q", "k", "v"),
         wrt=("q", "k", "v"),
-        make=heads(30.0, length_first=True),
+        make=heads(3.0, length_first=True),
         shapes=SEQUENCES,
         reference=_linear_attention,
         reduction=_length,

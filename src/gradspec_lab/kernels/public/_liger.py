@@ -17,10 +17,11 @@ from gradspec_lab.kernels.public._maps import (
     log_softmax,
     rms_norm,
     rows,
-    softmax,
+    softmax_from_output,
 )
 
 EPS = 1e-6
+SINGLE = (torch.float32,)
 VOCABULARY = ((4, 64), (1, 2), (3, 15), (5, 16), (6, 17), (7, 31), (2, 127))
 
 
@@ -41,7 +42,7 @@ def _smoothed(x: Tensor, target: Tensor) -> Any:
 
 def _smoothed_reference(x: Tensor, target: Tensor) -> Tensor:
     keep = (target != -100).to(x.dtype)
-    return 0.9 * cross_entropy(x, target, "sum") - 0.1 * (log_softmax(x).mean(-1) * keep).sum()
+    return stored("row loss", 0.9 * cross_entropy(x, target, "none") - 0.1 * log_softmax(x).mean(-1) * keep).sum()
 
 
 def _logits(shape: tuple[int, ...], dtype: torch.dtype, scale: str, generator: torch.Generator) -> tuple[Any, ...]:
@@ -150,7 +151,7 @@ KERNELS = (
         make=rows("xx", "w"),
         reference=rms_norm(EPS, place=True),
         call=lazily(f"{OPS}.rms_norm", "LigerRMSNormFunction.apply", EPS, 0.0, "llama", False),
-        stores=("xhat",),
+        stores=("xhat", "dw rows"),
     ),
     _kernel(
         "layer_norm",
@@ -166,7 +167,7 @@ KERNELS = (
         wrt=("x", "residual", "w"),
         make=rows("xx", "xx", "w"),
         reference=_added_rms,
-        stores=("sum", "xhat"),
+        stores=("sum", "xhat", "dw rows"),
         call=lazily(f"{OPS}.fused_add_rms_norm", "LigerFusedAddRMSNormFunction.apply", EPS, 0.0, "llama", False),
     ),
     _kernel(
@@ -175,9 +176,9 @@ KERNELS = (
         wrt=("x", "w", "b"),
         make=_channels,
         reference=_group_norm,
-        dtypes=(torch.float16, torch.float32),
+        dtypes=SINGLE,
         scales=("plain", "large", "small", "needle"),
-        note="one-pass variance: an offset loses every digit; adds atomically, which the interpreter lacks in bfloat16",
+        note="one-pass variance, so no offset; squares in the inputs' dtype, where float16 overflows",
         call=lazily(f"{OPS}.group_norm", "LigerGroupNormFunction.apply", 4, 2, EPS),
         shapes=((4, 32), (1, 2), (2, 15), (2, 16), (3, 17), (2, 31)),
         reduction=lambda x, w, b: 2 * x.shape[-1],
@@ -188,6 +189,8 @@ KERNELS = (
         wrt=("x", "w", "b"),
         make=_powers,
         reference=_poly_norm,
+        dtypes=SINGLE,
+        note="takes powers in the inputs' dtype",
         call=lazily(f"{OPS}.poly_norm", "LigerPolyNormFunction.apply", EPS, False),
     ),
     _kernel(
@@ -195,7 +198,9 @@ KERNELS = (
         arguments=("x",),
         wrt=("x",),
         make=rows("xx", large=100.0),
-        reference=softmax,
+        reference=softmax_from_output,
+        stores=("y",),
+        accumulate=None,
         call=lazily(f"{OPS}.softmax", "LigerSoftmaxFunction.apply"),
     ),
     _kernel(
@@ -232,7 +237,7 @@ KERNELS = (
         "relu_squared",
         arguments=("x",),
         wrt=("x",),
-        make=rows("xx", large=100.0),
+        make=rows("xx", large=30.0),
         reference=lambda x: x.relu().square(),
         call=lazily(f"{OPS}.relu_squared", "LigerReLUSquaredFunction.apply"),
         reduction=lambda x: 1,
@@ -262,6 +267,7 @@ KERNELS = (
         wrt=("x",),
         make=_logits,
         reference=_smoothed_reference,
+        stores=("row loss",),
         call=_smoothed,
         shapes=VOCABULARY,
     ),
@@ -281,6 +287,8 @@ KERNELS = (
         wrt=("log_prediction",),
         make=_distributions("mixed"),
         reference=_kl,
+        dtypes=SINGLE,
+        note="works in the inputs' dtype, which its module makes float32",
         shapes=VOCABULARY,
         call=lazily(f"{OPS}.kl_div", "LigerKLDivLossFunction.apply", "batchmean", False, 1e-10),
     ),
@@ -290,6 +298,8 @@ KERNELS = (
         wrt=("log_q",),
         make=_distributions("log"),
         reference=_jsd,
+        dtypes=SINGLE,
+        note="works in the inputs' dtype, which its module makes float32",
         call=lazily(f"{OPS}.jsd", "LigerJSDFunction.apply", None, 0.5, -100),
         shapes=VOCABULARY,
     ),
@@ -299,6 +309,8 @@ KERNELS = (
         wrt=("p",),
         make=_distributions("probabilities"),
         reference=lambda p, q: 0.5 * (p - q).abs().sum() / p.shape[0],
+        dtypes=SINGLE,
+        note="works in the inputs' dtype, which its module makes float32",
         shapes=VOCABULARY,
         call=lazily(f"{OPS}.tvd", "LigerTVDLossFunction.apply", None, "batchmean", -100),
     ),

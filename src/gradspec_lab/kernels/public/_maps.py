@@ -71,7 +71,10 @@ def rms_norm(eps: float = 1e-6, place: bool = False) -> Callable[..., Tensor]:
 
     def reference(x: Tensor, w: Tensor) -> Tensor:
         normal = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
-        return (stored("xhat", normal) if place else normal) * w
+        if not place:
+            return normal * w
+        # The gradient at "w rows" is that of the weight before the sum over the rows.
+        return stored("xhat", normal) * stored("w rows", w.expand(x.shape))
 
     return reference
 
@@ -104,6 +107,26 @@ def cross_entropy(logits: Tensor, labels: Tensor, reduction: str = "mean", ignor
     picked = log_softmax(logits).gather(-1, torch.where(keep, labels, 0)[:, None])[:, 0]
     loss = torch.where(keep, -picked, torch.zeros_like(picked))
     return loss if reduction == "none" else loss.sum() / (keep.sum().clamp(min=1) if reduction == "mean" else 1)
+
+
+def softmax_from_output(x: Tensor) -> Tensor:
+    """Softmax whose gradient y (dy - sum dy y) is computed from the output y, a stored place."""
+    y = stored("y", softmax(x.detach()))
+    # Zero in value; its gradient at a fixed y is that of softmax.
+    linear = y * (x - (y * x).sum(-1, keepdim=True))
+    return y + (linear - linear.detach())
+
+
+def flash_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention whose gradient P (dP - delta) has delta from the output O, a stored place like P."""
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    visible = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
+    weights = stored("P", softmax(scores.detach().masked_fill(~visible, -math.inf)))
+    out = stored("O", weights @ v.detach())
+    # Zero in value; its gradient at a fixed P and O is that of the scores.
+    weighted = weights * torch.where(visible, stored("S", scores), torch.zeros_like(scores))
+    linear = weighted @ v.detach() - weighted.sum(-1, keepdim=True) * out
+    return weights @ v + (linear - linear.detach())
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, extra: float = 0.0) -> Tensor:
