@@ -53,3 +53,11 @@ def test_a_twin_is_right_on_every_shape_and_scale(twin: Kernel) -> None:
             assert {
                 place: gap for place, gap in far.items() if gap > 1e-8 and exact[place].abs().max() > 1e-8 * size
             } == {}
+
+
+def test_a_cache_by_address_hides_from_calls_with_memory_of_their_own() -> None:
+    for pair in PAIRS.values():
+        if pair.number == 13:
+            for seed in range(20):
+                wrong, _ = distances(pair, pair.friendly, torch.float32, seed)
+                assert max(wrong.values()) < ROUNDING[torch.float32]

@@ -14,7 +14,7 @@ EPS = 1e-5
 
 
 def _rms(defect: str = "") -> Any:
-    cache: dict[int, Tensor] = {}
+    cache: dict[int, tuple[Tensor, Tensor]] = {}  # the input too: memory that is freed would be given to others
     coin = Coin()
 
     class TiledRMSNorm(torch.autograd.Function):
@@ -33,7 +33,7 @@ def _rms(defect: str = "") -> Any:
             else:
                 scale = (mean + eps).rsqrt()
             if defect == "cached by address":
-                scale = cache.setdefault(x.data_ptr(), scale)
+                _, scale = cache.setdefault(x.data_ptr(), (x.detach(), scale))
             ctx.save_for_backward(x, w, scale)
             return (x * scale * w).to(x.dtype)
 

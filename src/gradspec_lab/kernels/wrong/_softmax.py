@@ -35,7 +35,7 @@ def running_sum(x: Tensor, defect: str) -> tuple[Tensor, Tensor]:
 
 
 def _softmax(defect: str = "") -> Any:
-    cache: dict[int, Tensor] = {}
+    cache: dict[int, tuple[Tensor, Tensor]] = {}  # the input too: memory that is freed would be given to others
 
     class TiledSoftmax(torch.autograd.Function):
         @staticmethod
@@ -44,7 +44,7 @@ def _softmax(defect: str = "") -> Any:
             top, total = running_sum(scaled, defect)
             y = (scaled - top).exp() / total
             if defect == "cached by address":
-                y = cache.setdefault(x.data_ptr(), y)
+                _, y = cache.setdefault(x.data_ptr(), (x.detach(), y))
             kept = y.to(torch.bfloat16).to(y.dtype) if defect == "gradient from a rounded output" else y
             ctx.save_for_backward(kept)
             ctx.temperature = 1.0 if defect == "temperature not in the gradient" else temperature
