@@ -1,0 +1,60 @@
+"""What the judges said, in tables."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def accused(line: dict[str, Any], judge: str) -> bool | None:
+    """Whether a judge refused any output or gradient; None if it raised or did not run."""
+    told = line["judges"].get(judge)
+    if told is None or any(passes is None for passes, _ in told["verdicts"].values()):
+        return None
+    return not all(passes for passes, _ in told["verdicts"].values())
+
+
+def _count(lines: list[dict[str, Any]], judge: str) -> str:
+    told = [accused(line, judge) for line in lines]
+    silent = sum(answer is None for answer in told)
+    return f"{sum(answer is True for answer in told)}" + (f" ({silent} without)" if silent else "")
+
+
+def show(lines: Iterable[dict[str, Any]], judges: Iterable[str], console: Console) -> None:
+    """Print false alarms by kernel and dtype, what was found by defect, and kernels that failed to run."""
+    lines, judges = list(lines), list(judges)
+    good = [line for line in lines if "error" not in line]
+    _table(
+        console, "False alarms on sound kernels of others", judges,
+        {(line["name"], line["dtype"]): [] for line in good if line["case"] == "sound"}, good, "sound",
+    )  # fmt: skip
+    for case, title in (
+        ("unsound", "Found in published kernels that are wrong"),
+        ("revealing", "Found in wrong kernels, on revealing arguments"),
+        ("friendly", "Found in wrong kernels, on arguments that hide the defect"),
+        ("twin", "False alarms on the sound twins, on the revealing arguments"),
+    ):
+        rows: dict[tuple[str, str], list[Any]] = {(line["name"], ""): [] for line in good if line["case"] == case}
+        _table(console, title, judges, rows, good, case)
+    for line in lines:
+        if "error" in line:
+            console.print(f"did not run: {line['key']} {line['dtype']}: {line['error']}", markup=False)
+
+
+def _table(
+    console: Console, title: str, judges: list[str], rows: dict[tuple[str, str], list[Any]], lines: Any, case: str
+) -> None:
+    if not rows:
+        return
+    for line in lines:
+        if line["case"] == case:
+            rows[line["name"], line["dtype"] if case == "sound" else ""].append(line)
+    table = Table("kernel", "dtype", "runs", "s/run", *judges, title=title)
+    for (name, dtype), of in rows.items():
+        seconds = sum(line["seconds"] for line in of) / len(of)
+        table.add_row(name, dtype, str(len(of)), f"{seconds:.3f}", *(_count(of, judge) for judge in judges))
+    every = [line for of in rows.values() for line in of]
+    table.add_section()
+    table.add_row("all", "", str(len(every)), "", *(_count(every, judge) for judge in judges))
+    console.print(table)
