@@ -30,12 +30,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._differences import double
 from gradspec.spec import Accuracy
 
 #: What runs the reference: it returns results of the same number and shapes each time, None where there is none.
 Compute = Callable[[], Sequence[Tensor | None]]
 #: How often the reference runs with operations that err, and how improbable a larger error of a sound function is.
 RUNS, IMPROBABLE = 16, 1e-9
+#: How far below the largest number of its dtype a result must lie for an infinity to be the function's mistake.
+HEADROOM = 64
 #: Operations that move numbers, compare or choose them, or change their sign: none of them rounds.
 _NAMES = """
     _to_copy abs alias amax amin arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil clamp
@@ -181,6 +184,15 @@ class Limits:
     @cached_property
     def _scatter(self) -> Tensor:
         return self.scattered().abs().square().mean(0).sqrt()
+
+    def wrong(self, got: Tensor) -> Tensor:
+        """Return which elements are farther off than rounding takes them, of a result in its own dtype."""
+        wide = double(got)
+        # Beside the largest number of a dtype the order of the operations decides whether one of them overflows.
+        overflows = ~got.isfinite() & ~(self.size < self.kind.max / HEADROOM)
+        error = (wide - self.right).abs()
+        wrong = ~(wide == self.right) & ~overflows & ~(error <= self.close)  # rather than `>`: a NaN is wrong
+        return wrong & ~(error <= self.allowed) if bool(wrong.any()) else wrong
 
     def gain(self, got: Tensor) -> float:
         """Return by which factor a result in half precision is too large, in float64; 1.0 if rounding may be it.

@@ -20,8 +20,6 @@ from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
 
 NO_LIMITS: Mapping[str, Limits | None] = {}
-#: How far below the largest number of its dtype a result must lie for an infinity to be the function's mistake.
-HEADROOM = 64
 #: A difference in float64 that is smaller, of the largest element, is below the unit of rounding of float32.
 UNSEEN = torch.finfo(torch.float32).eps / 2
 
@@ -211,18 +209,13 @@ def _within(
     if not got.numel():
         return HOLDS
     wide, right = double(got), limits.right
-    error = (wide - right).abs()
-    # Beside the largest number of a dtype the order of the operations decides whether one of them overflows.
-    overflows = ~got.isfinite() & ~(right.abs() < torch.finfo(got.dtype).max / HEADROOM)
-    same = (wide == right) | (got == expected) | (got.isnan() & expected.isnan()) | overflows
-    wrong = ~same & ~(error <= limits.close)  # rather than `>`: a NaN is wrong
-    if bool(wrong.any()):
-        wrong &= ~(error <= limits.allowed)
+    wrong = limits.wrong(got) & ~(got == expected) & ~(got.isnan() & expected.isnan())
     if not bool(wrong.any()):
         if (gain := limits.gain(wide)) != 1.0:
             return _gained(what, got, right, gain)
         note(what, right if bool((right.abs() > limits.close).any()) else None, zero)
         return HOLDS
+    error = (wide - right).abs()
     error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
     return _off(what, wide, right, wrong, error, is_derivative, likely, said, dtype=got.dtype)
 
