@@ -217,6 +217,7 @@ def _become(order: dict[str, Any]) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    importlib.import_module("huge_pages").collapse()
     del sys.path[0]  # the folder of this file
     gc.freeze()  # a search for cycles would copy into each fork whatever it touches
     _end(_become, _serve())
