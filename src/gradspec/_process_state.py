@@ -103,7 +103,7 @@ def seed_torch(seed: int) -> None:
     `torch.manual_seed` writes the stack of the call down for each kind of device that is not, and keeps it: a
     millisecond for each call of a function.
     """
-    in_use = any(one.is_initialized() for one in (torch.cuda, torch.xpu, torch.mtia))  # type: ignore[no-untyped-call]
+    in_use = any(one.is_initialized() for one in (torch.cuda, torch.xpu, torch.mtia))
     if in_use or sys.platform == "darwin" or torch._C._get_privateuse1_backend_name() != "privateuseone":
         torch.manual_seed(seed)
     else:
