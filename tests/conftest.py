@@ -7,6 +7,7 @@ import torch
 
 from gradspec._engine._autograd import settle
 from gradspec._engine._compiler import import_dynamo
+from huge_pages import collapse
 
 pytest_plugins = ["cpu_seconds"]
 
@@ -21,6 +22,7 @@ def pytest_collection_finish():
     """Keep torch and the tests themselves out of every search for cycles: they stay, and a fork would copy them."""
     gc.collect()
     gc.freeze()
+    collapse()
 
 
 def _devices():

@@ -1,9 +1,9 @@
 """Runs `python WORDS`, each time in a process of its own that need not import everything anew.
 
 A server imports modules once, and forks for each command: what a command does to its process ends with it, as it does
-in `subprocess.run`. The fork differs in one way: the modules are there already, and Python's start is over. So what a
-test says of imports, of the garbage collector, or of Python's own options (`PYTHONUTF8`, `PYTHONWARNINGS`), it says of
-a process from the start.
+in `subprocess.run`. The fork differs in two ways: the modules are there already, and Python's start is over; at its end
+they are not taken to pieces. So what a test says of imports, of the garbage collector, of finalizers, or of Python's
+own options (`PYTHONUTF8`, `PYTHONWARNINGS`), it says of a process from the start.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,7 +28,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Server:
@@ -163,6 +165,29 @@ def _line() -> bytes:
     return read
 
 
+def _end(run: Callable[[dict[str, Any]], None], order: dict[str, Any]) -> None:
+    """Run, and end as Python does, but for taking to pieces what was imported: it would be copied into each fork."""
+    code: Any = 0
+    try:
+        run(order)
+    except KeyboardInterrupt:
+        raise  # Python ends by the signal
+    except SystemExit as ended:
+        code = ended.code
+        if not isinstance(code, int | None):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads that are no daemons
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code or 0)
+
+
 def _become(order: dict[str, Any]) -> None:
     """Be the process that `python WORDS` would have been."""
     for number, name in enumerate(order["streams"]):
@@ -192,6 +217,7 @@ def _become(order: dict[str, Any]) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    importlib.import_module("huge_pages").collapse()
     del sys.path[0]  # the folder of this file
     gc.freeze()  # a search for cycles would copy into each fork whatever it touches
-    _become(_serve())
+    _end(_become, _serve())

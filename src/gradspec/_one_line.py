@@ -7,13 +7,27 @@ from collections.abc import Sequence
 from typing import Any
 
 #: What steers a terminal, or the direction in which text is shown: control characters but for tabs and ends of lines,
-#: and the marks, embeddings, overrides and isolates of the bidirectional algorithm.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+#: separators of lines and paragraphs, and the marks, embeddings, overrides and isolates of the bidirectional algorithm.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+#: What a CI service takes for a command in a log: `::` where a line begins, blanks and colours left out, and `##[` or
+#: `##vso[` anywhere in it.
+_COMMAND = re.compile(r"(?m)^((?:[^\S\n]|\x1b\[[\d;]*m)*):(?=:)|#(?=#(?:\[|vso\[))")
 
 
 def visible(text: str) -> str:
     r"""Return a text in which what steers a terminal or a reader's eye is an escape to read, as `\x1b`."""
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def for_log(text: str) -> str:
+    r"""Return a text for a terminal or a CI log, in which no line commands the service: `\x3a:error` for `::error`."""
+    return _COMMAND.sub(lambda found: r"\x23" if found[1] is None else rf"{found[1]}\x3a", text)
+
+
+def name_of(text: str) -> str:
+    """Return a name as it can be shown: visible, in one line, and no command of a CI log."""
+    return for_log(visible(text).replace("\n", "\\n"))
 
 
 def visible_data(value: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from gradspec._finding import HOLDS, LIMIT, Finding, Rank, Reason, Status, broken, not_applicable, raised, shown
+from gradspec._one_line import name_of
 from gradspec._renamed import renamed
 from gradspec._scope import Scope
 from gradspec.spec import Case, FunctionSpec, Misuse, ModuleCase, ModuleSpec, Spec, TextCase, TextSpec
@@ -191,4 +192,4 @@ def verdict_from_dict(data: Mapping[str, Any]) -> Verdict:
     finding["status"] = Status(finding["status"])
     if finding.get("reason"):
         finding["reason"] = Reason(**finding["reason"])
-    return Verdict(**{key: data[key] for key in own}, finding=Finding(**finding))
+    return Verdict(**{key: name_of(data[key]) for key in own}, finding=Finding(**finding))

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradspec._one_line import visible_data
+from gradspec._one_line import name_of, visible_data
 from gradspec._outcome import Outcome
 from gradspec._record import SCHEMA, Cell, RecordError, Source, cells_in, from_text, read, to_text, what_lacks, write
 from gradspec._record import write_experiment as write_experiment
 from gradspec._scope import Scope, scopes_of
-from gradspec.law import ALL_KINDS, Verdict, verdict_from_dict, verdict_to_dict
+from gradspec.law import ALL_KINDS, Rank, Verdict, verdict_from_dict, verdict_to_dict
 
 __all__ = [
     "SCHEMA",
@@ -130,9 +130,9 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
     try:
         _check_shape(data)
         return Report(
-            provenance=data["provenance"],
-            sheets=visible_data(data["sheets"]),
-            laws=visible_data(data["laws"]),
+            provenance=visible_data(data["provenance"]),
+            sheets=_named(data["sheets"]),
+            laws=_named(data["laws"]),
             sources={name: Source.from_dict(source) for name, source in data["sources"].items()},
             verdicts=tuple(verdict_from_dict(v) for v in data["verdicts"]),
             missing=cells_in(data, "missing"),
@@ -142,6 +142,10 @@ def _report(data: Mapping[str, Any], where: str) -> Report:
         raise RecordError(
             f"{where} is not a record of schema {SCHEMA} ({type(error).__name__}: {error}): {AGAIN}"
         ) from None
+
+
+def _named(sheets: Mapping[str, Any]) -> dict[str, Any]:
+    return {name_of(name): visible_data(sheet) for name, sheet in sheets.items()}
 
 
 def _check_shape(data: Mapping[str, Any]) -> None:
@@ -156,6 +160,12 @@ def _check_shape(data: Mapping[str, Any]) -> None:
         for key, value in verdict.items():
             if not isinstance(value, dict if key in ("details", "reason") else str):
                 raise TypeError(f"the field {key} of a verdict is {value!r}")
+        if verdict.get("rank"):
+            Rank(verdict["rank"])
+    for law in data["laws"].values():
+        Scope(law.get("scope", Scope.TRAINING))
+    if isinstance(profile := data["provenance"].get("profile"), dict) and profile.get("scopes"):
+        scopes_of(profile["scopes"])
 
 
 def kind_of_sheet(sheet: Mapping[str, Any]) -> str:

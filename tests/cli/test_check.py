@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import python
 from gradspec._engine._plan import plan
 from gradspec._registry._laws import select_laws
 from gradspec.report import Report, read_record
@@ -160,7 +161,7 @@ COMMAND = [sys.executable, "-c", "from gradspec.cli import main; main()", "check
 
 
 def test_that_a_pipe_gets_no_colour_and_no_progress(folder):
-    run = subprocess.run(COMMAND, capture_output=True, text=True, encoding="utf-8", env=_environment(), check=False)
+    run = python(*COMMAND[1:], env=_environment())
 
     assert run.returncode == 1
     assert "\x1b" not in run.stdout

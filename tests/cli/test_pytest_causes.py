@@ -19,7 +19,9 @@ def chosen(option):
     return [option if word == "--law" else word for word in LAWS]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), id="one process"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
+)
 def test_that_a_cause_is_one_failure(run_pytest, gradspec, workers):  # noqa: F811
     run = run_pytest("--gradspec", "one_factor", *chosen("--gradspec-law"), "-rsf", *workers)
     said = gradspec("check", "one_factor", *LAWS).stdout

@@ -10,7 +10,7 @@ from torch.nn import Module
 from gradspec._audit._agreement import disagreement, imports
 from gradspec._audit._apart import apart
 from gradspec._audit._case_text import name_in_text
-from gradspec._audit._known_forms import UNKNOWN, guessed
+from gradspec._audit._known_forms import UNKNOWN, Guess, guessed
 from gradspec._audit._measured import Measured
 from gradspec._audit._module_text import module_text
 from gradspec._audit._proposal import Proposal
@@ -43,16 +43,23 @@ def proposed(
         proposal = replace(proposal, todos=(_MODULE,))
         return module_text(proposal), _remarks(proposal, "")
     proposal = replace(proposal, todos=tuple(_todos(measured)), unshown=tuple(_unshown(report)))
-    if measured.is_repeatable:
-        forms = apart(lambda: guessed(proposal.spec, proposal.references), profile, seed)
-        if not isinstance(forms, Finding) and forms != UNKNOWN:
-            text, before = proposal.text(forms), _as_in_text(proposal, report)
-            asked = (text, proposal.scope, proposal.constant, before, laws, profile, seed)
-            if apart(lambda: disagreement(*asked), profile, seed) == "":
-                return text, _remarks(proposal, "")
-    text = proposal.text(UNKNOWN)
-    why = apart(lambda: imports(text, proposal.scope, proposal.constant), profile, seed)
-    return text, _remarks(proposal, why.message if isinstance(why, Finding) else why)
+    plain = proposal.text(UNKNOWN)
+
+    def forms_or_why() -> tuple[Guess, str]:
+        """Return what forms the function has; where it has none, why the text without them cannot be imported."""
+        forms = guessed(proposal.spec, proposal.references) if measured.is_repeatable else UNKNOWN
+        return forms, imports(plain, proposal.scope, proposal.constant) if forms == UNKNOWN else ""
+
+    found = apart(forms_or_why, profile, seed)
+    if not isinstance(found, Finding) and found[0] == UNKNOWN:
+        return plain, _remarks(proposal, found[1])
+    if not isinstance(found, Finding):
+        text, before = proposal.text(found[0]), _as_in_text(proposal, report)
+        asked = (text, proposal.scope, proposal.constant, before, laws, profile, seed)
+        if apart(lambda: disagreement(*asked), profile, seed) == "":
+            return text, _remarks(proposal, "")
+    why = apart(lambda: imports(plain, proposal.scope, proposal.constant), profile, seed)
+    return plain, _remarks(proposal, why.message if isinstance(why, Finding) else why)
 
 
 def promised(subject: Subject, measured: Measured) -> Measured:

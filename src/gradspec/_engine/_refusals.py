@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gradspec._one_line import visible
+from gradspec._one_line import name_of, visible
 from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, ProfileError
@@ -53,9 +53,11 @@ def _named(value: object) -> str:
 
 
 def check_names(whose: str, names: Sequence[str]) -> None:
-    """Refuse names that a terminal or a page would show as others."""
+    """Refuse names that a terminal or a page would show as others, or that command a CI log."""
     for name in names:
         if visible(name) != name:
             raise ValueError(
                 f"the name of {whose} is {visible(name)!r}, with characters that nobody sees: leave them out"
             )
+        if name_of(name) != name:
+            raise ValueError(f"the name of {whose} is {name_of(name)!r}: write it in one line, without `::` before it")

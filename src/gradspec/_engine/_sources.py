@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from gradspec._record import Source, roots_of
 from gradspec.law import Law
@@ -35,11 +36,14 @@ def sources(
         roots = roots_of((*spec.modules, kind_of(spec.kind).maker.__module__), paths.get(spec.name, ""))
         known = (given or {}).get(f"spec {spec.name}")
         found[f"spec {spec.name}"] = known or Source.of(*roots, since=since)
-    by_home = dict[str, Source]()
+    by_home, ours = dict[str, Source](), Source.of(RUNS, since=since)
     for law in laws:
         home = getattr(law.check, "__module__", None) or "__main__"
         if home not in by_home:
-            roots = roots_of((home,))
-            by_home[home] = Source.of(*dict.fromkeys((RUNS, *roots)), since=since) if roots else Source(roots=())
+            named = roots_of((home,))
+            roots = tuple(dict.fromkeys((RUNS, *named))) if named else ()
+            # A module of ours reaches all of ours, as the package does.
+            is_ours = home.partition(".")[0] == RUNS
+            by_home[home] = replace(ours, roots=roots) if is_ours else Source.of(*roots, since=since)
         found[f"law {law.name}"] = by_home[home]
     return found

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradspec._one_line import visible_data
+from gradspec._one_line import name_of
 from gradspec._record._bytes import short
 from gradspec._record._provenance import same_environment
 from gradspec._record._source import Source
@@ -71,7 +71,10 @@ def what_lacks(missing: Sequence[Cell], older: Sequence[Cell]) -> str:
     said = [
         f"{len(cells):,} {words} ({_named(cells)})"
         for cells, words in (
-            (missing, "of the cells that were asked for are not measured"),
+            (
+                missing,
+                "of the cells that were asked for are not measured, as after an interrupt or with --shard",
+            ),
             (older, "cells are of an older source"),
         )
         if cells
@@ -85,11 +88,11 @@ def cells_in(data: Mapping[str, Any], key: str) -> tuple[Cell, ...]:
     Raises:
         TypeError: it holds something else there.
     """
-    found = tuple(map(tuple, visible_data(data.get(key, []))))
+    found = tuple(map(tuple, data.get(key, [])))
     for cell in found:
         if len(cell) != len(_PARTS) or not all(isinstance(name, str) for name in cell):
             raise TypeError(f"{cell!r} among {key} is not a cell")
-    return found
+    return tuple((name_of(spec), name_of(law), name_of(case)) for spec, law, case in found)
 
 
 def _named(cells: Sequence[Cell]) -> str:

@@ -138,6 +138,8 @@ class _Walk:
         if place is None:
             return
         if top == "gradspec":
+            if self.found.beneath:  # all of its files count, and are read once
+                return
             key, files = key_of_gradspec(place)
             self.found.others.add(key)
             self.found.beneath |= set(files)

@@ -103,11 +103,21 @@ def dependencies() -> tuple[str, ...]:
 
 
 @cache
-def _owners(_path: tuple[str, ...]) -> dict[str, list[str]]:
+def _owners(path: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the distributions by the top-level names that they install; asked again when `sys.path` changes."""
+    found: dict[str, list[str]] = {}
+    for folder in path:
+        for top, owners in _owners_in(folder or str(Path.cwd())).items():
+            found.setdefault(top, []).extend(owners)
+    return found
+
+
+@cache
+def _owners_in(folder: str) -> dict[str, list[str]]:
+    """Return those of one folder of `sys.path`."""
     # As `importlib.metadata.packages_distributions` finds them, which parses every path of every RECORD.
     found: dict[str, list[str]] = {}
-    for distribution in importlib.metadata.distributions():
+    for distribution in importlib.metadata.distributions(path=[folder]):
         named = re.search(r"^Name: *(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
         listed = distribution.read_text("top_level.txt") or distribution.read_text("RECORD") or ""
         tops = {re.split(r"[/,.]", line, maxsplit=1)[0] for line in listed.splitlines()}

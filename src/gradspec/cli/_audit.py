@@ -14,6 +14,7 @@ from gradspec.cli._audited import audited, checked_cases, reference_options, tra
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
+from gradspec.cli._say import say
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, run_options, save
 from gradspec.findings import Bar
 from gradspec.law import Rank, Scope
@@ -170,6 +171,6 @@ def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
     from gradspec.cli import _report
 
     _report.print_report(judgement, verbose=verbose, brief=not verbose)
-    click.echo("".join(f"\n{remark}\n" for remark in found.remarks_of_proposal), nl=False)
+    say("".join(f"\n{remark}\n" for remark in found.remarks_of_proposal), nl=False)
     if found.proposal:
-        click.echo(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)
+        say(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load, load_namespace, split
 from gradspec.cli._audited import audited
 from gradspec.cli._output import exit_code
 from gradspec.cli._prints import printed_once
+from gradspec.cli._say import say
 from gradspec.cli._shared import Unusable
 from gradspec.findings import ORDER, judge, rank_words
 from gradspec.render._remarks import remarks
@@ -80,7 +79,7 @@ def audit_all(
     said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
     _screen.put(_screen.console(), _tables.audits(said))
     worst = rows[0]
-    click.echo(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
+    say(f"All about one of them: gradspec audit {before}{worst.name} --case {worst.case or 'CALL'!r}")
     return exit_code(*filter(None, (row.judgement for row in rows)), exit_zero=exit_zero)
 
 

@@ -23,6 +23,7 @@ from gradspec.cli._output import (
     read_baseline,
 )
 from gradspec.cli._prints import printed_once
+from gradspec.cli._say import say
 from gradspec.cli._shared import (
     Unusable,
     block,
@@ -144,7 +145,7 @@ def _run(
     if part:
         checks = shard_of(checks, *part)
         if not checks:
-            click.echo(f"part {part[0]} of {part[1]} is empty: there are {len(asked)} checks", err=True)
+            say(f"part {part[0]} of {part[1]} is empty: there are {len(asked)} checks", err=True)
     specs, paths = [spec for _, spec in pairs], {spec.name: path for path, spec in pairs}
 
     def of_all(report: Report) -> Report:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from gradspec._searches import skip_last_search
+from gradspec.cli._say import say
 
 #: The errors of a disk, or of a share of it, that takes no more.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -49,5 +50,5 @@ class Commands(click.Group):
             if error.errno not in _FULL:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes out the rest at its end
-            click.echo(f"Error: the output cannot be written ({error.strerror})", err=True)
+            say(f"Error: the output cannot be written ({error.strerror})", err=True)
             sys.exit(2)  # as for arguments that cannot be used

@@ -10,6 +10,7 @@ from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._audited import audited, checked_cases, reference_options
 from gradspec.cli._prints import printed_once
+from gradspec.cli._say import say
 from gradspec.cli._shared import (
     Unusable,
     block,
@@ -118,15 +119,13 @@ def init(
         text = f'"""The spec of {name}."""\n\n{found.proposal}'
         for path, content in ((spec, text), (test, _TEST.format(**words)), (page, _PAGE.format(**words))):
             save(content, path, option="init")
-            click.echo(f"wrote {path}")
+            say(f"wrote {path}")
     for remark in found.remarks_of_proposal:
-        click.echo(f"\n{remark}")
+        say(f"\n{remark}")
     if cut_off := {v.law for v in found.report.verdicts if v.finding.is_cut_off}:
-        click.echo(
-            f"\nNot measured within the limit, so not promised: {', '.join(sorted(cut_off))}; raise --time-limit"
-        )
+        say(f"\nNot measured within the limit, so not promised: {', '.join(sorted(cut_off))}; raise --time-limit")
     first = f"Complete what is marked TODO in {spec}, then" if "TODO" in text else "Now"
-    click.echo(f"\n{first}: gradspec check {spec}")
+    say(f"\n{first}: gradspec check {spec}")
 
 
 def _paths(name: str, folder: Path) -> tuple[Path, Path, Path]:

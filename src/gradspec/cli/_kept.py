@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import click
-
 from gradspec._record import RecordError, only_writer, put_aside
+from gradspec.cli._say import say
 from gradspec.cli._shared import Interrupted, refuse_another_record, save
 from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_records, records_to_json
 
@@ -43,7 +42,7 @@ class Kept:
             return
         from gradspec._engine._reuse import grown
 
-        with only_writer(self._path, lambda said: click.echo(said, err=True)):
+        with only_writer(self._path, lambda said: say(said, err=True)):
             there = self._read(final=True)
             reports = grown(() if self._prune else there, report)
             save(records_to_json(reports), self._path, option="--record")
@@ -75,7 +74,7 @@ class Kept:
         except RecordError as error:
             if final:
                 aside = put_aside(self._path)
-                click.echo(f"{' '.join(str(error).split())}; measured again, and it is kept as {aside}", err=True)
+                say(f"{' '.join(str(error).split())}; measured again, and it is kept as {aside}", err=True)
         return ()
 
 
@@ -89,11 +88,11 @@ def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str
     try:
         return reading(record)
     except RecordError as error:
-        click.echo(f"{' '.join(str(error).split())}: all is measured again", err=True)
+        say(f"{' '.join(str(error).split())}: all is measured again", err=True)
         return None
 
 
 def say_what_is_current(what: str, every: int, measured: int, began: float) -> None:
     """Say on stderr how much of a record was still valid."""
     took = f"{measured:,} measured in {time.monotonic() - began:.0f} s"
-    click.echo(f"{every - measured:,} of {every:,} {what} are current; {took}", err=True)
+    say(f"{every - measured:,} of {every:,} {what} are current; {took}", err=True)

@@ -9,6 +9,7 @@ import click
 
 from gradspec._registry._laws import listed_laws, select_laws
 from gradspec._symptoms import SYMPTOMS
+from gradspec.cli._say import say
 from gradspec.cli._shared import block, one_line_errors
 
 
@@ -50,7 +51,7 @@ def explain(name: str | None, form: str) -> None:
         with one_line_errors():
             (law,) = select_laws([str(name)], listed_laws())
         text = _as_json({"name": law.name, **law.sheet}) if form == "json" else _tables.law_page(law)
-    click.echo(text, nl=False)
+    say(text, nl=False)
 
 
 def _as_json(data: object) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gradspec.cli._say import say
 from gradspec.cli._shared import (
     Unusable,
     block,
@@ -58,9 +59,9 @@ def merge(records: tuple[Path, ...], record: Path) -> None:
             raise Unusable(str(error)) from None
         save(records_to_json(merged.reports), record, option="--record")
     for note in merged.notes:
-        click.echo(note)
+        say(note)
     for label, report in zip(labels(merged.reports), merged.reports, strict=True):
-        click.echo(f"{label}: {len(report.verdicts):,} cells")
-    click.echo(f"wrote {record}")
+        say(f"{label}: {len(report.verdicts):,} cells")
+    say(f"wrote {record}")
     say_what_lacks(record, merged.reports)
     sys.exit(1 if any(report.incomplete for report in merged.reports) else 0)

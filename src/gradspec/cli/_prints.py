@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from gradspec._one_line import visible
+from gradspec._one_line import for_log, visible
 
 #: How many different lines are shown.
 SHOWN = 10
@@ -34,7 +34,7 @@ def printed_once() -> Iterator[None]:
             for line in (
                 () if sys.stderr is None else shortened(raw.decode(errors="replace").rstrip("\n") for raw in file)
             ):
-                sys.stderr.write(f"{visible(line)}\n")
+                sys.stderr.write(f"{for_log(visible(line))}\n")
 
 
 def shortened(lines: Iterable[str]) -> Iterator[str]:

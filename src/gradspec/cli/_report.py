@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from gradspec.cli._say import say
 from gradspec.cli._screen import NO_LIMIT, console, put
 from gradspec.cli._tables import table_of
 from gradspec.law import Status
@@ -52,18 +53,18 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         _draw_tables(screen, report)
     else:
         for table in tables(report, signs=not screen.options.ascii_only):
-            click.echo(table)
+            say(table)
     report = whole
     if brief and (left_out := _left_out(whole)):
-        click.echo(f"{left_out}: --verbose lists them\n")
+        say(f"{left_out}: --verbose lists them\n")
     if verbose:
         for verdict in report.verdicts:
             if verdict.finding.message and not verdict.finding.is_told:
-                click.echo(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
-        click.echo()
+                say(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
+        say()
     recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""
     for said in (*finding_blocks(judgement, details=verbose, style=_styled), *ending(judgement, recorded=recorded)):
-        click.echo(said)
+        say(said)
 
 
 def _draw_tables(screen: Console, report: Report) -> None:
@@ -99,7 +100,7 @@ def print_differences(reports: Sequence[Report]) -> None:
 
     differ = differing(reports)
     count = "1 cell differs" if len(differ) == 1 else f"{len(differ)} cells differ"
-    click.echo(f"{len(reports)} environments, {count}")
+    say(f"{len(reports)} environments, {count}")
     table = table_of("spec", "law", "case", *labels(reports))
     for cell, statuses in differ.items():
         said = (Text(words(status), _STYLES[status]) if status else Text("-") for status in statuses)

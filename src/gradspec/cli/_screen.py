@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import click
 from rich.console import Console
 from rich.table import Table
+
+from gradspec.cli._say import say
 
 if TYPE_CHECKING:
     pass
@@ -50,7 +51,7 @@ def _in_lines() -> Callable[[int, int, str], None]:
         tenth = 10 * done // max(total, 1)
         if total >= LONG and tenth > told and done < total:
             told = tenth
-            click.echo(f"{done:,} of {total:,} checks done · {label}", err=True)
+            say(f"{done:,} of {total:,} checks done · {label}", err=True)
 
     return tell
 
@@ -62,4 +63,4 @@ def put(screen: Console, table: Table) -> None:
         return
     with screen.capture() as captured:
         screen.print(table)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    say("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradspec._one_line import for_log, visible
 from gradspec._record import RecordError, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
+from gradspec.cli._say import say
 from gradspec.profile import DAY, Profile, ProfileError, available
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ class Unusable(click.ClickException):
     """Arguments that cannot be used: one line, and nothing was run or written."""
 
     exit_code = 2
+
+    def format_message(self) -> str:
+        return for_log(visible(self.message))
 
 
 class Interrupted(click.ClickException):
@@ -134,7 +139,7 @@ def say_what_lacks(path: Path, reports: Iterable[Report]) -> None:
     """Say on stderr what a record lacks of what was asked for, a line for each of its reports."""
     for report in reports:
         if report.incomplete:
-            click.echo(f"{path}: {report.incomplete}", err=True)
+            say(f"{path}: {report.incomplete}", err=True)
 
 
 def save(text: str, path: Path, *, option: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gradspec._one_line import for_log
 from gradspec.findings import judge, scope_of, sentence
 from gradspec.render._remarks import remarks
 from gradspec.render._table import tables
@@ -20,13 +21,13 @@ Style = Callable[[str, str], str]
 
 def plain(report: Report) -> str:
     """Return what `gradspec check` prints of a report."""
-    return "\n".join((*tables(report), without_table(report)))
+    return for_log("\n".join((*tables(report), without_table(report))))
 
 
 def without_table(report: Report) -> str:
     """Return the findings, the summary and the remarks of a report."""
     judgement = judge(report)
-    return "\n".join((*finding_blocks(judgement), *ending(judgement)))
+    return for_log("\n".join((*finding_blocks(judgement), *ending(judgement))))
 
 
 def finding_blocks(

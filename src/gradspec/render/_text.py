@@ -8,6 +8,7 @@ from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
+from gradspec._one_line import for_log
 from gradspec.findings import rank_words
 from gradspec.law import Rank, Status, Verdict
 
@@ -65,7 +66,7 @@ def failure_text(verdict: Verdict, *, details: bool = False) -> str:
         verdict: a verdict of any status; one that is not a failure says its status and its reason.
         details: add the further facts of the finding.
     """
-    return "\n".join(_failure_lines(verdict, details=details)).rstrip()
+    return for_log("\n".join(_failure_lines(verdict, details=details)).rstrip())
 
 
 def finding_text(found: Found, *, details: bool = False) -> str:
@@ -86,7 +87,7 @@ def finding_text(found: Found, *, details: bool = False) -> str:
         lines.append(_wrapped("  Follow: ", ", ".join(found.follows)))
     if patch := _patch(found):
         lines.append(f"  Write:\n{indent(patch, '    ')}")
-    return "\n".join(lines)
+    return for_log("\n".join(lines))
 
 
 def line(found: Found) -> str:

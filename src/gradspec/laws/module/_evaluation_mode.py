@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from gradspec._process_state import seed_torch
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Reason, broken
 from gradspec.laws.module.support._build import evaluate, forward_backward, tensors, used
 from gradspec.laws.tensor.support._compare import compare_all
@@ -36,7 +37,7 @@ def _check(trial: ModuleTrial) -> Finding:
 def _judged(trial: ModuleTrial, module: nn.Module) -> Finding:
     before = snapshots(tensors(module))
     for what, run in (("forward", evaluate), ("backward", forward_backward)):
-        torch.manual_seed(trial.seed)
+        seed_torch(trial.seed)
         drawn = _generators()
         run(trial, module)
         if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(), strict=True)):

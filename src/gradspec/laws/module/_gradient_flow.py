@@ -16,6 +16,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from gradspec._process_state import seed_torch
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
 from gradspec.laws.module.support._build import build, inputs
 from gradspec.laws.tensor.support._call import like, outputs
@@ -87,7 +88,7 @@ def _moves(trial: ModuleTrial, module: nn.Module, name: str) -> bool:
 
 
 def _outputs(trial: ModuleTrial, module: nn.Module) -> tuple[Tensor, ...]:
-    torch.manual_seed(trial.seed)
+    seed_torch(trial.seed)
     y = outputs(module(*inputs(trial)))
     return tuple(t.detach().clone() for t in y if isinstance(t, Tensor) and t.is_floating_point())
 
@@ -120,7 +121,7 @@ def _mean_loss(trial: ModuleTrial, module: nn.Module) -> float:
 
 def _loss(trial: ModuleTrial, module: nn.Module, draw: int, given: tuple[object, ...]) -> Tensor:
     """Return the mean squared distance of the outputs from fixed random targets."""
-    torch.manual_seed(trial.seed + draw)
+    seed_torch(trial.seed + draw)
     y = tuple(t for t in outputs(module(*given)) if isinstance(t, Tensor) and t.is_floating_point())
     return torch.stack([(t - target).square().mean() for t, target in zip(y, like(y, trial.seed), strict=True)]).sum()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradspec._one_line import for_log, visible
 from gradspec.text import optim
 from gradspec.text.lm import Completion, Message, Model, complete
 from gradspec.text.ops import PROMPTS
@@ -107,7 +108,7 @@ class TextualGradientDescent(Optimizer):
         self._steps.step()
         if self.verbose:
             for parameter in self.parameters:
-                print(f"{parameter.role_description}: {parameter.value}")
+                print(for_log(visible(f"{parameter.role_description}: {parameter.value}")))
 
 
 class TextualGradientDescentwithMomentum(TextualGradientDescent):

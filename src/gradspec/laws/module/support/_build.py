@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradspec._process_state import seed_torch
 from gradspec.law import HOLDS, Finding, ModuleTrial
 from gradspec.laws.tensor.support._call import differentiable, fresh, like, outputs
 
@@ -16,7 +17,7 @@ _EVALUATION = "evaluation_mode"
 
 def build(trial: ModuleTrial, *, training: bool, seed: int = 0) -> nn.Module:
     """Return a new module; two of one seed have the same weights."""
-    torch.manual_seed(trial.seed + seed)
+    seed_torch(trial.seed + seed)
     module = trial.spec.module(*trial.case.args, **trial.case.kwargs)
     sample = next((value for value in trial.case.inputs or () if differentiable(value)), None)
     if sample is not None:
@@ -102,7 +103,7 @@ def forward_backward(trial: ModuleTrial, module: nn.Module, call: Any = None, **
         for place, value in enumerate(given)
         if isinstance(value, Tensor) and value.requires_grad
     }
-    torch.manual_seed(trial.seed)
+    seed_torch(trial.seed)
     y = outputs((module if call is None else call)(*given))
     tracked = tuple(t for t in y if t.requires_grad)
     got: dict[str, Any] = dict(_named(y))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from gradspec._process_state import seed_torch
 from gradspec.law import HOLDS, Finding, ModuleTrial, broken, not_applicable, shown
 from gradspec.laws.module.support._build import batch, build, inputs, rows
 from gradspec.laws.tensor.support._call import like, outputs
@@ -73,7 +74,7 @@ def gradients(
     found = []
     for step in range(STEPS):
         module.zero_grad()
-        torch.manual_seed(trial.seed + RANKS * step + rank)
+        seed_torch(trial.seed + RANKS * step + rank)
         given = tuple(v.detach() if isinstance(v, Tensor) else v for v in rows(inputs(trial), which))
         y = outputs(call(*given))
         terms = [(w[which] * t).sum() / len(t) if w.ndim else t for w, t in zip(weights, y, strict=True)]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy
 import torch
 
+from gradspec._process_state import seed_torch
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs
 
@@ -55,7 +56,7 @@ def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
 
 def seed_all(seed: int) -> None:
     """Seed torch's, numpy's and Python's generators."""
-    torch.manual_seed(seed)
+    seed_torch(seed)
     numpy.random.seed(seed % 2**32)
     random.seed(seed)
 
