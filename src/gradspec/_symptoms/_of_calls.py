@@ -63,6 +63,13 @@ OF_CALLS = (
         _VALUES,
     ),
     Symptom(
+        "accumulated",
+        "farther off in bfloat16 or float16 the longer a sum is",
+        "a sum, or a state, is carried in that dtype from term to term",
+        "carry it in float32, and convert the result",
+        ("surrogate",),
+    ),
+    Symptom(
         "overflow",
         "infinite in float16 where the right value is not",
         "a number beyond 65504 on the way, or a division by one that is rounded to 0",
