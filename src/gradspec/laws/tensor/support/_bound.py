@@ -67,6 +67,9 @@ _SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm"
 _LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
 #: From how many additions on a sum is a chain, and where a tensor keeps how many it is the end of.
 CHAIN, _DEPTH = 8, "_gradspec_additions"
+#: Sums whose length is the share of the numbers that go into one, of one axis, or of those that an index sends there.
+_REDUCTIONS = ("sum", "mean", "prod", "nansum")
+_SCATTERED = ("scatter_add", "scatter_reduce", "index_add", "embedding_dense_backward", "segment_reduce")
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 
 
@@ -105,10 +108,11 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         if name in _FUSED and (steps := decomposition_table.get(func)) is not None:
             with self:
                 return steps(*args, **kwargs)
-        if (length := _length(name, args)) > 1:
+        if (length := _length(name, args, lambda: func(*args, **kwargs))) > 1:
             unit = length * self.units.summed
-            args = tree_map(lambda value: self._off(value, unit), args)
-        found = func(*args, **kwargs)
+            found = func(*tree_map(lambda value: self._off(value, unit), args), **kwargs)
+        else:
+            found = func(*args, **kwargs)
         unit = self._unit(name, args, found)
         for value in found if isinstance(found, tuple | list) else (found,):
             if _is_rounded(value):
@@ -136,16 +140,20 @@ def _is_rounded(value: Any) -> bool:
     return differentiable(value) and value.layout is torch.strided and value.numel() > 0
 
 
-def _length(name: str, args: Sequence[Any]) -> int:
-    """Return how many terms an operation adds up for an element of its result; 1 for one that adds none."""
+def _length(name: str, args: Sequence[Any], run: Callable[[], Tensor]) -> int:
+    """Return how many terms an operation adds up for an element of its result at most; 1 for one that adds none."""
     tensors = [value for value in args if isinstance(value, Tensor)]
     if (place := _PRODUCTS.get(name)) is not None:
         return int(args[place].shape[-1])
+    if name in _REDUCTIONS:
+        return tensors[0].numel() // max(run().numel(), 1)
     if name.startswith("convolution"):
         weight = tensors[1] if name == "convolution" else tensors[2]
         return max(weight.numel() // max(weight.shape[0], 1), 1)
     if name in _RUNNING and tensors[0].ndim:
         return int(tensors[0].shape[args[1]])
+    if name in _SCATTERED:
+        return max((value.shape[0] for value in tensors if not differentiable(value) and value.ndim), default=1)
     return 1
 
 
