@@ -88,7 +88,9 @@ class Units:
     def of(cls, stored: torch.dtype, summed: torch.dtype) -> Units:
         """Return the units of two dtypes."""
         kind = torch.finfo(stored)
-        return cls(kind.eps / 2, torch.finfo(summed).eps / 2, kind.smallest_normal * kind.eps)
+        # Of the types with the exponents of float32, numbers below the normal ones may be flushed to zero.
+        least = kind.smallest_normal * (kind.eps if stored is torch.float16 else 1)
+        return cls(kind.eps / 2, torch.finfo(summed).eps / 2, least)
 
 
 class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
