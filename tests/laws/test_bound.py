@@ -31,6 +31,16 @@ def test_what_rounds_is_rounded_and_views_integers_and_copies_are_not():
     assert torch.equal(copy, x)
 
 
+def test_what_a_mask_makes_infinite_stays_so():
+    x = torch.tensor([1.0, -torch.inf, 2.0], dtype=torch.float64)
+    for seed in range(8):
+        with RoundedOperations(COARSE, seed=seed):
+            y, weights = x + 1, x.softmax(0)
+        assert y[1] == -torch.inf
+        assert weights[1] == 0
+        assert bool(weights.isfinite().all())
+
+
 def test_a_write_through_a_view_reaches_what_is_seen_and_errs():
     x = torch.ones(4, dtype=torch.float64)
     with RoundedOperations(COARSE, seed=0):

@@ -118,7 +118,7 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         unit = self._unit(name, args, found)
         for value in found if isinstance(found, tuple | list) else (found,):
             if _is_rounded(value):
-                size = value.abs()
+                size = value.abs().nan_to_num(nan=0.0, posinf=0.0)  # what is infinite, as behind a mask, stays so
                 value.add_((unit * size + self.units.least * (size > 0)) * self._errors(value))
         return found
 
