@@ -95,12 +95,22 @@ def _there(path: str) -> None:
         raise UnrunError(f"there is no {path}")
 
 
+def _laboratory(words: list[str]) -> None:
+    from gradspec_lab.__main__ import main as laboratory
+
+    command = laboratory.get_command(None, words[4])
+    if command is None:
+        raise UnrunError(f"the laboratory has no command {words[4]!r}")
+    # tests/lab has tests of each.
+
+
 KNOWN: tuple[tuple[str, Callable[[list[str]], None]], ...] = (
     (r"python docs/examples/\w+\.py", _example),
     (r"torchrun \S+ \d docs/examples/[\w/]+\.py", _of_ranks),
     (r"gradspec ", _gradspec),
     (r"nox -s \w+$", _nox),
     (r"python src/gradspec_lab/[\w/]+\.py", _tool),
+    (r"PYTHONPATH=src python -m gradspec_lab \w+", _laboratory),
     (r"python -m pip install \S+$", _install),
     (r"git (add|commit)", _git),
 )

@@ -14,7 +14,7 @@ from pages.commands import UnrunError, look_up
 
 BLOCKS = all_blocks()
 #: What the build makes of something that is held to its source; autodoc shows docstrings, whose examples run.
-DIRECTIVES = {"{eval-rst}", "{toctree}", "{math}", "{literalinclude}"}
+DIRECTIVES = {"{eval-rst}", "{toctree}", "{math}", "{literalinclude}", "{csv-table}"}
 #: `gradspec-*`: rendered from records and specs.
 OWN = re.compile(r"\{gradspec-[\w-]+\}")
 #: Blocks that another test reads: page and kind, and that test.

@@ -11,7 +11,7 @@ from rich.progress import track
 
 from gradspec_lab.kernels._judges import JUDGES, Judge
 from gradspec_lab.kernels._run import plan, read, run_all
-from gradspec_lab.kernels._table import show
+from gradspec_lab.kernels._table import show, summarise
 from gradspec_lab.kernels._truth import gaps
 from gradspec_lab.kernels.public import SOUND, UNSOUND
 
@@ -63,10 +63,14 @@ def prove(only: str) -> None:
 
 
 @main.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def table(file: Path) -> None:
-    """Print the tables of a file of results."""
-    lines = list(read(file).values())
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write the counts to this file too.")
+@click.option("--commit", default="", help="At which commit they were measured, for that file.")
+def table(files: tuple[Path, ...], csv: Path | None, commit: str) -> None:
+    """Print the tables of files of results."""
+    lines = [line for file in files for line in read(file).values()]
+    if csv is not None:
+        summarise(lines, csv, commit)
     judges = dict.fromkeys(judge for line in lines for judge in line["judges"])
     show(lines, judges, Console(width=None if Console().is_terminal else 160))
 

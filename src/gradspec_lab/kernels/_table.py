@@ -1,8 +1,12 @@
 """What the judges said, in tables."""
 
+import csv
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -40,6 +44,40 @@ def show(lines: Iterable[dict[str, Any]], judges: Iterable[str], console: Consol
     for line in lines:
         if "error" in line:
             console.print(f"did not run: {line['key']} {line['dtype']}: {line['error']}", markup=False)
+
+
+#: What a row of the summary is about, and what its counts are.
+CASES = {
+    "sound": "sound kernels of packages: refused",
+    "twin": "sound kernels of ours, on the calls that reveal: refused",
+    "unsound": "kernels of packages that are wrong: found",
+    "revealing": "wrong kernels of ours, on calls that reveal: found",
+    "friendly": "wrong kernels of ours, on calls that hide it: found",
+}
+#: The judges, as a page calls them.
+NAMES = {
+    "derived": "gradspec",
+    "declared": "gradspec, with what the kernel declares",
+    "two_times": "flash-attention's two times",
+    "rmse": "inductor's RMSE",
+    "assert_close": "assert_close",
+    "allclose": "allclose(1e-2)",
+    "cosine": "cosine 0.99",
+}
+
+
+def summarise(lines: Iterable[dict[str, Any]], path: Path, commit: str) -> None:
+    """Write a row of counts for each case to a CSV file, and when and on what they were measured below."""
+    lines = [line for line in lines if "error" not in line]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["", "kernels", "runs", *NAMES.values()])
+        for case, words in CASES.items():
+            if of := [line for line in lines if line["case"] == case]:
+                out.writerow([words, len({line["name"] for line in of}), len(of), *(_count(of, one) for one in NAMES)])
+        when = datetime.now(UTC).strftime("%Y-%m-%d")
+        facts = f"{when}, commit {commit or 'unknown'}, torch {torch.__version__} on a CPU, Triton's interpreter"
+        out.writerow([facts, *[""] * (len(NAMES) + 2)])
 
 
 def _table(

@@ -6,12 +6,13 @@ undecided (Vignes, A stochastic arithmetic for reliable scientific computation, 
 
 .. math::
 
-    \tau_i = u\,|y_i| + \lambda\,S_i, \qquad \lambda = \sqrt{2 \ln (2N / p)}
+    \tau_i = u\,|y_i| + \lambda\,S_i + n\,u_a \max |y|, \qquad \lambda = \sqrt{2 \ln (2N / p)}
 
-:math:`u` is the unit of the dtype of the result, :math:`S_i` the root mean square of the scatter, and :math:`\lambda`
-the factor beyond which one of :math:`N` independent errors of mean zero lies with the probability :math:`p` (Higham and
-Mary, A new approach to probabilistic rounding error analysis, 2019). An operation that sums n terms errs by n units of
-the accumulator on each of them (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2).
+:math:`u` is the unit of the dtype of the result, S the root mean square of the scatter, n the length of the longest sum
+and :math:`u_a` the unit in which it is added up. Of N independent errors of mean zero one lies beyond :math:`\lambda`
+of them with the probability p (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). An
+operation that sums n terms errs by n units on each (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+section 4.2); the last term is what is left of such a sum where another formula than the reference's lets terms cancel.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         """Take the units of rounding and the seed of the errors."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.units, self.generator = units, torch.Generator().manual_seed(seed)
+        #: How many terms the longest sum has had so far.
+        self.longest = 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation and round what it returns or writes; a view of something computes nothing."""
@@ -111,7 +114,7 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
             with self:
                 return steps(*args, **kwargs)
         if (length := _length(name, args, lambda: func(*args, **kwargs))) > 1:
-            unit = length * self.units.summed
+            self.longest, unit = max(self.longest, length), length * self.units.summed
             found = func(*tree_map(lambda value: self._off(value, unit), args), **kwargs)
         else:
             found = func(*args, **kwargs)
@@ -162,14 +165,17 @@ def _length(name: str, args: Sequence[Any], run: Callable[[], Tensor]) -> int:
 class Limits:
     """What one result is in float64, and how far a function of a lower precision may be off, element by element."""
 
-    def __init__(self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: float) -> None:
+    def __init__(
+        self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: Callable[[], float]
+    ) -> None:
         """Take what is right and what rounding makes of it.
 
         Args:
             right: the result in float64.
             dtype: in which the function returns it.
             scattered: returns how far each run that is rounded at random is off, along the first dimension.
-            off: what the spec declares beside rounding, of the largest element.
+            off: returns how far a result may be off of its largest element: what the spec declares, and what is left of
+                a longest sum whose terms cancel in another formula than the reference's.
         """
         self.right, self.kind, self.scattered, self.off = right, torch.finfo(dtype), scattered, off
         self.unit, self.size = self.kind.eps / 2, right.abs()
@@ -182,9 +188,9 @@ class Limits:
     @cached_property
     def allowed(self) -> Tensor:
         """How far each element may be off."""
-        #   tau_i = u |y_i| + lambda S_i + off max |y| + 2 tiny
+        #   tau_i = u |y_i| + lambda S_i + (n u_a, or what is declared) max |y| + 2 tiny
         factor, tiny = beyond(self.size.numel()), 2 * self.kind.tiny
-        return self.unit * self.size + factor * self._scatter + self.off * self.size.max() + tiny
+        return self.unit * self.size + factor * self._scatter + self.off() * self.size.max() + tiny
 
     @cached_property
     def expected(self) -> Tensor:
@@ -205,7 +211,7 @@ class Limits:
         return wrong & ~(error <= self.allowed) if bool(wrong.any()) else wrong
 
     def gain(self, got: Tensor) -> float:
-        """Return by which factor a result in half precision is too large, in float64; 1.0 if rounding may be it.
+        """Return by which factor a result in half precision is too large, in float64; one if rounding may be it.
 
         Errors of rounding know nothing of the answer. Their mean along it is as small as the runs that are rounded at
         random say, and a factor of a thousandth, which no element shows, lies far beyond.
@@ -227,7 +233,7 @@ class Limits:
         # Of the rounding of the result itself the mean of so many elements is left.
         stored = self.unit / math.sqrt(3) * float((along * right).abs().square().sum().sqrt()) / total
         by_rounding = math.sqrt(sum(one**2 for one in others) / len(others) + stored**2)
-        return 1 + mine if abs(mine) > beyond(1) * by_rounding + self.off else 1.0
+        return 1 + mine if abs(mine) > beyond(1) * by_rounding + self.off() else 1.0
 
 
 class Bound:
@@ -243,6 +249,7 @@ class Bound:
             off: what the spec declares beside rounding, of the largest element.
         """
         self.compute, self.units, self.seed, self.off = compute, units, seed, off
+        self._longest = 1
         self.right = [None if one is None else one.detach() for one in compute()]
 
     def limits(self, place: int, dtype: torch.dtype) -> Limits | None:
@@ -250,14 +257,19 @@ class Bound:
         right = self.right[place]
         if right is None or not right.numel() or not differentiable(right):
             return None
-        return Limits(right, dtype, lambda: self._scattered[place], self.off)
+        return Limits(right, dtype, lambda: self._scattered[place], lambda: max(self.off, self._of_the_longest_sum))
+
+    @property
+    def _of_the_longest_sum(self) -> float:
+        return self._longest * self.units.summed
 
     @cached_property
     def _scattered(self) -> list[Tensor]:
         runs: list[list[Tensor]] = [[] for _ in self.right]
         for k in range(RUNS):
-            with sdpa_kernel(SDPBackend.MATH), RoundedOperations(self.units, self.seed + k):
+            with sdpa_kernel(SDPBackend.MATH), RoundedOperations(self.units, self.seed + k) as rounded:
                 found = self.compute()
+            self._longest = max(self._longest, rounded.longest)
             for kept, one, right in zip(runs, found, self.right, strict=True):
                 if right is not None:
                     kept.append(torch.zeros_like(right) if one is None else one.detach() - right)

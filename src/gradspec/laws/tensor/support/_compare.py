@@ -85,7 +85,8 @@ def compare(
         note_off(what, distance(got, expected))
         return HOLDS
     if limits is not None and differentiable(got):
-        return _within(limits, what, got.detach(), expected.detach(), zero, is_derivative, likely, said)
+        finding = _within(limits, what, got.detach(), expected.detach(), zero, is_derivative, likely, said)
+        return _unless_it_vanishes(trial, finding, what, got, expected, is_derivative, times, zero)
     finding = _elementwise(trial, what, got.detach(), expected.detach(), is_derivative, likely, said)
     if finding is HOLDS:
         note(what, expected.detach(), zero)
@@ -96,11 +97,27 @@ def compare(
     if is_allowed(what, finding.argument, off := distance(got, expected), far=far):
         note(what, expected.detach() if largest(expected) > off else None, zero)
         return HOLDS
-    if is_derivative and largest(got - expected) <= (limit := _rounding(trial, got.detach(), expected.detach(), times)):
-        # Where no more than the rounding is left, zeros would have been as right.
-        note(what, expected.detach() if largest(expected) > limit else None, zero)
-        return HOLDS
-    return finding
+    return _unless_it_vanishes(trial, finding, what, got, expected, is_derivative, times, zero)
+
+
+def _unless_it_vanishes(
+    trial: AnyTrial,
+    finding: Finding,
+    what: str,
+    got: Tensor,
+    expected: Tensor,
+    is_derivative: bool,
+    times: float,
+    zero: tuple[str, ...],
+) -> Finding:
+    """Return a finding, or that a derivative holds of which no more than the rounding is left."""
+    if finding is HOLDS or not is_derivative:
+        return finding
+    if largest(got - expected) > (limit := _rounding(trial, got.detach(), expected.detach(), times)):
+        return finding
+    # Zeros would have been as right.
+    note(what, expected.detach() if largest(expected) > limit else None, zero)
+    return HOLDS
 
 
 def compare_all(
