@@ -70,6 +70,20 @@ def test_a_product_errs_by_the_length_of_its_sums():
     assert scatter(1024) / scatter(64) == pytest.approx(16 * 4, rel=0.9)
 
 
+def test_of_a_large_result_the_bound_is_as_wide(monkeypatch):
+    x = torch.linspace(1, 2, 64, dtype=torch.float64)
+
+    def allowed() -> Tensor:
+        limits = Bound(lambda: (x.sin() * x,), Units.of(torch.bfloat16, torch.float32), seed=0).limits(0, torch.float32)
+        assert limits is not None
+        assert limits.gain(limits.right) == 1.0
+        return limits.allowed
+
+    small = allowed()
+    monkeypatch.setattr("gradspec.laws.tensor.support._bound.LARGE", 8)
+    assert torch.allclose(allowed(), small)
+
+
 def norm(x: Tensor, weight: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
 

@@ -38,6 +38,8 @@ from gradspec.spec import Accuracy
 Compute = Callable[[], Sequence[Tensor | None]]
 #: How often the reference runs with operations that err, and how improbable a larger error of a sound function is.
 RUNS, IMPROBABLE = 16, 1e-9
+#: From how many elements on a result is large, so that its runs are not kept.
+LARGE = 2**18
 #: How far below the largest number of its dtype a result must lie for an infinity to be the function's mistake.
 HEADROOM = 64
 #: Operations that move numbers, compare or choose them, or change their sign: none of them rounds.
@@ -271,9 +273,16 @@ class Bound:
                 found = self.compute()
             self._longest = max(self._longest, rounded.longest)
             for kept, one, right in zip(runs, found, self.right, strict=True):
-                if right is not None:
-                    kept.append(torch.zeros_like(right) if one is None else one.detach() - right)
-        return [torch.stack(kept) if kept else torch.zeros(1) for kept in runs]
+                if right is None:
+                    continue
+                off = torch.zeros_like(right) if one is None else one.detach() - right
+                if right.numel() <= LARGE:
+                    kept.append(off)
+                else:  # of a large result the mean square, in place of every run
+                    square = off.abs().square().div_(RUNS)
+                    kept[:] = [kept[0] + square if kept else square]
+        of_runs = [torch.stack(kept) if kept else torch.zeros(1) for kept in runs]
+        return [one.sqrt() if len(one) < RUNS else one for one in of_runs]
 
 
 def beyond(count: int) -> float:
