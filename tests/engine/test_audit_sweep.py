@@ -106,3 +106,30 @@ def test_sizes_that_are_equal_stay_so_and_every_variant_can_be_read():
 
 def test_smaller_calls_have_one_size_changed():
     assert list(smaller("(randn(3, 2),)")) == ["(randn(1, 2))", "(randn(2, 2))", "(randn(3, 1))"]
+
+
+class Saturates(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(y := x.tanh())
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (y,) = ctx.saved_tensors
+        return y_bar * (1 - y * y)
+
+
+class StraightThrough(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+@pytest.mark.parametrize("function", [Saturates, StraightThrough])
+def test_where_a_gradient_is_zero_or_meant_to_be_another_one_nothing_is_wrong(function):
+    assert swept(function, "(randn(2, 3, requires_grad=True),)")[0] == []

@@ -58,7 +58,8 @@ def swept(
     subject, _ = subject_of(function, tuple(read_case(text, seed=seed) for text in written[:1]))
     tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
     taken = _taken(function, tried, profile, seed)
-    known = {verdict.law for verdict in judge(written, asked) if _is_wrong(verdict)} if taken else set()
+    # Where a gradient is wrong already, or perhaps meant to be another one, no further call says more of it.
+    known = {verdict.law for verdict in judge(written, asked) if verdict.status is not Status.HOLDS} if taken else set()
     asked = [law for law in asked if law.name not in known]
     found: dict[str, str] = {}
     for verdict in judge([variant.text for variant in taken], asked) if taken and asked else ():
@@ -117,4 +118,6 @@ def _smallest(
 
 
 def _is_wrong(verdict: Verdict) -> bool:
-    return verdict.status is Status.BROKEN and verdict.finding.rank != "waste"
+    """Whether a call shows a mistake; a gradient that is zero where a function saturates or clips is none."""
+    found = verdict.finding
+    return verdict.status is Status.BROKEN and found.rank != "waste" and "lost" not in found.details
