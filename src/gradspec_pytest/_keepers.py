@@ -97,13 +97,13 @@ class RecordKeeper:
         if exitstatus == pytest.ExitCode.INTERRUPTED:
             there = {v.cell for v in report.verdicts}
             report = replace(report, missing=tuple(c.cell for c in run.checks if c.cell not in there))
-        aside = ""
+        aside, planned = "", [check.cell for check in run.checks]
         with only_writer(path):
             try:
                 reports = read_records(path) if path.exists() else ()  # another run may have written to it since
             except RecordError:
                 reports, aside = (), f"; what was there cannot be read, and is kept as {put_aside(path)}"
-            write(records_to_json(grown(reports, report)), path)
+            write(records_to_json(grown(reports, report, planned)), path)
         self.line = f"gradspec: {reused:,} of {len(self.found):,} cells were current; written to {path}{aside}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

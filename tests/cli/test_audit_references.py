@@ -119,4 +119,4 @@ def test_references_are_of_one_function(gradspec):
     done = gradspec("audit", "--all", "math", "--reference", "math:sin")
 
     assert done.exit_code == 2
-    assert "--all goes with no --case, --reference" in done.stderr
+    assert "--all goes with no --case, --sweep, --reference" in done.stderr

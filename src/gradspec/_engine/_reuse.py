@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -70,12 +70,17 @@ def keys_of(report: Report) -> Callable[[Cell, str], str]:
     return key
 
 
-def merged(known: Report, new: Report) -> Report:
+def merged(known: Report, new: Report, planned: Collection[Cell] = ()) -> Report:
     """Return a new report and, beside it, all that an earlier one holds; both are of one environment, profile and seed.
 
     A cell of the earlier one that is not of today's source stays, and is noted as older; one of a case that its spec no
     longer has goes, since nothing could measure it again. The specs and laws keep the order of the earlier report, and
     those that only the new one has come after these.
+
+    Args:
+        known: the earlier report.
+        new: a report of today.
+        planned: the cells that there are of the specs and laws of the new one, where it is only a part of these.
     """
     how = _joint_profile(known.provenance, new.provenance)
     both = replace(
@@ -87,11 +92,11 @@ def merged(known: Report, new: Report) -> Report:
     )
     was, now = keys_of(known), keys_of(both)
     measured = {v.cell for v in new.verdicts}
-    asked = measured | set(new.missing)
-    planned = {cell[:2] for cell in asked}
+    there = measured | set(new.missing) | set(planned)
+    looked_at = {cell[:2] for cell in there}
 
     def is_there(cell: Cell) -> bool:
-        return cell in asked or cell[:2] not in planned
+        return cell in there or cell[:2] not in looked_at
 
     kept = {cell: v for v in known.verdicts if (cell := v.cell) not in measured and is_there(cell)}
     verdicts = kept | {v.cell: v for v in new.verdicts}
@@ -110,12 +115,15 @@ def merged(known: Report, new: Report) -> Report:
     )
 
 
-def grown(reports: Sequence[Report], new: Report) -> tuple[Report, ...]:
-    """Return the reports of a record with a new one: joined to that of its environment, profile and seed, or beside."""
+def grown(reports: Sequence[Report], new: Report, planned: Collection[Cell] = ()) -> tuple[Report, ...]:
+    """Return the reports of a record with a new one: joined to that of its environment, profile and seed, or beside.
+
+    Arguments as for `merged`.
+    """
     mine = next((number for number, one in enumerate(reports) if reusable(one.provenance, new.provenance)), None)
     if mine is None:
         return (*reports, replace(new, verdicts=settled(new.verdicts)))
-    return tuple(merged(one, new) if number == mine else one for number, one in enumerate(reports))
+    return tuple(merged(one, new, planned) if number == mine else one for number, one in enumerate(reports))
 
 
 def _joint_profile(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
