@@ -281,3 +281,9 @@ def test_one_check_says_what_is_lost_and_what_is_asked():
     with pytest.raises(CheckError, match="Is the gradient of `x` meant"):
         check(Reversed, x)
     assert check(Reversed, x, surrogate=lambda x: -x)
+
+
+@pytest.mark.parametrize("call", ["(randn(2, requires_grad=True) + 1000,)", "(randn(2, requires_grad=True) - 40,)"])
+def test_a_gradient_that_is_zero_where_a_function_saturates_is_not_lost(call):
+    found = audit(torch.tanh, [call], laws=[law for law in LAWS if law.name == "surrogate"])
+    assert not found.report.failures

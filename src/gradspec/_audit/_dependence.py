@@ -69,7 +69,7 @@ def fixed_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
 
 def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
-    """Whether the gradient of an argument is zero, also where all arguments are others.
+    """Whether the gradient of an argument is zero, also where all arguments are others, and nearer to zero.
 
     So is one that is as small as rounding leaves it, if the output does not move with the argument.
     """
@@ -77,6 +77,7 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
     if any(t is None for t in found):
         return False
     found += _off_zero(trial, inputs, name)  # where all numbers are 0, a kink of relu, nothing above has moved them
+    found += _nearer_to_zero(trial, inputs, name)  # where a tanh is saturated, or a clip clips, it is as much so above
     if not any(bool(t.any()) for t in found if t is not None):
         return True
     values = [t for t in _values(trial, inputs) if differentiable(t)]
@@ -105,6 +106,15 @@ def _off_zero(trial: Trial, inputs: Inputs, name: str) -> list[Tensor | None]:
         moved = (t + d / 90 for t, d in zip(inputs.tensors(), like(inputs.tensors(), trial.seed + k), strict=True))
         with suppress(Exception):  # a logarithm takes no negative number
             found.append(gradient_of(trial, with_values(inputs, dict(zip(inputs.wrt, moved, strict=True))), name))
+    return found
+
+
+def _nearer_to_zero(trial: Trial, inputs: Inputs, name: str) -> list[Tensor | None]:
+    """Return the gradient of an argument where it is a 64th of itself, and a 4096th."""
+    found = []
+    for factor in (2**-6, 2**-12):
+        with suppress(Exception):
+            found.append(gradient_of(trial, with_values(inputs, {name: inputs.values[name] * factor}), name))
     return found
 
 
