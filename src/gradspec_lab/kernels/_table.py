@@ -46,18 +46,18 @@ def show(lines: Iterable[dict[str, Any]], judges: Iterable[str], console: Consol
             console.print(f"did not run: {line['key']} {line['dtype']}: {line['error']}", markup=False)
 
 
-#: What a row of the summary is about, and what its counts are.
+#: What a column of the summary is about, and what its counts are.
 CASES = {
-    "sound": "sound kernels of packages: refused",
-    "twin": "sound kernels of ours, on the calls that reveal: refused",
-    "unsound": "kernels of packages that are wrong: found",
-    "revealing": "wrong kernels of ours, on calls that reveal: found",
-    "friendly": "wrong kernels of ours, on calls that hide it: found",
+    "sound": "sound, of packages: refused",
+    "twin": "sound, of ours: refused",
+    "unsound": "wrong, of packages: found",
+    "revealing": "wrong, of ours: found",
+    "friendly": "wrong, of ours, on calls that hide it: found",
 }
 #: The judges, as a page calls them.
 NAMES = {
     "derived": "gradspec",
-    "declared": "gradspec, with what the kernel declares",
+    "declared": "gradspec, with what a kernel declares",
     "two_times": "flash-attention's two times",
     "rmse": "inductor's RMSE",
     "assert_close": "assert_close",
@@ -67,17 +67,18 @@ NAMES = {
 
 
 def summarise(lines: Iterable[dict[str, Any]], path: Path, commit: str) -> None:
-    """Write a row of counts for each case to a CSV file, and when and on what they were measured below."""
-    lines = [line for line in lines if "error" not in line]
+    """Write a row of counts for each judge to a CSV file, and when and on what they were measured in the first cell."""
+    of = {case: [line for line in lines if line["case"] == case and "error" not in line] for case in CASES}
+    of = {case: found for case, found in of.items() if found}
+    when = datetime.now(UTC).strftime("%Y-%m-%d")
+    facts = f"{when}, {commit or 'unknown commit'}, torch {torch.__version__}"
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(["", "kernels", "runs", *NAMES.values()])
-        for case, words in CASES.items():
-            if of := [line for line in lines if line["case"] == case]:
-                out.writerow([words, len({line["name"] for line in of}), len(of), *(_count(of, one) for one in NAMES)])
-        when = datetime.now(UTC).strftime("%Y-%m-%d")
-        facts = f"{when}, commit {commit or 'unknown'}, torch {torch.__version__} on a CPU, Triton's interpreter"
-        out.writerow([facts, *[""] * (len(NAMES) + 2)])
+        out.writerow([facts, *(CASES[case] for case in of)])
+        out.writerow(["kernels", *(len({line["name"] for line in found}) for found in of.values())])
+        out.writerow(["runs", *map(len, of.values())])
+        for judge, name in NAMES.items():
+            out.writerow([name, *(_count(found, judge) for found in of.values())])
 
 
 def _table(
