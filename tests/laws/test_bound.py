@@ -14,7 +14,6 @@ from gradspec.laws import LAWS
 from gradspec.laws.tensor.support._bound import Bound, RoundedOperations, Units
 from gradspec.spec import Accuracy
 
-HALF = (torch.bfloat16, torch.float16)
 SINGLE = torch.finfo(torch.float32).eps / 2
 SURROGATE = [law for law in LAWS if law.name == "surrogate"]
 COARSE = Units(stored=0.25, summed=0.0)
@@ -168,12 +167,11 @@ def said(spec: FunctionSpec, law: str, seed: int = 0) -> tuple[Status, str]:
     return verdict.status, verdict.finding.message
 
 
-@pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_gradient_whose_sums_are_carried_in_half_precision_is_wrong(dtype, seed):
-    shape = (512 if dtype is torch.bfloat16 else 4096, 4)
-    assert said(spec_of(Running, running, shape, dtype=dtype), "vjp", seed)[0] is Status.HOLDS
-    assert said(spec_of(CarriedInHalf, running, shape, dtype=dtype), "vjp", seed)[0] is Status.BROKEN
+def test_a_gradient_whose_sums_are_carried_in_bfloat16_is_wrong(seed):
+    how = {"dtype": torch.bfloat16}
+    assert said(spec_of(Running, running, (512, 4), **how), "vjp", seed)[0] is Status.HOLDS
+    assert said(spec_of(CarriedInHalf, running, (512, 4), **how), "vjp", seed)[0] is Status.BROKEN
 
 
 @pytest.mark.parametrize("seed", range(5))
