@@ -83,6 +83,18 @@ def test_of_a_large_result_the_bound_is_as_wide(monkeypatch):
     assert torch.allclose(allowed(), small)
 
 
+@pytest.mark.parametrize("add", [torch.sum, lambda x: x.sum(0), lambda x: x.mean(-1, keepdim=True) * len(x)])
+def test_a_sum_errs_by_its_length(add):
+    def scatter(length: int) -> float:
+        x = torch.ones(length, dtype=torch.float64)
+        x[::2] = -1
+        limits = Bound(lambda: (add(x),), Units(stored=0.0, summed=SINGLE), seed=0).limits(0, torch.float32)
+        assert limits is not None
+        return float(limits.allowed.max())
+
+    assert scatter(1024) / scatter(64) == pytest.approx(16 * 4, rel=0.9)
+
+
 def norm(x: Tensor, weight: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
 

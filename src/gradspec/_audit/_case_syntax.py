@@ -88,14 +88,14 @@ def in_dtype(text: str, dtype: str) -> str:
         >>> in_dtype("(ones(2), tensor([1]))", "float32")
         '(ones(2, dtype=float32), tensor([1]))'
     """
-    tree = _parsed(text.strip())
-    for node in ast.walk(tree):
+    call = call_of(text)
+    for node in ast.walk(call):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RECIPES):
             continue
         if _Reader(text, 0).value(node).is_floating_point():
             node.keywords = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
             node.keywords.append(ast.keyword(arg="dtype", value=ast.Name(id=dtype)))
-    return ast.unparse(tree)[1:]
+    return text_of(call)
 
 
 def call_of(text: str) -> ast.Call:

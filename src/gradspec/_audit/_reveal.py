@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._subject import subject_of
-from gradspec._audit._sweep import Variant, smaller, variants
+from gradspec._audit._sweep import smaller, variants
 from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile
 
@@ -62,7 +63,7 @@ def swept(
     known = {verdict.law for verdict in judge(written, asked) if verdict.status is not Status.HOLDS} if taken else set()
     asked = [law for law in asked if law.name not in known]
     found: dict[str, str] = {}
-    for verdict in judge([variant.text for variant in taken], asked) if taken and asked else ():
+    for verdict in judge(taken, asked) if taken and asked else ():
         if _is_wrong(verdict) and verdict.law not in found and verdict.case not in written:
             found[verdict.law] = verdict.case
     by_name = {law.name: law for law in asked}
@@ -75,13 +76,12 @@ def swept(
     return Swept(tuple(dict.fromkeys(shrunk.values())), said)
 
 
-def _taken(function: Callable[..., Any], tried: list[Variant], profile: Profile, seed: int) -> list[Variant]:
+def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> list[str]:
     """Return the calls that the function takes, and of which it makes numbers."""
-    found = apart(lambda: [_is_taken(function, variant.text, seed) for variant in tried], profile, seed)
+    found = apart(lambda: [_is_taken(function, text, seed) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is asked alone
-        alone = (apart(lambda v=variant: _is_taken(function, v.text, seed), profile, seed) for variant in tried)  # type: ignore[misc]
-        found = [answer is True for answer in alone]
-    return [variant for variant, is_taken in zip(tried, found, strict=True) if is_taken]
+        found = [apart(partial(_is_taken, function, text, seed), profile, seed) is True for text in tried]
+    return [text for text, is_taken in zip(tried, found, strict=True) if is_taken]
 
 
 def _is_taken(function: Callable[..., Any], text: str, seed: int) -> bool:
@@ -107,9 +107,9 @@ def _smallest(
     """Return the smallest call that still breaks a law, one size after the other."""
     left = SMALLER
     while left > 0:
-        tried = [Variant(other, "") for other in islice(smaller(text), left)]
+        tried = list(islice(smaller(text), left))
         left -= len(tried)
-        taken = [variant.text for variant in _taken(function, tried, profile, seed)]
+        taken = _taken(function, tried, profile, seed)
         wrong = [verdict.case for verdict in judge(taken, [law]) if _is_wrong(verdict)] if taken else []
         if not wrong:
             return text

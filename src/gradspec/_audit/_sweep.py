@@ -11,7 +11,6 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -26,16 +25,7 @@ _SHAPED = ("randn", "rand", "zeros", "ones")
 _VALUES = ("{0} * 0.1 - 5", "{0} + 1000", "{0} * 30", "{0} * 200", "{0} * 0.001", "{0} * 0")
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A call with one thing changed."""
-
-    text: str
-    #: What was changed, in words.
-    changed: str
-
-
-def variants(text: str, function: Callable[..., Any], signature: inspect.Signature) -> Iterator[Variant]:
+def variants(text: str, function: Callable[..., Any], signature: inspect.Signature) -> Iterator[str]:
     """Yield a call with other sizes, values and options, each once.
 
     Args:
@@ -45,8 +35,8 @@ def variants(text: str, function: Callable[..., Any], signature: inspect.Signatu
     """
     seen = {text_of(call_of(text))}
     for variant in (*_sizes(text, function), *_values(text), *_options(text, signature)):
-        if variant.text not in seen:
-            seen.add(variant.text)
+        if variant not in seen:
+            seen.add(variant)
             yield variant
 
 
@@ -56,40 +46,39 @@ def smaller(text: str) -> Iterator[str]:
         yield from (_resized(text, size, other) for other in range(1, min(size, 5)))
 
 
-def _sizes(text: str, function: Callable[..., Any]) -> Iterator[Variant]:
+def _sizes(text: str, function: Callable[..., Any]) -> Iterator[str]:
     found = _sizes_in(call_of(text))
     tiles = sorted(set(_TILES) & _constants(function)) or [TILE]
     for size in found:
         beside = (1, size - 1, size + 1, *(n for t in tiles for n in (t - 1, t, t + 1, 2 * t - 1)))
         for other in dict.fromkeys(beside):
             if other >= 1 and other != size:
-                yield Variant(_resized(text, size, other), f"{size} is {other}")
+                yield _resized(text, size, other)
 
 
-def _values(text: str) -> Iterator[Variant]:
+def _values(text: str) -> Iterator[str]:
     for place in range(len(_drawn(call_of(text)))):
         for form in _VALUES:
             tree = call_of(text)
             node = _drawn(tree)[place]
-            written = form.format(ast.unparse(node))
-            yield Variant(text_of(_replaced(tree, node, ast.parse(written, mode="eval").body)), written)
+            other = ast.parse(form.format(ast.unparse(node)), mode="eval").body
+            yield text_of(_replaced(tree, node, other))
 
 
-def _options(text: str, signature: inspect.Signature) -> Iterator[Variant]:
+def _options(text: str, signature: inspect.Signature) -> Iterator[str]:
     call = call_of(text)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     for place, node in enumerate(given):
         for other in _others(node):
             tree = call_of(text)
             mine = [*tree.args, *(keyword.value for keyword in tree.keywords)][place]
-            yield Variant(text_of(_replaced(tree, mine, other)), f"{ast.unparse(node)} is {ast.unparse(other)}")
+            yield text_of(_replaced(tree, mine, other))
     left = _left(call, signature)
-    for place, (name, default) in enumerate(left):
+    for place, default in enumerate(left):
         for other in _others(ast.Constant(default)):
             tree = call_of(text)
-            before = [ast.Constant(value) for _, value in left[:place]]
-            tree.args = [*tree.args, *before, other]
-            yield Variant(text_of(tree), f"{name} is {ast.unparse(other)}")
+            tree.args = [*tree.args, *map(ast.Constant, left[:place]), other]
+            yield text_of(tree)
 
 
 def _others(node: ast.expr) -> list[ast.expr]:
@@ -103,12 +92,12 @@ def _others(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _left(call: ast.Call, signature: inspect.Signature) -> list[tuple[str, Any]]:
-    """Return the parameters that a call leaves to their defaults, in order, as far as they are given by position."""
+def _left(call: ast.Call, signature: inspect.Signature) -> list[Any]:
+    """Return the defaults that a call leaves as they are, in order, as far as they are given by position."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     named = [parameter for parameter in signature.parameters.values() if parameter.kind in kinds]
     left = [] if call.keywords else named[len(call.args) :]
-    return [(one.name, one.default) for one in left if one.default is not one.empty]
+    return [one.default for one in left if one.default is not one.empty]
 
 
 def _constants(function: Callable[..., Any]) -> set[int]:

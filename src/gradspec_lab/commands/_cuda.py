@@ -16,7 +16,7 @@ RECORDS = Path("docs/records")
     epilog=block(
         "Examples",
         "python -m gradspec_lab measure cuda --commit $(git rev-parse --short=12 HEAD)",
-        "python -m gradspec_lab measure cuda --device cpu --target gradspec.functions:GRAD_FACTOR --out /tmp/tried",
+        "python -m gradspec_lab measure cuda --device cpu --target gradspec.functions:GRAD_FACTOR --out tried",
     )
 )
 @click.option("--device", default="cuda", show_default=True, help="Where: `cpu` tries the command without a GPU.")

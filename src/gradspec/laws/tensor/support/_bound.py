@@ -115,7 +115,7 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         if name in _FUSED and (steps := decomposition_table.get(func)) is not None:
             with self:
                 return steps(*args, **kwargs)
-        if (length := _length(name, args, lambda: func(*args, **kwargs))) > 1:
+        if (length := _length(name, args)) > 1:
             self.longest, unit = max(self.longest, length), length * self.units.summed
             found = func(*tree_map(lambda value: self._off(value, unit), args), **kwargs)
         else:
@@ -147,13 +147,15 @@ def _is_rounded(value: Any) -> bool:
     return differentiable(value) and value.layout is torch.strided and value.numel() > 0
 
 
-def _length(name: str, args: Sequence[Any], run: Callable[[], Tensor]) -> int:
+def _length(name: str, args: Sequence[Any]) -> int:
     """Return how many terms an operation adds up for an element of its result at most; 1 for one that adds none."""
     tensors = [value for value in args if isinstance(value, Tensor)]
     if (place := _PRODUCTS.get(name)) is not None:
         return int(args[place].shape[-1])
     if name in _REDUCTIONS:
-        return tensors[0].numel() // max(run().numel(), 1)
+        over = args[1] if len(args) > 1 else None
+        dims = [over] if isinstance(over, int) else over
+        return math.prod(tensors[0].shape[dim] for dim in dims) if dims and tensors[0].ndim else tensors[0].numel()
     if name.startswith("convolution"):
         weight = tensors[1] if name == "convolution" else tensors[2]
         return max(weight.numel() // max(weight.shape[0], 1), 1)

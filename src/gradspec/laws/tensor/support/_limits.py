@@ -34,7 +34,7 @@ def gradient_limits(
 
 
 def _wide(inputs: Inputs) -> Inputs:
-    return Inputs({n: double(t) if differentiable(t) else t for n, t in inputs.values.items()}, inputs.wrt)
+    return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
 def _bound(trial: Trial, inputs: Inputs, compute: Compute) -> Bound | None:
