@@ -307,9 +307,8 @@ CODE_EDITS = (
     Edit(
         kind="a promise of no support",
         file=SCALING_SPEC,
-        old="    documented=(GradFactor, grad_factor),\n",
-        new="    documented=(GradFactor, grad_factor),\n"
-        "    supports=__import__('gradspec.spec').spec.Supports(double_backward=False),\n",
+        old="supports=Supports.all(),",
+        new="supports=Supports(double_backward=False),",
         check=Site(specs=(FACTOR,), laws=("second_order", "first_order_only")),
         says=r"grad_factor\.md:\d+: .*law \w+ is broken",
     ),
