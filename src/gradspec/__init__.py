@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gradspec._check import check
     from gradspec._engine._verify import verify
     from gradspec._outcome import CheckError
+    from gradspec._watch._watch import watch
     from gradspec.law import Finding, Law, Status, Verdict
     from gradspec.laws import stand_in
     from gradspec.report import Report
@@ -53,6 +54,7 @@ __all__ = [
     "read_case",
     "stand_in",
     "verify",
+    "watch",
 ]
 __version__ = "0.1.0"
 
@@ -78,6 +80,7 @@ _HOME = {
     "Waiver": "spec",
     "audit": "_audit._audit",
     "check": "_check",
+    "watch": "_watch._watch",
     "read_case": "_audit._case_syntax",
     "stand_in": "laws",
     "verify": "_engine._verify",

@@ -11,6 +11,7 @@ from gradspec_pytest._hold import LAST, held_by
 from gradspec_pytest._items import LawItem, collectors
 from gradspec_pytest._keepers import KEPT, OF, VERDICT, RecordKeeper, VacuousKeeper
 from gradspec_pytest._run import targets_of
+from gradspec_pytest._watching import TestsWatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark behind `parametrize_with_laws`, and what keeps the record."""
     config.addinivalue_line("markers", "gradspec_laws(specs, laws): one test for each spec, law and case")
+    if config.option.gradspec_watch or config.option.gradspec_watch_only:
+        config.pluginmanager.register(TestsWatch(config), "gradspec-watch")
     if hasattr(config, "workerinput"):
         return
     config.pluginmanager.register(VacuousKeeper(), "gradspec-vacuous")

@@ -55,6 +55,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest="gradspec_record",
         help="save the verdicts of --gradspec to a record; what it holds already is not measured again",
     )
+    group.addoption(
+        "--gradspec-watch",
+        action="store_true",
+        dest="gradspec_watch",
+        help="note every custom gradient that the tests run, and audit each on the calls that they make, at the end",
+    )
+    group.addoption(
+        "--gradspec-watch-only",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        dest="gradspec_watch_only",
+        help="watch, and ask only about functions of this package; may be repeated",
+    )
     parser.addini(
         "gradspec_targets",
         type="linelist",

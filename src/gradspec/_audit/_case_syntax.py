@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -57,6 +58,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, parts,
             `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`, and common functions,
             `cos(arange(6.0))`, `complex(randn(3), randn(3))`.
+            `@calls/case-1.safetensors` is the call that `gradspec watch --save-cases` has kept in this file.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
 
@@ -69,6 +71,8 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         (tensor([1., 1.], dtype=torch.float64), 0.5)
     """
     written = text.strip()
+    if written.startswith("@"):
+        return _of_file(written, name)
     try:
         node = _parsed(written).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -129,6 +133,18 @@ class _WithoutTorch(ast.NodeTransformer):
                 return ast.Name(id=name, ctx=ast.Load())
         self.generic_visit(node)
         return node
+
+
+def _of_file(text: str, name: str) -> Case:
+    try:
+        from gradspec._audit._saved_call import CallError, load_call
+    except ImportError:
+        raise RecipeError(f"{text} needs the package safetensors: pip install safetensors") from None
+    try:
+        args, kwargs, _ = load_call(Path(text[1:]))
+    except CallError as error:
+        raise RecipeError(str(error)) from None
+    return Case(name=name or text, args=args, kwargs=kwargs)
 
 
 class _Reader:

@@ -13,6 +13,7 @@ from gradspec.cli._group import Commands
     homes={
         "check": "gradspec.cli._check:check",
         "audit": "gradspec.cli._audit:audit",
+        "watch": "gradspec.cli._watch:watch",
         "init": "gradspec.cli._init:init",
         "list": "gradspec.cli._list:list_",
         "explain": "gradspec.cli._list:explain",

@@ -76,6 +76,11 @@ class Output:
     def put(self, report: Report, text: Callable[[Judgement], None]) -> Judgement:
         """Give a report in every form; `text` prints it for people. Return what it means for the run."""
         judgement = judge(report, self.bar, _fitting(self.baseline, report))
+        self.write(judgement, text)
+        return judgement
+
+    def write(self, judgement: Judgement, text: Callable[[Judgement], None] = lambda _: None) -> None:
+        """Give what a run means in every form."""
         with_cwd()  # the source is looked up from there
         for name, path in self.formats:
             if name == "text":
@@ -86,7 +91,6 @@ class Output:
                 save(FORMATS[name](judgement), path, option=f"--format {name}")
         if self.html is not None:
             save(render.page(judgement), self.html, option="--html")
-        return judgement
 
 
 def exit_code(*judgements: Judgement, exit_zero: bool = False) -> int:

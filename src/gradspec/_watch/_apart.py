@@ -1,0 +1,109 @@
+"""Audits in processes of their own: forked from the program that saw a function, or new ones that import it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from gradspec._watch._begin import FOLDER
+from gradspec._watch._store import FUNCTION, REPORT, answered, claims, rows_in
+
+
+def can_fork() -> bool:
+    """Whether an audit can run in a fork of this process."""
+    import torch
+
+    return hasattr(os, "fork") and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
+
+
+def forked(run: Callable[[], None], log: Path) -> str:
+    """Run something in a fork whose output goes to a file; return how it ended, if not well.
+
+    The fork computes on one thread: torch's pool of threads does not survive it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: none of them is needed
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            import concurrent.futures.thread as pool
+
+            import torch
+
+            torch.set_num_threads(1)
+            pool._shutdown = False  # the program has ended, and this fork of it begins
+            os.setpgid(0, 0)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            warnings.resetwarnings()
+            warnings.simplefilter("ignore")
+            _to(log)
+            run()
+            code = 0
+        except BaseException as error:  # a program's own exit handlers must not run in a fork of it
+            with contextlib.suppress(Exception):
+                print(f"{type(error).__name__}: {error}", flush=True)
+        finally:
+            os._exit(code)
+    try:
+        _, status = os.waitpid(child, 0)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        raise
+    if status == 0:
+        return ""
+    if os.WIFSIGNALED(status):
+        return f"its audit was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+    return f"its audit failed: {last[-1] if last else 'without a word'}"
+
+
+def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ...] = ()) -> None:
+    """Audit, in new processes, the functions of which no process that saw them could: it was killed, or has used CUDA.
+
+    Args:
+        folder: of the watch.
+        say: told what is being audited.
+        only: the packages that are asked about; all if empty.
+    """
+    for place, row in list(rows_in(folder)):
+        if row.report is not None or row.why or (only and row.package not in only):
+            continue
+        if not claims(folder, row.key, row.where):
+            continue
+        about = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
+        process = json.loads((place.parent / "process.json").read_text(encoding="utf-8"))
+        if not (about["path"] or row.is_operator):
+            answered(place, why="the program ended without a goodbye, and no other process can import it")
+        elif not row.files:
+            answered(place, why="the program ended without a goodbye, and its calls cannot be written to a file")
+        else:
+            say(row.key)
+            environment = {name: value for name, value in os.environ.items() if name != FOLDER}
+            environment["PYTHONPATH"] = os.pathsep.join(process["path"])
+            command = [process["executable"], "-m", "gradspec._watch._alone", str(place)]
+            done = subprocess.run(
+                command, cwd=process["folder"], env=environment, capture_output=True, text=True, check=False
+            )
+            if done.returncode and not (place / REPORT).exists():
+                last = done.stderr.strip().splitlines()
+                answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
+
+
+def _to(log: Path) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)

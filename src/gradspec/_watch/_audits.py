@@ -1,0 +1,148 @@
+"""The audit of a function that was seen, on the calls that were kept, for what the program uses."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec._audit._audit import audit
+from gradspec._audit._own_dtype import in_dtype, plain_error
+from gradspec._audit._subject import subject_of
+from gradspec._registry._laws import select_laws
+from gradspec._scope import Scope
+from gradspec._watch._importing import importable
+from gradspec._watch._kept import ROWS, mapped, tensors_in
+from gradspec._watch._row import scopes_of
+from gradspec._watch._seen import Seen
+from gradspec.law import Verdict
+from gradspec.profile import load_profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+#: How many calls are audited, the first of each kind first.
+CALLS = 3
+#: The numbers of a call above which it is tried on a few rows of the batch.
+MANY = 2_000
+#: The numbers above which it is not audited: each law calls it many times.
+TOO_MANY = 4_000_000
+
+
+class NotAuditedError(Exception):
+    """Why a function was not audited, for the report."""
+
+
+def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = None) -> Report:
+    """Audit a function on its kept calls.
+
+    Args:
+        seen: the function.
+        seed: of all random numbers.
+        path: its import path, where it is not that of its class.
+        folder: where the calls that are audited are written, so that a command repeats each check.
+
+    Raises:
+        NotAuditedError: there is no call of it that works.
+    """
+    cases = _cases(seen)
+    scopes = scopes_of(seen.uses)
+    compiles = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
+    laws = tuple(law for law in select_laws(()) if law.cost != "compile" or (compiles and law.scope in compiles))
+    profile = replace(load_profile("quick", scopes=scopes), laws=())
+    how: Any = {"name": seen.key, "path": path or importable(seen), "laws": laws, "profile": profile, "seed": seed}
+    try:
+        report = audit(seen.target, cases, **how).report
+    except (TypeError, ValueError) as error:
+        raise NotAuditedError(" ".join(str(error).split())) from None
+    files = {} if folder is None else _files(seen, cases, folder)
+    verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
+    return replace(report, verdicts=tuple(verdicts))
+
+
+def _files(seen: Seen, cases: list[Case], folder: Path) -> dict[str, Path]:
+    """Write the calls that are audited; return the file of each that can be written, by the name of its case."""
+    from gradspec._audit._saved_call import CallError, save_call
+
+    files = {}
+    for number, case in enumerate(cases, 1):
+        with contextlib.suppress(CallError):
+            file = folder / f"case-{number}.safetensors"
+            save_call(file, case.args, case.kwargs, of=seen.key)
+            files[case.name] = file
+    return files
+
+
+def _again(key: str, verdict: Verdict, files: Mapping[str, Path], seed: int) -> str:
+    """Return the command that runs one check again; empty if no file has its call."""
+    if verdict.case not in files:
+        return ""
+    return shlex.join(
+        ["gradspec", "audit", key, "--case", f"@{files[verdict.case]}", "--law", verdict.law, "--seed", str(seed)]
+    )
+
+
+def _cases(seen: Seen) -> list[Case]:
+    """Return the calls to audit: each on a few rows and in float64, where the function takes them so; the first as is.
+
+    Raises:
+        NotAuditedError: no call was kept, or none works.
+    """
+    if not seen.calls:
+        raise NotAuditedError(seen.not_kept or "only traced by a compiler: no call with numbers was seen")
+    found: list[Case] = []
+    whys: dict[str, None] = {}
+    for call in seen.calls[:CALLS]:
+        given = Case(name=call.text, args=call.args, kwargs=dict(call.kwargs))
+        small = _small(given)
+        wide = [replace(one, name=f"{one.name} in float64") for one in in_dtype((small,), torch.float64) or ()]
+        before = len(found)
+        for choice in (wide, [small, given]):
+            refusals = {case.name: _refusal(seen, case) for case in choice}
+            whys |= dict.fromkeys(filter(None, refusals.values()))
+            found += [_named(case, found) for case in choice if not refusals[case.name]][:1]
+            if len(found) > max(before, 1):
+                break
+    if not found:
+        raise NotAuditedError(next(iter(whys)))
+    return found
+
+
+def _refusal(seen: Seen, case: Case) -> str:
+    """Return why a call cannot be audited; empty if it can."""
+    if sum(tensor.numel() for tensor in tensors_in((case.args, dict(case.kwargs)))) > TOO_MANY:
+        return f"its tensors are too large: {case.name}"
+    try:
+        subject, (one,) = subject_of(seen.target, (case,), seen.key)
+    except (TypeError, ValueError) as error:
+        return " ".join(str(error).split())
+    raised = plain_error(subject, (one,))
+    return f"a call that the program made raises {raised}" if raised else ""
+
+
+def _named(case: Case, others: list[Case]) -> Case:
+    """Return a case with a name that no other has."""
+    same = sum(other.name.partition(" #")[0] == case.name for other in others)
+    return replace(case, name=f"{case.name} #{same + 1}") if same else case
+
+
+def _small(case: Case) -> Case:
+    """Return a call with a few rows of its batch, if it has many numbers."""
+    tensors = list(tensors_in((case.args, dict(case.kwargs))))
+    largest = max(tensors, key=Tensor.numel, default=None)
+    if largest is None or sum(map(Tensor.numel, tensors)) <= MANY or not largest.dim() or largest.shape[0] <= ROWS:
+        return case
+    batch = largest.shape[0]
+
+    def cut(tensor: Tensor) -> Tensor:
+        if not tensor.dim() or tensor.shape[0] != batch:
+            return tensor
+        return tensor.detach()[:ROWS].clone().requires_grad_(tensor.requires_grad)
+
+    args, kwargs = mapped((case.args, dict(case.kwargs)), cut)
+    return replace(case, args=args, kwargs=kwargs, name=f"{case.name}, {ROWS} rows")

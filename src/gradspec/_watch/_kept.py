@@ -1,0 +1,179 @@
+"""A call that is kept: its tensors copied, everything else as it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+#: The bytes of a call above which its tensors are cut to a few rows of the batch.
+WHOLE_BYTES = 4 * 2**20
+#: The bytes above which nothing of a call is kept, once it is cut.
+MOST_BYTES = 64 * 2**20
+#: The rows that are kept of the batch of a large call.
+ROWS = 2
+
+
+class NotKeptError(Exception):
+    """Why a call cannot be kept, in a few words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One call of a function."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    #: What it was, for a reader: "(float32[32, 64], 0.5)".
+    text: str
+    #: Whether only some rows of the batch were kept.
+    is_cut: bool = False
+    #: Whether all numbers of a floating tensor are equal, as those of a state before the first step: it shows little.
+    is_flat: bool = False
+
+
+def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
+    """Copy a call.
+
+    Raises:
+        NotKeptError: an argument has no values to keep, or too many.
+    """
+    text = text_of(args, kwargs)
+    with _aside():
+        given = mapped((args, dict(kwargs)), lambda tensor: _plain(tensor))
+        tensors = list(tensors_in(given))
+        is_cut = False
+        if sum(t.numel() * t.element_size() for t in tensors) > WHOLE_BYTES:
+            largest = max(tensors, key=Tensor.numel)
+            batch = largest.shape[0]
+            is_cut = batch > ROWS
+            if is_cut:
+                given = mapped(given, lambda t: t[:ROWS] if t.dim() and t.shape[0] == batch else t)
+            if (size := sum(t.numel() * t.element_size() for t in tensors_in(given))) > MOST_BYTES:
+                raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for {ROWS} rows of the batch")
+        copies: dict[int, Tensor] = {}
+        args, kwargs = mapped(given, lambda tensor: copies.setdefault(id(tensor), _copied(tensor)))
+        is_flat = any(map(_is_flat, copies.values()))
+    return Kept(args=args, kwargs=kwargs, text=text, is_cut=is_cut, is_flat=is_flat)
+
+
+def text_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Return a call for a reader: `(float32[32, 64], 0.5, training=True)`."""
+    words = [_word(value) for value in args] + [f"{name}={_word(value)}" for name, value in kwargs.items()]
+    return f"({', '.join(words)})"
+
+
+def kind_of(value: Any) -> Any:
+    """Return what two calls of one kind have in common: dtypes, ranks, layouts, options; not sizes or numbers."""
+    if isinstance(value, Tensor):
+        wrapped = torch._C._functorch.is_functorch_wrapped_tensor(value)
+        strided = value.layout == torch.strided and not wrapped
+        layout = value.is_contiguous() if strided else str(value.layout)
+        return (value.dtype, value.dim(), value.requires_grad, layout, value.device.type, value.numel() == 0)
+    if isinstance(value, tuple | list):
+        return (type(value), *map(kind_of, value))
+    if isinstance(value, dict):
+        return (dict, *((name, kind_of(held)) for name, held in value.items()))
+    if value is None or isinstance(value, bool | str | torch.dtype):
+        return value
+    return type(value)
+
+
+def shapes_of(value: Any) -> Any:
+    """Return the sizes of all tensors of a call."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    if isinstance(value, tuple | list):
+        return tuple(map(shapes_of, value))
+    if isinstance(value, dict):
+        return tuple(map(shapes_of, value.values()))
+    return None
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, tuple | list):
+        inside = ", ".join(map(_word, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name!r}: {_word(held)}" for name, held in value.items()) + "}"
+    if value is None or isinstance(value, bool | int | float | str | complex | torch.dtype | torch.device):
+        shown = repr(value)
+        return shown if len(shown) <= 40 else f"{shown[:37]}..."
+    return f"<{type(value).__name__}>"
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a value with the tensors inside of tuples, lists and dicts changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(held, change) for held in value))
+    if type(value) in (tuple, list):
+        return type(value)(mapped(held, change) for held in value)
+    if type(value) is dict:
+        return {name: mapped(held, change) for name, held in value.items()}
+    return value
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for held in value:
+            yield from tensors_in(held)
+    elif isinstance(value, dict):
+        for held in value.values():
+            yield from tensors_in(held)
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """Return the tensor with values below the wrappers of a transform: one example of what is batched."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        inner = functorch.get_unwrapped(tensor)
+        if functorch.is_batchedtensor(tensor):
+            inner = inner.select(functorch.maybe_get_bdim(tensor), 0)
+        tensor = inner
+    if isinstance(tensor, FakeTensor) or tensor.is_meta:
+        raise NotKeptError("its tensors have no values: it is traced")
+    if type(tensor) not in (Tensor, torch.nn.Parameter):
+        raise NotKeptError(f"an argument is a {type(tensor).__name__}")
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise NotKeptError(f"an argument is {str(tensor.layout).removeprefix('torch.')}")
+    return tensor
+
+
+def _is_flat(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point() or tensor.numel() < 2 or tensor.device.type != "cpu":
+        return False  # a device would be waited for
+    return bool((tensor == tensor.reshape(-1)[0]).all())
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    copy = tensor.detach().clone()
+    return copy.requires_grad_() if tensor.requires_grad else copy
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """No mode of the program sees what is done within, and no graph notes it."""
+    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with (
+        temporarily_clear_interpreter_stack()
+        if torch._C._are_functorch_transforms_active()
+        else contextlib.nullcontext(),
+        torch._C.DisableTorchFunction(),
+        _disable_current_modes(),
+        torch.inference_mode(mode=False),
+        torch.no_grad(),
+    ):
+        yield

@@ -1,0 +1,92 @@
+"""The watch of a whole program: it begins as torch is imported, and ends with an audit as the program does."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gradspec._watch._apart import can_fork, forked
+from gradspec._watch._begin import FOLDER
+from gradspec._watch._importing import here
+from gradspec._watch._store import FUNCTION, Store, answered, rows_in
+from gradspec._watch._watcher import Watcher
+
+
+class ProgramWatch:
+    """The watch of this process, which writes what it sees to a folder."""
+
+    def __init__(self, folder: Path, *, only: tuple[str, ...] = ()) -> None:
+        self._folder, self._only = folder, only
+        self._process, self._is_over = os.getpid(), False
+        self.store = Store(folder)
+        self.watcher = Watcher(lambda seen: self.store.note(seen))
+
+    def start(self) -> None:
+        """Begin, and go on in each process that this one forks."""
+        self.store.begin()
+        self.watcher.start()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_a_fork)
+
+    def end(self) -> None:
+        """Write the counts, take the hooks out, and audit what no other process audits."""
+        if os.getpid() != self._process:
+            return
+        self._is_over = True
+        self.watcher.stop()
+        self.store.end(self.watcher)
+        if not can_fork():
+            return  # the command audits from the files
+        asked = [seen for seen in self.watcher.functions.values() if not self._only or seen.package in self._only]
+        for number, seen in enumerate(asked, 1):
+            if not self.store.claims(seen.key, seen.where):
+                continue
+            if sys.stderr is not None and sys.stderr.isatty():
+                print(f"gradspec watch: audit {number} of {len(asked)}: {seen.key}", file=sys.stderr, flush=True)
+            place = self.store.place(seen)
+            if why := forked(partial(_audit, seen, place), place / "audit.log"):
+                answered(place, why=why)
+
+        for place, row in rows_in(self._folder):  # what only its children have seen
+            target = here(json.loads((place / FUNCTION).read_text(encoding="utf-8"))["home"])
+            if target is None or not row.files or not self.store.claims(row.key, row.where):
+                continue
+            if why := forked(partial(_audit_of, place, target), place / "audit.log"):
+                answered(place, why=why)
+
+    def _in_a_fork(self) -> None:
+        """Begin anew in a child: what the parent saw is the parent's."""
+        if self._is_over:
+            return
+        self.watcher.forget()
+        self.store = Store(self._folder)
+        self.store.begin()
+        if "multiprocessing.util" in sys.modules:  # such a child ends by os._exit, after its finalizers
+            from multiprocessing import util
+
+            util.register_after_fork(self, lambda watch: util.Finalize(None, watch.counts, exitpriority=0))
+
+    def counts(self) -> None:
+        """Write the counts of a child that audits nothing itself."""
+        self.store.end(self.watcher)
+
+
+def _audit(seen: Any, place: Path) -> None:
+    from gradspec._watch._audits import NotAuditedError, audited
+
+    os.environ.pop(FOLDER, None)
+    try:
+        answered(place, audited(seen, folder=place))
+    except NotAuditedError as why:
+        answered(place, why=str(why))
+
+
+def _audit_of(place: Path, target: Any) -> None:
+    from gradspec._watch import _alone
+
+    os.environ.pop(FOLDER, None)
+    _alone.main(place, target)

@@ -1,0 +1,122 @@
+"""What a watch has seen of a program: the functions, how often, for what, and a few calls of each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, shapes_of, text_of
+from gradspec._watch._uses import MAIN, Use, seen_in_the_state, seen_on_the_stack
+
+#: How many kinds of calls are kept of a function, and how many that differ only in their sizes.
+KINDS, SIZES = 4, 2
+#: How often a call is copied to see if it shows more than one whose numbers are all equal.
+TRIES = 16
+#: From so many calls on, each sixteenth is looked at; and each whose number is a power of two.
+FIRST, EACH = 1000, 16
+
+
+@dataclass
+class Seen:
+    """One function that the program calls."""
+
+    #: "package.module:Name" of a Function, "namespace::name" of an operator.
+    key: str
+    #: The class, or the overload.
+    target: Any
+    is_operator: bool = False
+    #: The file and line of its definition; empty where nobody knows.
+    where: str = ""
+    #: How often it was called, and its backward; what runs inside of compiled code is not counted.
+    forwards: int = 0
+    backwards: int = 0
+    #: How often a compiler traced it.
+    traced: int = 0
+    uses: set[Use] = field(default_factory=set)
+    #: The lines of the program that call it.
+    lines: dict[str, None] = field(default_factory=dict)
+    #: The kinds of calls, each as its first one.
+    kinds: dict[Any, str] = field(default_factory=dict)
+    kept: list[Kept] = field(default_factory=list)
+    #: Calls of a kind that is kept, with other sizes.
+    more: list[Kept] = field(default_factory=list)
+    #: Why a call was not kept.
+    not_kept: str = ""
+    #: The place of each kind among what is kept, and how often a better call of it is looked for.
+    _places: dict[Any, int] = field(default_factory=dict)
+    _flat: dict[Any, int] = field(default_factory=dict)
+    _forwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _backwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def package(self) -> str:
+        """The package that it belongs to; of an operator its namespace."""
+        if self.is_operator:
+            return self.key.partition("::")[0]
+        module = str(self.target.__module__).partition(".")[0]
+        return "__main__" if module in MAIN else module
+
+    def called(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Note a call; return whether what is known of the function is to be written anew."""
+        number = self.forwards = next(self._forwards)
+        is_power = number & (number - 1) == 0
+        if number > FIRST and number % EACH and not is_power:
+            return False
+        self.uses |= seen_in_the_state()
+        kind = (*map(kind_of, args), *((name, kind_of(held)) for name, held in kwargs.items()))
+        is_new = kind not in self.kinds
+        if is_new or is_power or number <= EACH:
+            uses, line = seen_on_the_stack("" if self.is_operator else self.package)
+            self.uses |= uses
+            if line and len(self.lines) < KINDS:
+                self.lines[line] = None
+        if is_new and len(self.kinds) < 64:
+            self.kinds[kind] = text_of(args, kwargs)
+        return self._kept_of(kind, args, kwargs, is_new) or (is_power and number > 1)
+
+    def _kept_of(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_new: bool) -> bool:
+        """Keep a call, if it is one of a new kind or of other sizes, or shows more than the one that is kept."""
+        if is_new and len(self.kept) < KINDS:
+            return self._keep(self.kept, args, kwargs, kind)
+        if self._flat.get(kind, 0) > 0:  # none of its kind shows anything yet
+            self._flat[kind] -= 1
+            return self._keep(self.kept, args, kwargs, kind, instead=True)
+        if not is_new and len(self.more) < SIZES and not any(call.is_cut for call in self.kept):
+            sizes = tuple(map(shapes_of, args))
+            if sizes not in [tuple(map(shapes_of, call.args)) for call in self.calls]:
+                return self._keep(self.more, args, kwargs, kind)
+        return False
+
+    def went_back(self, *, with_graph: bool) -> None:
+        """Note a backward pass, and whether a graph of it is made, to be differentiated again."""
+        self.backwards = next(self._backwards)
+        if with_graph:
+            self.uses.add(Use.HIGHER)
+
+    @property
+    def calls(self) -> list[Kept]:
+        """The calls that are kept, the first of each kind first."""
+        return [*self.kept, *self.more]
+
+    def _keep(
+        self, among: list[Kept], args: tuple[Any, ...], kwargs: Mapping[str, Any], kind: Any, *, instead: bool = False
+    ) -> bool:
+        try:
+            call = kept(args, kwargs)
+        except NotKeptError as why:
+            self.not_kept = str(why)
+            return False
+        if instead and call.is_flat:
+            return False
+        if instead:
+            among[self._places[kind]] = call
+            del self._flat[kind]
+            return True
+        if among is self.kept:
+            self._places[kind] = len(among)
+            if call.is_flat:
+                self._flat[kind] = TRIES
+        among.append(call)
+        return True

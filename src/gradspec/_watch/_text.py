@@ -1,0 +1,131 @@
+"""What a watch saw, for people: a table, the most dangerous function first, then what is wrong with each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gradspec._one_line import for_log
+from gradspec.findings import rank_words, scope_of
+from gradspec.law import Rank, Scope
+from gradspec.render._text import finding_text, line, question
+
+if TYPE_CHECKING:
+    from gradspec._watch._row import Program, Row
+
+#: How many findings of a function are said in full.
+SHOWN = 2
+NO_TORCH = "no Python process of the program imported torch, so nothing was seen"
+NOTHING = (
+    "no custom gradient was seen: no torch.autograd.Function and no operator of torch.library beside torch's own was "
+    "called"
+)
+
+
+def text(program: Program, *, details: bool = False) -> str:
+    """Return the whole report."""
+    if not program.processes:
+        return for_log("\n".join([f"gradspec watch: {NO_TORCH}", *_troubles(program)]))
+    if not program.rows:
+        return for_log("\n".join([f"gradspec watch: {NOTHING}", *_troubles(program)]))
+    lines = [*_head(program), "", *_table(program.rows), "", *_findings(program.rows, details), *_end(program)]
+    return for_log("\n".join(lines).rstrip())
+
+
+def seen_text(program: Program) -> str:
+    """Return what was seen, before an audit."""
+    if not program.rows:
+        return text(program)
+    number = f"{len(program.rows)} custom gradient{'s' * (len(program.rows) != 1)} ran"
+    table = _table(program.rows, is_judged=False)
+    return for_log("\n".join([f"gradspec watch: {number}", "", *table, *_troubles(program)]))
+
+
+def _head(program: Program) -> Iterator[str]:
+    rows = program.rows
+    wrong = sum(row.is_wrong for row in rows)
+    audited = sum(row.report is not None for row in rows)
+    of = f" in {program.processes} processes" if program.processes > 1 else ""
+    number = f"{len(rows)} custom gradient{'s' * (len(rows) != 1)} ran{of}"
+    yield f"gradspec watch: {number}, {audited} audited, {wrong} wrong in what the program uses"
+
+
+def _table(rows: Sequence[Row], *, is_judged: bool = True) -> list[str]:
+    cells = [("function", "calls", "backward", "used with", "verdict" if is_judged else "")]
+    for row in rows:
+        said = verdict(row) if is_judged else ""
+        cells.append((row.key, _count(row.forwards, row), _count(row.backwards, row), _uses(row), said))
+    widths = [max(map(len, column)) for column in zip(*(line[:-1] for line in cells), strict=True)]
+    lines = []
+    for *words, last in cells:
+        parts = [
+            word.ljust(width) if column in (0, 3) else word.rjust(width)
+            for column, (word, width) in enumerate(zip(words, widths, strict=True))
+        ]
+        lines.append("  ".join([*parts, last]).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _count(number: int, row: Row) -> str:
+    return f"{number:,}" if number or not row.traced else "not known"
+
+
+def _uses(row: Row) -> str:
+    return ", ".join(row.uses) or "plain eager mode"
+
+
+def verdict(row: Row) -> str:
+    """Return what is said of a function, in a few words."""
+    if row.report is None:
+        return "not audited"
+    if not row.asked:
+        return "nothing found"
+    worst = row.asked[0].found
+    laws = ", ".join(dict.fromkeys(law for one in row.asked if one.found.rank == worst.rank for law in one.found.laws))
+    scope = scope_of(worst.verdict.law, row.report.laws)
+    inside = f" in {scope.words}" if isinstance(worst.rank, Rank) and scope is not Scope.TRAINING else ""
+    return f"{rank_words(worst.rank)}{inside}: {laws}"
+
+
+def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
+    for row in rows:
+        if row.report is None:
+            yield from (f"{row.key}: not audited: {row.why}", "")
+        elif row.asked:
+            assert row.judgement is not None
+            yield f"{row.key}{f'  ({_short(row.where)})' if row.where else ''}"
+            if row.lines:
+                yield f"  called from {', '.join(map(_short, row.lines))}, as {row.kinds[0] if row.kinds else '...'}"
+            told = [one for one in row.asked if one.fails and not one.is_question]
+            rest = [one for one in row.asked if one not in told]
+            for one in told if details else told[:SHOWN]:
+                yield from ("", *(f"  {said}" for said in finding_text(one.found, details=details).splitlines()))
+            if (more := len(told) - SHOWN) > 0 and not details:
+                yield f"\n  and {more} more: --verbose shows {'them' if more > 1 else 'it'}"
+            yield from (f"  {question(one.found) if one.is_question else line(one.found)}" for one in rest)
+            yield ""
+
+
+def _end(program: Program) -> Iterator[str]:
+    unused: dict[str, list[str]] = {}
+    for row in program.rows:
+        if row.judgement is not None and row.report is not None:
+            outside = [one.found for one in row.judgement.findings if not one.is_asked and not one.is_question]
+            names = dict.fromkeys(scope_of(one.verdict.law, row.report.laws).words for one in outside)
+            for name in names:
+                unused.setdefault(name, []).append(row.key)
+    for name, keys in unused.items():
+        yield f"Beside what the program uses, there are findings of {name}: {', '.join(keys)}"
+    yield from _troubles(program)
+
+
+def _troubles(program: Program) -> list[str]:
+    return [f"gradspec watch: {trouble}" for trouble in program.troubles]
+
+
+def _short(place: str) -> str:
+    """Return a path as seen from the current folder, where it lies below."""
+    path, colon, line = place.rpartition(":")
+    relative = os.path.relpath(path) if path else ""
+    return place if not path or relative.startswith("..") else f"{relative}{colon}{line}"

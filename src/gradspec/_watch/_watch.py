@@ -1,0 +1,111 @@
+"""`with gradspec.watch() as seen:`: what some lines of a program, or the cells of a notebook, run through."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from gradspec._watch._apart import can_fork, forked
+from gradspec._watch._audits import NotAuditedError, audited
+from gradspec._watch._row import Program, together
+from gradspec._watch._seen import Seen
+from gradspec._watch._store import Store, answered, read_watch, row_of
+from gradspec._watch._text import seen_text
+from gradspec._watch._watcher import Watcher
+
+
+class Watch:
+    """The custom gradients that run within a `with` statement, and the calls of them that were kept."""
+
+    def __init__(self, only: tuple[str, ...]) -> None:
+        self._only = only
+        self._watcher = Watcher()
+
+    def __enter__(self) -> Watch:
+        self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watcher.stop()
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions and operators that were called: "package.module:Name", "namespace::name"."""
+        return tuple(seen.key for seen in self._seen())
+
+    def audit(self, *, seed: int = 0) -> Program:
+        """Audit each function on the calls that were kept, for training and for what the program uses.
+
+        Each audit runs in a fork of this process, or in it where it cannot be forked: outside of Linux and macOS, and
+        once CUDA is in use.
+
+        Args:
+            seed: of all random numbers.
+
+        Returns:
+            What was seen and found; `print` shows what `gradspec watch` does.
+        """
+        with tempfile.TemporaryDirectory(prefix="gradspec-watch-") as folder:
+            store = Store(Path(folder))
+            store.begin()
+            for seen in self._seen():
+                store.note(seen)
+                place = store.place(seen)
+                if not can_fork():
+                    _audit(seen, place, seed)
+                elif why := forked(partial(_audit, seen, place, seed), place / "audit.log"):
+                    answered(place, why=why)
+            store.end(self._watcher)
+            return read_watch(Path(folder)).with_files_in(None)
+
+    def __str__(self) -> str:
+        rows = together(row_of(seen) for seen in self._seen())
+        return seen_text(Program(rows=tuple(rows), troubles=tuple(self._watcher.troubles)))
+
+    def _seen(self) -> list[Seen]:
+        found = self._watcher.functions.values()
+        return [seen for seen in found if not self._only or seen.package in self._only]
+
+
+def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
+    """Watch which custom gradients some code runs through, and audit each on the calls that the code makes.
+
+    Every `torch.autograd.Function` and every operator of `torch.library` that is not torch's own is noted: how often it
+    was called, from where, with what kinds of arguments, and under what (autocast, a second derivative, `torch.func`,
+    `torch.compile`). A few calls of each are kept. What the code computes is as without it.
+
+    Args:
+        only: the packages, or the namespaces of operators, that are asked about; all unless given.
+
+    Returns:
+        A context manager that gives itself. Its `audit()` judges what was seen.
+
+    Example:
+        >>> import torch, gradspec
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 3 * grad
+        >>> with gradspec.watch() as seen:
+        ...     Double.apply(torch.randn(4, requires_grad=True)).sum().backward()
+        >>> [name.rpartition(":")[2] for name in seen.functions]
+        ['Double']
+        >>> seen.audit().is_wrong
+        True
+    """
+    return Watch((only,) if isinstance(only, str) else tuple(only))
+
+
+def _audit(seen: Seen, place: Path, seed: int) -> None:
+    try:
+        answered(place, audited(seen, seed=seed))
+    except NotAuditedError as why:
+        answered(place, why=str(why))

@@ -1,0 +1,259 @@
+"""The hooks: every Function and operator that is not torch's own tells of its calls, and nothing else changes."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+from torch.autograd.function import FunctionMeta, _SingleLevelFunction
+
+from gradspec._watch._seen import Seen
+from gradspec._watch._uses import MAIN, Use
+from gradspec._watch._wrapping import ORIGINAL, telling
+
+#: The namespaces of torch's own operators, in torch 2.11 to 2.15.
+OF_TORCH = frozenset(
+    (
+        *("aten", "c10d", "c10d_functional", "debug_mode_ops", "debugprims", "export", "flex_lib", "fsdp"),
+        *("higher_order", "inductor", "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "onednn", "onnx"),
+        *("onnx_symbolic", "prim", "prims", "profiler", "quantization", "quantized", "quantized_decomposed"),
+        *("rngprims", "sparse", "static_runtime", "streams", "symm_mem", "torchbind"),
+    )
+)
+
+
+class Watcher:
+    """What is seen between `start` and `stop`.
+
+    Args:
+        on_new: called with a function when it is seen first and when a new kind of call of it was kept.
+    """
+
+    def __init__(self, on_new: Callable[[Seen], None] | None = None) -> None:
+        self.functions: dict[str, Seen] = {}
+        #: What a hook itself raised: the program goes on without a word, and the report says it.
+        self.troubles: dict[str, None] = {}
+        self._on_new = on_new
+        self._by_target: dict[Any, Seen] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
+        self._busy = threading.local()
+
+    def start(self) -> None:
+        """Put the hooks in place."""
+        self._hook_later_classes()
+        for cls in list(_subclasses(_SingleLevelFunction)):
+            self._hook_class(cls)
+        for kind in (OpOverload, OpOverloadPacket):
+            self._hook_operators(kind)
+        self._hook_dynamo()
+
+    def stop(self) -> None:
+        """Take all hooks out."""
+        while self._undo:
+            self._undo.pop()()
+
+    def forget(self) -> None:
+        """Begin anew, as a child of the process that began."""
+        self.functions, self._by_target, self._lock = {}, {}, threading.RLock()
+
+    def _hook_later_classes(self) -> None:
+        meta: Any = FunctionMeta
+        init = meta.__init__
+
+        def told(cls: Any, *args: Any, **kwargs: Any) -> None:
+            init(cls, *args, **kwargs)
+            with self._quietly():
+                self._hook_class(cls)
+
+        meta.__init__ = told
+        self._undo.append(partial(setattr, meta, "__init__", init))
+
+    def _hook_class(self, cls: Any) -> None:
+        if _is_of_torch(cls):
+            return
+        for name, tell in (("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)):
+            held = cls.__dict__.get(name)
+            function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
+            if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
+                continue
+            told: Any = telling(function, _before(tell, weakref.ref(cls)))
+            setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
+            self._undo.append(partial(_put_back, weakref.ref(cls), name))
+
+    def _forward(self, of: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with self._quietly() as is_free:
+            cls = of()
+            if not is_free or cls is None:
+                return
+            if cls.setup_context is _SingleLevelFunction.setup_context:
+                if not args:
+                    return
+                called = getattr(type(args[0]), "_forward_cls", None)
+                if not (isinstance(called, type) and issubclass(called, cls)):
+                    return  # called by its name, and not through apply
+                cls, args = called, args[1:]
+            seen = self._seen(cls)
+            if seen.called(args, kwargs) and self._on_new:
+                self._on_new(seen)
+
+    def _backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        with self._quietly() as is_free:
+            cls = of()
+            if is_free and cls is not None:
+                called = getattr(type(args[0]), "_forward_cls", None) if args else None
+                is_own = isinstance(called, type) and issubclass(called, cls)
+                # torch.func differentiates by classes that it makes itself, and always with a graph.
+                self._seen(called if is_own else cls).went_back(with_graph=is_own and torch.is_grad_enabled())
+
+    def _hook_operators(self, kind: Any) -> None:
+        call = kind.__call__
+
+        def told(operator: Any, /, *args: Any, **kwargs: Any) -> Any:
+            name = operator._qualified_op_name if kind is OpOverloadPacket else operator._name
+            namespace = name.partition("::")[0]
+            if namespace not in OF_TORCH and not namespace.startswith("_"):
+                self._operator(operator, args, kwargs)
+            return call(operator, *args, **kwargs)
+
+        kind.__call__ = told
+        self._undo.append(partial(setattr, kind, "__call__", call))
+
+    def _operator(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with self._quietly() as is_free:
+            if not is_free:
+                return
+            if isinstance(operator, OpOverloadPacket):
+                names = operator.overloads()  # type: ignore[no-untyped-call]  # torch's own
+                operator = getattr(operator, "default" if "default" in names else names[0])
+            if self._seen(operator).called(args, kwargs) and self._on_new:
+                self._on_new(self._seen(operator))
+
+    def _hook_dynamo(self) -> None:
+        import wrapt
+
+        def hooked(module: Any) -> None:
+            variable: Any = getattr(module, "AutogradFunctionVariable", None)
+            call = getattr(variable, "call_apply", None)
+            if call is None or not self._undo:
+                return
+
+            def call_apply(this: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+                with self._quietly():
+                    seen = self._seen(this.fn_cls)
+                    seen.traced += 1
+                    seen.uses.add(Use.EXPORT if torch.compiler.is_exporting() else Use.COMPILE)
+                    seen.kinds.setdefault(
+                        ("traced", len(seen.kinds)), f"({', '.join(map(_traced_word, args))}), traced"
+                    )
+                return call(this, tx, args, kwargs)
+
+            variable.call_apply = call_apply
+            self._undo.append(partial(setattr, variable, "call_apply", call))
+
+        wrapt.register_post_import_hook(hooked, "torch._dynamo.variables.misc")
+
+    def _seen(self, target: Any) -> Seen:
+        found = self._by_target.get(target)
+        if found is None:
+            with self._lock:
+                is_operator = isinstance(target, OpOverload)
+                key = _operator_key(target) if is_operator else f"{_module_of(target)}:{target.__qualname__}"
+                where = _place(_home_of(target) if is_operator else target)
+                found = next((one for one in self.functions.values() if (one.key, one.where) == (key, where)), None)
+                if found is None:
+                    name = key if key not in self.functions else f"{key} ({where})"
+                    found = self.functions[name] = Seen(key=key, target=target, is_operator=is_operator, where=where)
+                if len(self._by_target) < 10_000:  # a factory may make a class for each call
+                    self._by_target[target] = found
+        return found
+
+    @contextlib.contextmanager
+    def _quietly(self) -> Iterator[bool]:
+        """Whether nothing of this thread is being noted already; whatever fails within is noted, and not raised."""
+        if getattr(self._busy, "now", False):
+            yield False
+            return
+        self._busy.now = True
+        try:
+            yield True
+        except Exception as error:
+            self.troubles.setdefault(f"{type(error).__name__}: {error}")
+        finally:
+            self._busy.now = False
+
+
+def _before(tell: Callable[..., None], of: weakref.ref[Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    # A function, and no partial: Dynamo looks at what a function that it traces has in its closure.
+    def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        tell(of, args, kwargs)
+
+    return before
+
+
+def _put_back(of: weakref.ref[Any], name: str) -> None:
+    cls = of()
+    now = None if cls is None else cls.__dict__.get(name)
+    original = getattr(getattr(now, "__func__", now), ORIGINAL, None)
+    if original is not None:  # the program has not put another one there since
+        setattr(cls, name, type(now)(original) if isinstance(now, staticmethod | classmethod) else original)
+
+
+def _subclasses(cls: Any) -> Iterator[Any]:
+    for one in type.__subclasses__(cls):
+        yield one
+        yield from _subclasses(one)
+
+
+def _is_of_torch(cls: Any) -> bool:
+    return str(getattr(cls, "__module__", "")).partition(".")[0] == "torch"
+
+
+def _module_of(cls: Any) -> str:
+    """Return the module of a class; of the program itself its file, as a command names it."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    if cls.__module__ not in MAIN or not file or not Path(file).exists():
+        return str(cls.__module__)
+    relative = os.path.relpath(file)
+    return str(Path(file).absolute()) if relative.startswith("..") else relative
+
+
+def _operator_key(overload: Any) -> str:
+    name: str = overload._name
+    return name.removesuffix(".default")
+
+
+def _home_of(overload: Any) -> Any:
+    """Return the Python function that an operator was made of; None for one in C++."""
+    from torch._library.custom_ops import OPDEFS
+
+    definition = OPDEFS.get(overload._name.partition(".")[0])
+    return getattr(definition, "_init_fn", None)
+
+
+def _place(thing: Any) -> str:
+    """Return the file and line of a definition."""
+    if isinstance(thing, type):
+        own = thing.__dict__.get("forward") or getattr(thing, "forward", None)
+        thing = getattr(own, "__func__", own)
+    code = getattr(inspect.unwrap(thing), "__code__", None) if thing is not None else None
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def _traced_word(variable: Any) -> str:
+    try:
+        example = variable.as_proxy().node.meta["example_value"]
+        return f"{str(example.dtype).removeprefix('torch.')}{[*map(str, example.shape)]}".replace("'", "")
+    except Exception:
+        return "..."

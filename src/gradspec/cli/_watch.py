@@ -1,0 +1,151 @@
+"""The command `watch`: a program runs as it would, and every custom gradient that it runs is audited."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradspec._watch import _text
+from gradspec.cli._kept import Kept
+from gradspec.cli._output import FORMATS, Output, read_baseline
+from gradspec.cli._say import say
+from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
+
+if TYPE_CHECKING:
+    from gradspec._watch._row import Program
+    from gradspec.report import Report
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=block(
+        "Exit code",
+        "that of the program; 1 with --fail if the program succeeds and a gradient is wrong in what it uses;",
+        "2 if the options cannot be used; 127 if there is no such program",
+    )
+    + "\n\n"
+    + block(
+        "Examples",
+        "gradspec watch -- python train.py --epochs 1",
+        "gradspec watch -- python -m pytest tests",
+        "gradspec watch --only my_package --save-cases calls -- torchrun --nproc-per-node 2 train.py",
+        "gradspec watch --fail --report gradients.txt -- python train.py",
+    ),
+)
+@click.option("--only", multiple=True, metavar="PACKAGE", help="Ask only about functions of this package. Repeatable.")
+@click.option(
+    "--save-cases",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Keep the calls as files, which `gradspec audit --case @FILE` reads.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PATH",
+    help="Write the report to a file. Default: stderr, after the program's own output.",
+)
+@click.option("--fail", is_flag=True, help="Exit with 1 if the program succeeds and a gradient is wrong.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RECORD.json",
+    help="Say, and fail for, only what this record does not have.",
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), metavar="PATH", help="Add the reports of the audits to a record."
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT=PATH",
+    help=f"Write the report to PATH as {', '.join(FORMATS)}, too. Repeatable.",
+)
+@click.option("--html", type=click.Path(path_type=Path), metavar="PATH", help="Write the report as an HTML page, too.")
+@click.option("--verbose", "-v", is_flag=True, help="Say all findings in full.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT ...]")
+def watch(
+    only: tuple[str, ...],
+    save_cases: Path | None,
+    report: Path | None,
+    fail: bool,
+    baseline: Path | None,
+    record: Path | None,
+    formats: tuple[str, ...],
+    html: Path | None,
+    verbose: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run a program, and audit every custom gradient that it runs on the calls that it makes.
+
+    Every torch.autograd.Function and every operator of torch.library that is not torch's own is noted, in all Python
+    processes that the program starts. Each is then audited, in a process of its own, for training and for what the
+    program uses: autocast, a second derivative, torch.func, torch.compile. The program's output, results and exit code
+    are as without it.
+    """
+    if not shutil.which(command[0]):
+        say(f"Error: there is no program {command[0]!r}", err=True)
+        sys.exit(127)
+    with one_line_errors(), tempfile.TemporaryDirectory(prefix="gradspec-watch-") as scratch:
+        if bare := [word for word in formats if "=" not in word]:
+            raise Unusable(f"--format {bare[0]}: stdout is the program's, write --format {bare[0]}=PATH")
+        output = Output.of(formats, html, baseline=read_baseline(baseline))
+        for path, option in ((record, "--record"), (report, "--report")):
+            refuse_unwritable(path, option=option)
+        kept = Kept(record, fresh=False)
+        if save_cases and save_cases.exists() and any(save_cases.iterdir()):
+            raise Unusable(f"--save-cases {save_cases} holds files already: name a folder that is new or empty")
+        code = _run(command, Path(scratch), only)
+        program = _seen(Path(scratch), only, output.baseline).with_files_in(save_cases)
+        judgement = program.judgement
+        if judgement is not None:
+            kept.write(judgement.report)
+            output.write(judgement)
+        said = _text.text(program, details=verbose)
+        if report is None:
+            say(said, err=True)
+        else:
+            save(f"{said}\n", report, option="--report")
+    sys.exit(code or int(fail and program.is_wrong))
+
+
+def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...]) -> int:
+    """Run the program with the watch in its environment; return its exit code, as a shell has it."""
+    from gradspec._watch import _begin
+
+    site = str(Path(_begin.__file__).parent / "_site")
+    paths = [site, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        _begin.FOLDER: str(folder),
+        _begin.ONLY: ",".join(only),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the program; this reports then
+    try:
+        process = subprocess.Popen(command, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, before))
+        code = process.wait()
+    except OSError as error:
+        raise Unusable(f"{command[0]} cannot be run: {error.strerror}") from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 128 - code if code < 0 else code
+
+
+def _seen(folder: Path, only: tuple[str, ...], baseline: Sequence[Report]) -> Program:
+    """Audit what the program could not, and return all that was seen."""
+    from gradspec._watch._apart import audit_the_rest
+    from gradspec._watch._store import read_watch
+
+    audit_the_rest(folder, lambda name: say(f"gradspec watch: audit of {name}", err=True), only)
+    return read_watch(folder, only=only, baseline=baseline[-1] if baseline else None)

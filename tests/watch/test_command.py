@@ -1,0 +1,164 @@
+"""`gradspec watch -- PROGRAM`: what the program does stays, and what it ran through is judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradspec.report import read_record
+
+WRONG = """
+import torch
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * grad
+def use(*_):
+    Wrong.apply(torch.randn(3, requires_grad=True)).sum().backward()
+"""
+#: How a program may end, and its exit code.
+ENDS = {
+    "by itself": ("use(); print('done')", 0),
+    "with a code": ("use(); sys.exit(3)", 3),
+    "with an error": ("use(); raise RuntimeError('mine')", 1),
+    "by os._exit": ("use(); sys.stdout.flush(); os._exit(7)", 7),
+    "killed": ("use(); os.kill(os.getpid(), 9)", 137),
+    "in forks": ("workers('fork')", 0),
+    "in new processes": ("workers('spawn')", 0),
+}
+MAIN = """
+if __name__ == "__main__":
+    import multiprocessing, os, sys
+    def workers(how):
+        context = multiprocessing.get_context(how)
+        processes = [context.Process(target=use) for _ in range(2)]
+        [one.start() for one in processes], [one.join() for one in processes]
+    {}
+"""
+
+
+def watched(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gradspec", "watch", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def program(folder: Path, text: str) -> str:
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    return "train.py"
+
+
+@pytest.mark.parametrize(
+    "end", [pytest.param(end, marks=() if end == "by itself" else pytest.mark.slow) for end in ENDS]
+)
+def test_however_a_program_ends_its_code_stays_and_its_gradient_is_judged(tmp_path, end):
+    line, code = ENDS[end]
+    done = watched(tmp_path, "--", sys.executable, program(tmp_path, WRONG + MAIN.format(line)))
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ("done\n" if "done" in line else "")
+    assert "train.py:Wrong" in done.stderr
+    assert "1 audited, 1 wrong in what the program uses" in done.stderr
+    assert "off by the factor 1.5" in done.stderr
+
+
+def test_what_was_found_goes_to_files_and_is_found_again(tmp_path):
+    words = ("--save-cases", "calls", "--report", "report.txt", "--record", "r.json", "--format", "sarif=s.sarif")
+    name = program(tmp_path, WRONG + "if __name__ == '__main__': use()")
+    done = watched(tmp_path, *words, "--fail", "--", sys.executable, name)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    again = next(
+        line.partition("Again:")[2].split()
+        for line in (tmp_path / "report.txt").read_text().splitlines()
+        if "Again:" in line
+    )
+    repeated = subprocess.run([sys.executable, "-m", *again], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert repeated.returncode == 1, repeated.stderr
+    assert "off by the factor 1.5" in repeated.stdout
+    assert json.loads((tmp_path / "s.sarif").read_text())["runs"][0]["results"]
+    assert {verdict.law for verdict in read_record(tmp_path / "r.json").failures} == {"surrogate"}
+    known = watched(tmp_path, "--baseline", "r.json", "--fail", "--", sys.executable, name)
+    assert known.returncode == 0
+    assert "0 wrong" in known.stderr
+
+
+def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_path):
+    name = program(tmp_path, WRONG + "import os\nprint('trained', flush=True)\nuse()\nos._exit(0)\n")
+    done = watched(tmp_path, "--", sys.executable, name)
+    assert done.stdout == "trained\n"
+    assert "not audited: the program ended without a goodbye, and no other process can import it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("print('none')", "no Python process of the program imported torch, so nothing was seen"),
+        ("import torch; print('none')", "no custom gradient was seen"),
+    ],
+)
+def test_nothing_is_seen_in_a_line(tmp_path, text, said):
+    done = watched(tmp_path, "--", sys.executable, "-c", text)
+    assert (done.returncode, done.stdout) == (0, "none\n")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--", "no-such-program"), 127, "there is no program 'no-such-program'"),
+        (("--format", "json", "--", sys.executable), 2, "write --format json=PATH"),
+        (("--save-cases", "full", "--", sys.executable), 2, "holds files already"),
+        (("--only", "x"), 2, "Missing argument"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_a_line_before_anything_runs(tmp_path, words, code, said):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    done = watched(tmp_path, *words)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_hook_of_the_site_runs_too(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.greeting = 'mine'", encoding="utf-8")
+    command = [sys.executable, "-m", "gradspec", "watch", "--", sys.executable, "-c", "import sys; print(sys.greeting)"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "mine\n"
+
+
+def tested(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(WRONG + "def test_a(): use()\ndef test_b(): use()\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        ".",
+        "--gradspec-watch",
+        *words,
+    ]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "workers"])
+def test_pytest_reports_what_its_tests_ran(tmp_path, words):
+    done = tested(tmp_path, *words)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+    assert "1 audited, 1 wrong in what the program uses" in done.stdout
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("test_it:Wrong "))
+    assert row[1:3] == ["2", "2"]
+    assert row[-1] == "surrogate"

@@ -1,0 +1,240 @@
+"""What a watch sees of the calls of a program, and that the program does not see the watch."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
+
+from gradspec._watch._seen import Seen
+from gradspec._watch._uses import Use
+from gradspec._watch._watcher import Watcher
+from watch.watched import Cubed, Doubled, Wrong
+
+held = Doubled.apply
+
+
+@pytest.fixture
+def watcher():
+    watcher = Watcher()
+    watcher.start()
+    yield watcher
+    watcher.stop()
+    assert not watcher.troubles
+
+
+def x(*shape: int) -> torch.Tensor:
+    return torch.randn(*(shape or (3, 4)), requires_grad=True)
+
+
+def only(watcher: Watcher) -> Seen:
+    (seen,) = watcher.functions.values()
+    return seen
+
+
+def test_a_call_through_an_apply_that_was_held_before(watcher):
+    held(x()).sum().backward()
+    seen = only(watcher)
+    assert (seen.key, seen.forwards, seen.backwards) == ("watch.watched:Doubled", 1, 1)
+    assert seen.where.rpartition(":")[0].endswith("watched.py")
+    assert next(iter(seen.lines)).rpartition(":")[0] == __file__
+
+
+def test_a_keyword_reaches_forward_by_its_name(watcher):
+    y = held(torch.ones(2), factor=5.0)
+    assert y.tolist() == [5.0, 5.0]
+    assert list(only(watcher).kinds.values()) == ["(float32[2], 5.0)"]
+
+
+def test_a_class_that_is_made_later(watcher):
+    class Later(Doubled):
+        pass
+
+    Later.apply(x())
+    assert only(watcher).key.endswith("<locals>.Later")
+
+
+def test_a_factory_makes_one_function_of_many_classes(watcher):
+    def made(factor):
+        class Times(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return factor * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return factor * grad
+
+        return Times
+
+    for factor in range(5):
+        made(factor).apply(x())
+    assert only(watcher).forwards == 5
+
+
+def test_a_call_of_forward_by_its_name_is_not_one_of_apply(watcher):
+    class Context:
+        factor = 1.0
+
+    Doubled.forward(Context(), torch.ones(2))
+    assert not watcher.functions
+
+
+def test_torch_func_is_a_use_and_one_example_of_a_batch_is_kept(watcher):
+    torch.func.vmap(torch.func.grad(lambda t: Cubed.apply(t).sum()))(torch.randn(5, 2))
+    seen = only(watcher)
+    assert Use.FUNC in seen.uses
+    assert Use.HIGHER not in seen.uses
+    assert [tuple(call.args[0].shape) for call in seen.calls] == [(2,)]
+
+
+def test_a_second_derivative_is_a_use(watcher):
+    t = x()
+    (first,) = torch.autograd.grad(held(t).square().sum(), t, create_graph=True)
+    assert only(watcher).uses == {Use.HIGHER}
+    first.sum().backward()
+
+
+def test_checkpointing_and_autocast_are_uses(watcher):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        checkpoint(held, x(), use_reentrant=False).sum().backward()
+    assert only(watcher).uses == {Use.CHECKPOINT, Use.AUTOCAST}
+
+
+def test_compiled_code_keeps_one_graph_and_is_traced(watcher):
+    compiled = torch.compile(lambda t: held(t, factor=2.5) + Cubed.apply(t), backend="aot_eager", fullgraph=True)
+    t = x()
+    compiled(t).sum().backward()
+    assert torch.allclose(t.grad, 2.5 + 3 * t.detach() ** 2)
+    assert {seen.key.rpartition(":")[2]: (seen.traced, seen.uses) for seen in watcher.functions.values()} == {
+        "Doubled": (1, {Use.COMPILE}),
+        "Cubed": (1, {Use.COMPILE}),
+    }
+
+
+def test_export_is_a_use(watcher):
+    class Layer(torch.nn.Module):
+        def forward(self, t):
+            return held(t)
+
+    torch.export.export(Layer(), (x(),))
+    assert Use.EXPORT in only(watcher).uses
+
+
+def test_an_operator_is_seen_however_it_is_called(watcher):
+    @torch.library.custom_op("watched_tests::half", mutates_args=())
+    def half(t: torch.Tensor) -> torch.Tensor:
+        return t / 2
+
+    t = torch.ones(2)
+    half(t)
+    torch.ops.watched_tests.half(t)
+    torch.ops.watched_tests.half.default(t)
+    torch.ops.aten.relu(t)
+    seen = only(watcher)
+    assert (seen.key, seen.forwards, seen.package) == ("watched_tests::half", 3, "watched_tests")
+
+
+def test_threads_lose_no_call(watcher):
+    def work():
+        for _ in range(100):
+            held(x(2)).sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (only(watcher).forwards, only(watcher).backwards) == (400, 400)
+
+
+def test_no_mode_of_the_program_sees_the_copies(watcher):
+    seen_by_mode = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen_by_mode.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        held(torch.ones(2))
+    assert torch.ops.aten.clone.default not in seen_by_mode
+    assert len(only(watcher).calls) == 1
+
+
+def test_the_numbers_are_those_of_a_program_without_a_watch():
+    def program():
+        torch.manual_seed(0)
+        weight = x(4, 4)
+        for _ in range(3):
+            loss = held(torch.nn.functional.dropout(Cubed.apply(x() @ weight))).square().sum()
+            (first,) = torch.autograd.grad(loss, weight, create_graph=True)
+            first.square().sum().backward()
+        return weight.grad, torch.rand(1)
+
+    plain = program()
+    watcher = Watcher()
+    watcher.start()
+    watched = program()
+    watcher.stop()
+    assert len(watcher.functions) == 2
+    assert all(map(torch.equal, plain, watched))
+
+
+def state():
+    return Doubled.forward, Doubled.backward, type(Doubled).__init__, torch._ops.OpOverload.__call__
+
+
+def test_what_is_stopped_is_as_it_was():
+    before = state()
+    watcher = Watcher()
+    watcher.start()
+    assert not any(one is other for one, other in zip(state(), before, strict=True))
+    watcher.stop()
+    assert state() == before
+
+
+def test_calls_are_kept_by_kind_and_then_by_size(watcher):
+    for shape in ((2, 3), (4, 3), (5, 3), (6, 3), (7, 3)):
+        held(x(*shape))
+    held(torch.randn(2, dtype=torch.float64))
+    assert [str(call.args[0].dtype) for call in only(watcher).kept] == ["torch.float32", "torch.float64"]
+    assert [len(call.args[0]) for call in only(watcher).more] == [4, 5]
+
+
+def test_a_call_of_equal_numbers_gives_way_to_one_that_shows_more(watcher):
+    held(torch.zeros(3))
+    held(torch.zeros(3))
+    held(torch.tensor([1.0, 2.0, 3.0]))
+    held(torch.tensor([4.0, 5.0, 6.0]))
+    assert [call.args[0].tolist() for call in only(watcher).kept] == [[1.0, 2.0, 3.0]]
+
+
+def test_a_large_call_is_cut_to_a_few_rows_and_what_is_larger_still_is_not_kept(watcher):
+    Wrong.apply(torch.zeros(100, 1000, 20))
+    Cubed.apply(torch.zeros(3, 5000, 5000))
+    wrong, cubed = watcher.functions.values()
+    assert [tuple(call.args[0].shape) for call in wrong.calls] == [(2, 1000, 20)]
+    assert not cubed.calls
+    assert "MiB for 2 rows" in cubed.not_kept
+
+
+def test_a_tensor_that_is_given_twice_is_kept_as_one(watcher):
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad
+
+    t = x()
+    Sum.apply(t, t)
+    a, b = only(watcher).calls[0].args
+    assert a is b
+    assert a.requires_grad
+    assert a is not t
