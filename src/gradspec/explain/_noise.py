@@ -56,5 +56,6 @@ def still(trial: Trial) -> Trial:
         function=held_still(spec.function, seed, forward=True, backward=True),
         primal=held_still(spec.primal, seed, forward=True, backward=False),
         surrogate=held_still(spec.surrogate, seed, forward=True, backward=False),
+        gradient=None,
     )
     return replace(trial, spec=quiet)

@@ -19,6 +19,7 @@ from gradspec.spec._function_parts import (
     Supports,
     is_function_class,
 )
+from gradspec.spec._gradient import declared_gradient, gradient_of
 from gradspec.spec._invocation import Invocation, bound, direct
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class FunctionSpec(Spec):
     primal: Callable[..., Any]
     #: The map whose true derivative backward applies: the primal, unless told.
     surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
+    #: In place of a surrogate, for a gradient that is the derivative of no map: what backward returns, in plain torch,
+    #: as `gradient=lambda inputs, output, cotangent: {"w": inputs.gain * cotangent}`. It gets the arguments of the call
+    #: as a named tuple, what `primal` returns, and the cotangent of that; the last two are tuples if there are several
+    #: outputs. It returns what backward returns: a gradient for each argument in order, or a dict by name.
+    gradient: Callable[..., Any] | None = None
     #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one.
     wrt: tuple[str, ...]
     #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
@@ -87,9 +93,10 @@ class FunctionSpec(Spec):
     formula: Formula | None = None
 
     def __post_init__(self) -> None:
-        if self.surrogate is None:
-            object.__setattr__(self, "surrogate", self.primal)
-        check_callable(self, "function", "primal", "surrogate", "cases")
+        check_callable(self, "function", "primal", "cases")
+        _by_position(self.name, "primal", self.primal)
+        object.__setattr__(self, "surrogate", self._surrogate())
+        check_callable(self, "surrogate")
         if is_function_class(self.function):
             name = getattr(self.function, "__name__", "")
             raise ValueError(f"spec {self.name!r}: function is the class {name}, and what is called is {name}.apply")
@@ -113,6 +120,20 @@ class FunctionSpec(Spec):
 
         if self.noise is not None:
             _check_noise(self.name, self.noise, names, self.wrt)
+
+    def _surrogate(self) -> Callable[..., Any]:
+        """Return what backward is the derivative of, or is declared to return, unless told the primal."""
+        if self.gradient is None:
+            return self.primal if self.surrogate is None else self.surrogate
+        if not callable(self.gradient):
+            raise ValueError(f"spec {self.name!r}: gradient is {self.gradient!r}, which cannot be called")
+        if self.formula is not None:
+            raise ValueError(
+                f"spec {self.name!r}: formula is of a surrogate, and gradient replaces it: leave formula out"
+            )
+        if self.surrogate is not None and gradient_of(self.surrogate) is None:  # a copy of a spec has what was made
+            raise ValueError(f"spec {self.name!r}: give surrogate or gradient, not both: either says what backward is")
+        return declared_gradient(self.primal, self.gradient)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from gradspec.laws.tensor.support._compare import compare, distance, largest
 from gradspec.laws.tensor.support._penalty import TIMES, is_no_slope, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import judge_by_differences
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
 TERMS = 1e-3
@@ -36,6 +37,8 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     if is_stand_in(trial.spec.surrogate):
         return judge_by_differences(trial, inputs)
     right = reference(trial.spec)
