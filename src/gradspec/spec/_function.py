@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
+from gradspec.spec._calls import as_generator, name_of
+from gradspec.spec._forms import forms
 from gradspec.spec._function_parts import (
     Accuracy,
     Effects,
@@ -46,7 +48,12 @@ __all__ = [
 ]
 
 
+#: The smallest spec.
+_FORM = "FunctionSpec(Cube.apply, cube, cases=[(x, 0.5)]): the function, what forward computes, and calls"
+
+
 @renamed(documents="documented", behind="autograd_function", attempt="invocation")
+@forms(_FORM)
 @dataclass(frozen=True, kw_only=True)
 class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.
@@ -58,12 +65,15 @@ class FunctionSpec(Spec):
 
     kind: ClassVar[str] = "function"
 
+    #: Unique in a report: the name of the function unless given.
+    name: str = ""
     #: What is under test, called as users call it.
-    function: Callable[..., Any]
-    #: A generator of representative calls.
-    cases: Callable[[Make], Iterator[Case]]
+    function: Callable[..., Any] = field(kw_only=False)
     #: What forward computes, in plain differentiable torch.
-    primal: Callable[..., Any]
+    primal: Callable[..., Any] = field(kw_only=False)
+    #: Representative calls: a list, or a generator of them that `make` draws the tensors of. A call is a tuple of
+    #: arguments, a `Case`, or a single tensor.
+    cases: Callable[[Make], Iterator[Case]] | Any  # or a list; what is kept is a generator
     #: The map whose true derivative backward applies: the primal, unless told.
     surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
     #: In place of a surrogate, for a gradient that is the derivative of no map: what backward returns, in plain torch,
@@ -71,8 +81,9 @@ class FunctionSpec(Spec):
     #: as a named tuple, what `primal` returns, and the cotangent of that; the last two are tuples if there are several
     #: outputs. It returns what backward returns: a gradient for each argument in order, or a dict by name.
     gradient: Callable[..., Any] | None = None
-    #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one.
-    wrt: tuple[str, ...]
+    #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one. Those that get
+    #: one from the surrogate in the cases unless given.
+    wrt: tuple[str, ...] = None  # type: ignore[assignment]  # filled in below
     #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
     zero_gradient: tuple[str, ...] = ()
     #: The `torch.autograd.Function` behind a `function` that is not its `apply`; the laws that look inside need it.
@@ -93,10 +104,19 @@ class FunctionSpec(Spec):
     formula: Formula | None = None
 
     def __post_init__(self) -> None:
-        check_callable(self, "function", "primal", "cases")
+        if not callable(self.function):
+            raise ValueError(
+                f"spec {self.name!r}: function is {self.function!r}, which cannot be called: write {_FORM}"
+            )
+        if not self.name:
+            object.__setattr__(self, "name", name_of(self.function, self.primal))
+        object.__setattr__(self, "cases", as_generator(self.name, self.cases, Case))
+        check_callable(self, "primal")
         _by_position(self.name, "primal", self.primal)
         object.__setattr__(self, "surrogate", self._surrogate())
         check_callable(self, "surrogate")
+        if self.wrt is None:
+            object.__setattr__(self, "wrt", self._reached())
         if is_function_class(self.function):
             name = getattr(self.function, "__name__", "")
             raise ValueError(f"spec {self.name!r}: function is the class {name}, and what is called is {name}.apply")
@@ -135,6 +155,15 @@ class FunctionSpec(Spec):
             raise ValueError(f"spec {self.name!r}: give surrogate or gradient, not both: either says what backward is")
         return declared_gradient(self.primal, self.gradient)
 
+    def _reached(self) -> tuple[str, ...]:
+        """Return the arguments that get a gradient from the surrogate in the cases."""
+        from gradspec.spec._depends import depends_on  # with it, torch
+
+        try:
+            return depends_on(self.surrogate, self.cases)
+        except ValueError as error:
+            raise ValueError(f"spec {self.name!r}: {error}") from None
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """The argument names of the call, in order, read off `primal`."""
@@ -149,7 +178,8 @@ class FunctionSpec(Spec):
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of `primal` and of whatever else it was made of."""
-        made_of = (self.primal, self.function, self.autograd_function, self.surrogate, self.cases)
+        made_of = [self.primal, self.function, self.autograd_function, self.surrogate]
+        made_of += [self.cases] if self.cases.__module__ else []  # a list is where the spec is
         # `__main__` for what was typed into an interpreter, which is in no module.
         found = (getattr(part, "__module__", None) or "__main__" for part in made_of if part is not None)
         return tuple(dict.fromkeys(found))
@@ -166,7 +196,7 @@ class FunctionSpec(Spec):
         self,
         function: Callable[..., Any],
         *,
-        name: str,
+        name: str = "",
         implementation: type | None = None,
         noise: Noise | None = None,
     ) -> FunctionSpec:
@@ -174,7 +204,7 @@ class FunctionSpec(Spec):
 
         Args:
             function: a published one, a compiled one, a user's; called as this spec's function is.
-            name: its name in the report.
+            name: its name in the report; that of the function unless given.
             implementation: the `torch.autograd.Function` behind it, where `function` is not its `apply`.
             noise: how the other implementation draws its noise, if it does.
 
