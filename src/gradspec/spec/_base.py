@@ -33,6 +33,14 @@ class Case:
     A keyword argument of the call is one of the case too: `Case(x, dim=1)`. One that is called `name`, `args` or
     `kwargs` goes into `kwargs={"name": ...}`. Or give the fields by name: `Case(name="half", args=(x, 0.5))`.
 
+    Args:
+        name (str): Unique in its spec, in words: it is the name on the command line and in the tables.
+        args (tuple of Any): The positional arguments, tensors included.
+        kwargs (Mapping, optional): The keyword arguments.
+
+    Raises:
+        TypeError: it is neither form.
+
     Example:
         >>> from gradspec import Case
         >>> Case([1.0], 0.5, dim=1).name
@@ -185,8 +193,11 @@ class Spec:
     version: int = 1
     #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
     supports: Any = None
+    #: Laws that are not expected to hold on a case, each with the reason.
     waivers: tuple[Waiver, ...] = ()
+    #: Where the definitions come from.
     references: tuple[Reference, ...] = ()
+    #: How published implementations behave otherwise.
     differences: tuple[Difference, ...] = ()
 
     @property

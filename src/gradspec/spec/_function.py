@@ -58,37 +58,95 @@ _FORM = "FunctionSpec(Cube.apply, cube, cases=[(x, 0.5)]): the function, what fo
 class FunctionSpec(Spec):
     """The promise of one custom autograd function. Read aloud, it is the mathematics.
 
+    `gradspec check` takes the path of one: `my_specs.py:SQUARE`.
+
+    Args:
+        function (Callable): What is under test, called as users call it, `Cube.apply`.
+        primal (Callable): What forward computes, in plain differentiable torch, `lambda x: x**3`.
+        name (str, optional): Unique in a report: the name of the function unless given.
+        cases (list or Callable): Representative calls, `[(x, 0.5)]`, or what draws them, `lambda make: [(make(3),
+            0.5)]`.
+        raises (Callable, optional): A generator of wrong calls and the error that each gets.
+        summary (str, optional): One sentence that a user could search for; left out, the first of the docstring of what
+            is documented.
+        arguments (tuple of Argument, optional): The arguments of the call, for the page.
+        documented (tuple of Any, optional): The objects whose docstrings carry the examples that the law `examples`
+            runs.
+        version (int, default 1): Moves when the promise changes.
+        supports (Supports, optional): What is promised beside training, `Supports.eager(vmap=True)`.
+        waivers (tuple of Waiver, optional): Laws that are not expected to hold on a case, each with the reason.
+        references (tuple of Reference, optional): Where the definitions come from.
+        differences (tuple of Difference, optional): How published implementations behave otherwise.
+        surrogate (Callable, optional): The map whose true derivative backward applies: the primal, unless told; `lambda
+            x: x` of a straight-through one.
+        gradient (Callable, optional): In place of a surrogate, for a gradient that is the derivative of no map: what
+            backward returns, in plain torch, as `gradient=lambda inputs, output, cotangent: {"w": inputs.gain *
+            cotangent}`.
+        wrt (tuple of str, optional): The arguments to which a gradient flows, `("x",)`: those that get one from the
+            surrogate, unless told.
+        zero_gradient (tuple of str, optional): Those of them whose gradient is zero everywhere, on purpose: of them no
+            case is asked that shows a slope.
+        implementation (type, optional): The `torch.autograd.Function` behind a `function` that is not its `apply`; the
+            laws that look inside need it.
+        effects (Effects, optional): What a call may do beside returning its value, `Effects(view_of="x")`.
+        accuracy (Accuracy, optional): How accurate results are, where it is not rounding alone that they are off by.
+        state_after (Callable, optional): The values to which one forward and one backward pass move the arguments in
+            `effects.writes`, by name.
+        saved (Saved, optional): The most that a call keeps for its backward pass; None says nothing.
+        placements (tuple of Placements, optional): How the call works on DTensors; none says nothing.
+        noise (Noise, optional): Only for functions with noise among their arguments: how it is drawn.
+        formula (Formula, optional): Only for elementwise functions; a page says `not checked` without one.
+
     Raises:
         ValueError: a name in `wrt` or `arguments` that `primal` does not have, a `primal` and a `surrogate`
-            of different parameters, or a parameter that a call by position cannot fill.
+            of different parameters, a parameter that a call by position cannot fill, or a surrogate beside a gradient.
+        TypeError: a field that there is not, or one that is missing.
+
+    Example:
+        >>> import torch
+        >>> from gradspec import FunctionSpec
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**2
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * ctx.saved_tensors[0] * grad
+        >>> SQUARE = FunctionSpec(Square.apply, lambda x: x**2, cases=lambda make: [make(3)])
+        >>> SQUARE.name, SQUARE.wrt
+        ('Square', ('x',))
     """
 
     kind: ClassVar[str] = "function"
 
     #: Unique in a report: the name of the function unless given.
     name: str = ""
-    #: What is under test, called as users call it.
+    #: What is under test, called as users call it, `Cube.apply`.
     function: Callable[..., Any] = field(kw_only=False)
-    #: What forward computes, in plain differentiable torch.
+    #: What forward computes, in plain differentiable torch, `lambda x: x**3`.
     primal: Callable[..., Any] = field(kw_only=False)
-    #: Representative calls: a list, or a generator of them that `make` draws the tensors of. A call is a tuple of
-    #: arguments, a `Case`, or a single tensor.
+    #: Representative calls, `[(x, 0.5)]`, or what draws them, `lambda make: [(make(3), 0.5)]`. Each is a tuple of
+    #: arguments, a `Case` or a single tensor.
     cases: Callable[[Make], Iterator[Case]] | Any  # or a list; what is kept is a generator
-    #: The map whose true derivative backward applies: the primal, unless told.
+    #: The map whose true derivative backward applies: the primal, unless told; `lambda x: x` of a straight-through one.
     surrogate: Callable[..., Any] = None  # type: ignore[assignment]  # filled in below
     #: In place of a surrogate, for a gradient that is the derivative of no map: what backward returns, in plain torch,
     #: as `gradient=lambda inputs, output, cotangent: {"w": inputs.gain * cotangent}`. It gets the arguments of the call
     #: as a named tuple, what `primal` returns, and the cotangent of that; the last two are tuples if there are several
     #: outputs. It returns what backward returns: a gradient for each argument in order, or a dict by name.
     gradient: Callable[..., Any] | None = None
-    #: The arguments to which a gradient flows; of a list, `xs` for each of its tensors, `xs[0]` for one. Those that get
-    #: one from the surrogate in the cases unless given.
+    #: The arguments to which a gradient flows, `("x",)`: those that get one from the surrogate, unless told. Of a list,
+    #: `xs` is each of its tensors, `xs[0]` for one.
     wrt: tuple[str, ...] = None  # type: ignore[assignment]  # filled in below
     #: Those of them whose gradient is zero everywhere, on purpose: of them no case is asked that shows a slope.
     zero_gradient: tuple[str, ...] = ()
     #: The `torch.autograd.Function` behind a `function` that is not its `apply`; the laws that look inside need it.
     implementation: type | None = None
+    #: What is promised beside training, `Supports.eager(vmap=True)`.
     supports: Supports = Supports()
+    #: What a call may do beside returning its value, `Effects(view_of="x")`.
     effects: Effects = Effects()
     #: How accurate results are, where it is not rounding alone that they are off by.
     accuracy: Accuracy = Accuracy()  # noqa: RUF009  # frozen, as those above
