@@ -116,6 +116,7 @@ html_copy_source = False
 def setup(app):
     """Work around what napoleon, Sphinx and viewcode misread; each comes before them (500)."""
     app.connect("autodoc-process-docstring", _no_type_in_comment, priority=450)
+    app.connect("autodoc-process-docstring", _no_list_of_fields, priority=450)
     app.connect("autodoc-process-signature", _no_factory_in_signature, priority=450)
     app.connect("html-collect-pages", _no_module_without_code, priority=450)
     app.connect("viewcode-follow-imported", _as_documented)
@@ -127,6 +128,14 @@ def _no_type_in_comment(app, what, name, obj, options, lines):
     # napoleon takes what stands before a colon in the first line of a `#:` comment for a type.
     if what == "attribute" and lines:
         lines[:0] = ["..", ""]
+
+
+def _no_list_of_fields(app, what, name, obj, options, lines):
+    # `help()` and editors read the list of a dataclass's fields in its docstring; on a page they are beneath it.
+    if what == "class" and hasattr(obj, "__dataclass_fields__") and "Args:" in lines:
+        start = lines.index("Args:")
+        end = next((k for k, line in enumerate(lines) if k > start and line and line[0] != " "), len(lines))
+        del lines[start:end]
 
 
 def _no_factory_in_signature(app, what, name, obj, options, args, returns):

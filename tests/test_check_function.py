@@ -61,6 +61,34 @@ def test_right_function_passes(x: torch.Tensor, references: dict[str, Any]) -> N
     assert gradspec.check(Scale, (x, 2.0), **references) is True
 
 
+@pytest.mark.parametrize("references", [{}, {"primal": _scaled}])
+def test_a_declared_gradient_is_what_backward_is_held_to(x: torch.Tensor, references: dict[str, Any]) -> None:
+    four_times = {"gradient": lambda inputs, output, cotangent: 4 * inputs.factor * cotangent, **references}
+
+    assert gradspec.check(FourTimes, (x, 2.0), **four_times) is True
+    with pytest.raises(CheckError, match=r"off by the factor 0\.25"):
+        gradspec.check(Scale, (x, 2.0), **four_times)
+    with pytest.raises(ValueError, match="give surrogate or gradient, not both"):
+        gradspec.check(Scale, (x, 2.0), surrogate=_scaled, **four_times)
+
+
+def test_of_a_module_a_declared_gradient_takes_the_inputs() -> None:
+    class Doubled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.weight * x
+
+    layer = Doubled()
+    x = torch.tensor([0.2, 1.7, -2.4], dtype=torch.float64, requires_grad=True)
+    given: dict[str, Any] = {"gradient": lambda inputs, output, cotangent: layer.weight.detach() * cotangent}
+    assert gradspec.check(layer, x, primal=lambda x: layer.weight * x, **given) is True
+    with pytest.raises(ValueError, match="give both"):
+        gradspec.check(layer, x, **given)
+
+
 def test_wrong_factor_is_the_text_of_the_exception(x: torch.Tensor) -> None:
     with pytest.raises(CheckError) as caught:
         gradspec.check(FourTimes, (x, 2.0), primal=_scaled)

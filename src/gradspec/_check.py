@@ -33,6 +33,7 @@ def check(
     *,
     primal: Callable[..., Any] | None = None,
     surrogate: Callable[..., Any] | None = None,
+    gradient: Callable[..., Any] | None = None,
     laws: Sequence[Law] | None = None,
     seed: int = 0,
     raise_exception: bool = True,
@@ -50,6 +51,8 @@ def check(
         surrogate: the map whose derivative backward applies. Without it that is `primal`; without either, backward is
             held to finite differences of the function's own forward pass. Of a module both take its inputs, and then
             only the gradients of these are checked.
+        gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
+            torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
         laws: the laws to run; without them those of values, first derivatives, memory and effects in eager mode, which
             need no compiler.
         seed: of all random numbers.
@@ -60,8 +63,9 @@ def check(
 
     Raises:
         CheckError: something was found; its text is what `gradspec check` prints beneath its table.
-        TypeError: `function`, `primal` or `surrogate` cannot be called.
-        ValueError: no tensor requires a gradient, or the inputs do not fit the function, `primal` or `surrogate`.
+        TypeError: `function`, `primal`, `surrogate` or `gradient` cannot be called.
+        ValueError: no tensor requires a gradient, the inputs do not fit the function, `primal` or `surrogate`, or both
+            `surrogate` and `gradient` are given.
 
     Example:
         >>> import torch
@@ -82,7 +86,7 @@ def check(
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {function!r}")
     subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
-    subject = with_references(subject, (case,), primal=primal, surrogate=surrogate)
+    subject = with_references(subject, (case,), primal=primal, surrogate=surrogate, gradient=gradient)
     wrt = _requiring_grad(subject, case)
     subject, (case,) = with_marks(subject, (case,))
     case = replace(case, args=tree_map(_apart, case.args))

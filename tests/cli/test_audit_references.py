@@ -39,6 +39,20 @@ def cube(x):
 def soft(x):
     return x
 
+def held(inputs, output, cotangent):
+    return cotangent * (inputs.x > 0.5)
+
+class Held(Round):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x > 0.5)
+
 def two(x, y):
     return x + y
 
@@ -120,3 +134,20 @@ def test_references_are_of_one_function(gradspec):
 
     assert done.exit_code == 2
     assert "--all goes with no --case, --sweep, --reference" in done.stderr
+
+
+def test_a_gradient_of_no_map_is_held_to_what_is_declared(audit):
+    declared = ("--gradient", "ops.py:held", "--law", "vjp", "--law", "second_order")
+    sound, wrong = (audit(f"ops.py:{name}", *declared) for name in ("Held", "Round"))
+
+    assert (sound.exit_code, wrong.exit_code) == (0, 1), sound.output
+    assert "1 law holds, 1 not applicable" in sound.output
+    assert "    gradient=held,\n" in sound.output
+    assert "--gradient ops.py:held --law vjp" in wrong.output
+
+
+def test_a_surrogate_and_a_gradient_are_refused_in_one_line(audit):
+    done = audit("ops.py:Held", "--gradient", "ops.py:held", "--surrogate", "ops.py:soft")
+
+    assert done.exit_code == 2
+    assert done.output.strip() == "Error: give surrogate or gradient, not both: either says what backward is"

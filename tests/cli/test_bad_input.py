@@ -28,7 +28,8 @@ TARGETS = {
     "json": "'json' holds no spec: name a module that does, or add one (`gradspec list`)",
     "twice": "two specs are called 'honest' (twice and twice): rename one of them",
     "caseless": "spec 'caseless' has no case: let its `cases` yield at least one",
-    "tensor_case": "spec 'tensor_case' yields a Tensor where a case is expected: write Case(name=..., args=(...,))",
+    "number_case": "spec 'number_case' yields a float where a case is expected: write a tuple of its arguments, or "
+    "Case(name=..., args=(...,))",
     "same_case": "spec 'same_case' has two cases named 'factor 1': rename or remove one of them",
     "exits": (
         "importing 'exits' raised SystemExit: out of here: fix it, `python -c \"import exits\"` shows the traceback"
@@ -56,8 +57,8 @@ TARGETS = {
 MODULES = {
     "twice": "import dataclasses, tiny\nA = tiny.HONEST\nB = dataclasses.replace(A, version=2)\n",
     "caseless": "import dataclasses, tiny\nA = dataclasses.replace(tiny.HONEST, name='caseless', cases=lambda m: [])\n",
-    "tensor_case": "import dataclasses, tiny\n"
-    "A = dataclasses.replace(tiny.HONEST, name='tensor_case', cases=lambda m: [m(2)])\n",
+    "number_case": "import dataclasses, tiny\n"
+    "A = dataclasses.replace(tiny.HONEST, name='number_case', cases=lambda m: [2.0])\n",
     "same_case": "import dataclasses, tiny\n"
     "A = dataclasses.replace(tiny.HONEST, name='same_case', cases=lambda m: 2 * list(tiny.cases(m))[1:])\n",
     "exits": "import sys\nsys.exit('out of\\nhere')\n",

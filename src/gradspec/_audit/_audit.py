@@ -42,9 +42,6 @@ from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
 
-#: What an audit calls what is given to it: of the function, and of its gradient.
-ROLES = ("reference", "surrogate")
-
 
 @one_at_a_time
 def audit(
@@ -62,7 +59,8 @@ def audit(
     sharded: bool = False,
     reference: Callable[..., Any] | None = None,
     surrogate: Callable[..., Any] | None = None,
-    reference_paths: tuple[str, str] = ("", ""),
+    gradient: Callable[..., Any] | None = None,
+    reference_paths: Sequence[str] = ("", "", ""),
     wrt: Sequence[str] = (),
     zero_gradient: Sequence[str] = (),
     sweep: bool = False,
@@ -92,16 +90,19 @@ def audit(
         reference: what forward should compute, in plain differentiable torch, of the same arguments; backward should
             then apply its derivative. With it the laws that need a spec run too. Of a module it takes the inputs.
         surrogate: the map whose derivative backward should apply, where that is meant to be another one.
-        reference_paths: the import paths of `reference` and `surrogate`, for the text of the proposal.
+        gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
+            torch, as the field of that name in a `FunctionSpec`.
+        reference_paths: the import paths of `reference`, `surrogate` and `gradient`, for the text of the proposal.
 
     Returns:
         The report, the proposed spec and the remarks. Whatever the function does is in them, never an exception.
 
     Raises:
-        TypeError: `function`, `reference` or `surrogate` cannot be called.
+        TypeError: `function`, `reference`, `surrogate` or `gradient` cannot be called.
         ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call
             of a Function has a floating-point tensor; none of the laws that are asked for can judge it; or
-            `reference` or `surrogate` takes other arguments, or raises on a case.
+            `reference` or `surrogate` takes other arguments, or raises on a case; or both `surrogate` and `gradient`
+            are given.
 
     Example:
         >>> import torch
@@ -121,7 +122,7 @@ def audit(
     found_by_sweep = ""
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
-        alike |= {"surrogate": surrogate, "wrt": wrt, "zero_gradient": zero_gradient}
+        alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
         hard = replace(profile or load_profile("quick"), laws=())
         shown_by = swept(
             function,
@@ -138,7 +139,8 @@ def audit(
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
     subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient)
-    subject = with_references(subject, named, primal=reference, surrogate=surrogate, roles=ROLES)
+    roles = ("reference", "surrogate" if gradient is None else "gradient")
+    subject = with_references(subject, named, primal=reference, surrogate=surrogate, gradient=gradient, roles=roles)
     paths = {subject.name: path} if path else None
     import_dynamo()  # once, and not in each child
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
@@ -148,7 +150,7 @@ def audit(
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     if subject.has_reference and not measured.raised:
-        measured = measured_with(subject, measured, made, profile, seed, roles=ROLES)
+        measured = measured_with(subject, measured, made, profile, seed, roles=roles)
     spec = eager_spec(subject, made, measured, seed)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
@@ -177,8 +179,9 @@ def audit(
         seen += of_form(() if isinstance(silent, Finding) else silent)
     report = with_remarks(report, spec.name, seen)
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
-    answers = {"primal": (reference, reference_paths[0]), "surrogate": (surrogate, reference_paths[1])}
-    if surrogate is None:
+    things = {"primal": reference, "surrogate": surrogate, "gradient": gradient}
+    answers = {role: (thing, path) for (role, thing), path in zip(things.items(), reference_paths, strict=False)}
+    if surrogate is None and gradient is None:
         answers["surrogate"] = answers["primal"]
     proposal = Proposal(
         spec=eager_spec(subject, made, promised(subject, measured), seed),

@@ -14,6 +14,7 @@ from gradspec._audit._subject import Subject
 from gradspec.explain._held_still import held_still
 from gradspec.laws.tensor.support._reference import stand_in
 from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
+from gradspec.spec._gradient import as_declared
 
 
 def eager_spec(
@@ -34,7 +35,7 @@ def eager_spec(
     function = alike_called(subject.call)
 
     def promise(given: Callable[..., Any]) -> Callable[..., Any]:
-        return _promise(subject, alike_called(given), given.__module__)
+        return as_declared(_promise(subject, alike_called(given), given.__module__), given)
 
     itself = stand_in(_promise(subject, function, subject.module))
     primal = itself if subject.primal is None else promise(subject.primal)

@@ -126,7 +126,7 @@ class Proposal:
         supports, effects = supports_text(self.report), spec.effects.view_of
         roles = [
             *self._role("primal", forms[0], "what forward computes, in plain torch"),
-            *self._role("surrogate", forms[1], "the map whose derivative backward applies"),
+            *self._backward(forms[1]),
         ]
         body = f"{roles}{calls}"
         names = ["Case" if "Case(" in body else "", "Effects" if effects else "", kind]
@@ -180,6 +180,11 @@ class Proposal:
         """Return the lines that import what the text is of."""
         registers = operator_import(self.operator, self.path, self.spec.modules) if self.operator else ""
         return [*([registers] if registers else []), *import_lines(self._things)]
+
+    def _backward(self, form: tuple[str, str] | None) -> list[str]:
+        if "gradient" in self.references:
+            return [f"    gradient={self._named_references['gradient'].name},"]
+        return self._role("surrogate", form, "the map whose derivative backward applies")
 
     def _role(self, role: str, form: tuple[str, str] | None, todo: str) -> list[str]:
         signature = inspect.signature(self.spec.primal)

@@ -16,6 +16,7 @@ from gradspec.law import Finding
 from gradspec.profile import Profile
 from gradspec.spec import Case
 from gradspec.spec._function_parts import is_function_class
+from gradspec.spec._gradient import as_declared, declared_gradient
 
 
 def with_references(
@@ -24,6 +25,7 @@ def with_references(
     *,
     primal: Any,
     surrogate: Any,
+    gradient: Any = None,
     roles: tuple[str, str] = ("primal", "surrogate"),
 ) -> Subject:
     """Return what is judged with what it should compute, and with what its gradient should be.
@@ -33,15 +35,41 @@ def with_references(
         cases: the calls, those of a module with its state.
         primal: what forward should compute; None says nothing.
         surrogate: the map whose derivative backward should apply; None says that of `primal`.
+        gradient: what backward should return, as the field of a spec; None says nothing.
         roles: what the caller calls the two.
 
     Raises:
         TypeError: one cannot be called.
-        ValueError: one does not take the arguments of a call.
+        ValueError: one does not take the arguments of a call, or there is both a surrogate and a gradient.
     """
+    if gradient is not None:
+        if surrogate is not None:
+            raise ValueError("give surrogate or gradient, not both: either says what backward is")
+        surrogate = _with_backward(subject, primal, gradient)
     given = (primal, surrogate)
     named = [None if one is None else _named(role, one, subject, cases) for role, one in zip(roles, given, strict=True)]
     return replace(subject, primal=named[0], surrogate=named[1])
+
+
+def _with_backward(subject: Subject, primal: Any, gradient: Any) -> Callable[..., Any]:
+    """Return what forward computes with the gradient that is given behind it.
+
+    Raises:
+        TypeError: it cannot be called.
+        ValueError: of a module, whose parameters a call does not give, nobody says what forward computes.
+    """
+    if not callable(gradient):
+        raise TypeError(f"gradient cannot be called: it is {gradient!r}")
+    if primal is None and subject.state:
+        raise ValueError("the gradient of a module's inputs needs what its forward computes, in plain torch: give both")
+    call: Any = subject.call if primal is None else getattr(primal, "apply", primal)
+    own = [one for name, one in subject.signature.parameters.items() if name not in subject.state]
+
+    def value(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    value.__signature__ = subject.signature.replace(parameters=own)  # type: ignore[attr-defined]  # of what has none too
+    return declared_gradient(value, gradient)
 
 
 def measured_with(
@@ -123,4 +151,4 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     called.__qualname__ = getattr(reference, "__qualname__", type(reference).__qualname__)
     called.__module__ = getattr(reference, "__module__", None) or "__main__"
-    return called
+    return as_declared(called, call)

@@ -47,7 +47,8 @@ def proposed(
 
     def forms_or_why() -> tuple[Guess, str]:
         """Return what forms the function has; where it has none, why the text without them cannot be imported."""
-        forms = guessed(proposal.spec, proposal.references) if measured.is_repeatable else UNKNOWN
+        known = {*proposal.references, *(["surrogate"] if "gradient" in proposal.references else [])}
+        forms = guessed(proposal.spec, known) if measured.is_repeatable else UNKNOWN
         return forms, imports(plain, proposal.scope, proposal.constant) if forms == UNKNOWN else ""
 
     found = apart(forms_or_why, profile, seed)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from gradspec.law import Trial
 from gradspec.spec import Case, Effects, FunctionSpec
+from gradspec.spec._calls import bound_call
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -23,8 +24,7 @@ _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 def flattened(trial: Trial) -> Trial:
     """Return the trial of the same call with one name an argument; the trial itself where it is so already."""
     spec, case = trial.spec, trial.case
-    bound = inspect.signature(spec.primal).bind(*case.args, **case.kwargs)
-    bound.apply_defaults()
+    bound = bound_call(inspect.signature(spec.primal), case)
     kinds = (parameter.kind for parameter in bound.signature.parameters.values())
     holders = [name for name, value in bound.arguments.items() if _holds_tensors(value)]
     if not holders and all(kind in _PLAIN for kind in kinds):

@@ -186,7 +186,8 @@ def _name_of(spec: Spec, case: Any) -> str:
     if not isinstance(name, str):
         kind = type(case).__name__
         raise _NoCaseError(
-            f"spec {spec.name!r} yields a {kind} where a case is expected: write Case(name=..., args=(...,))"
+            f"spec {spec.name!r} yields a {kind} where a case is expected: write a tuple of its arguments, or "
+            "Case(name=..., args=(...,))"
         )
     return name
 

@@ -177,6 +177,13 @@ OF_CALLS = (
         ("second_order",),
     ),
     Symptom(
+        "cut in surrogate",
+        "second derivatives differ from those of a surrogate that has `detach()`",
+        "the surrogate holds still what its gradient depends on, and backward moves it",
+        "write the surrogate without `detach()`, or do not promise `double_backward`",
+        ("second_order",),
+    ),
+    Symptom(
         "infinite slope",
         "a second derivative is NaN",
         "backward computes a root, a power or a norm of 0, or divides by it",

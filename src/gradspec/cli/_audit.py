@@ -82,6 +82,7 @@ def audit(
     cases: tuple[str, ...],
     reference: str | None,
     surrogate: str | None,
+    gradient: str | None,
     wrt: tuple[str, ...],
     zero_gradient: tuple[str, ...],
     sweep: bool,
@@ -116,6 +117,7 @@ def audit(
             sweep,
             reference,
             surrogate,
+            gradient,
             wrt,
             zero_gradient,
             proposal,
@@ -126,7 +128,9 @@ def audit(
             baseline,
         )
         if any(given):
-            alone = "--case, --sweep, --reference, --surrogate, --wrt, --zero-gradient, --proposal, --record, "
+            alone = (
+                "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --proposal, --record, "
+            )
             alone += "--format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
@@ -155,6 +159,7 @@ def audit(
                 sharded=sharded,
                 reference=reference,
                 surrogate=surrogate,
+                gradient=gradient,
                 wrt=wrt,
                 zero_gradient=zero_gradient,
                 sweep=sweep,

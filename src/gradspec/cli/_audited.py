@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 def reference_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what a function should compute."""
+    gradient = "What backward should return, where it is the derivative of nothing: f(inputs, output, cotangent)."
+    command = click.option("--gradient", metavar="MODULE:FUNCTION", help=gradient)(command)
     surrogate = "A function whose derivative backward should apply, where the gradient is meant to be another one."
     command = click.option("--surrogate", metavar="MODULE:FUNCTION", help=surrogate)(command)
     reference = "A function in plain torch that gives what forward should compute, and by its derivative the gradient."
@@ -64,6 +66,7 @@ def audited(
     sharded: bool = False,
     reference: str | None = None,
     surrogate: str | None = None,
+    gradient: str | None = None,
     wrt: tuple[str, ...] = (),
     zero_gradient: tuple[str, ...] = (),
     sweep: bool = False,
@@ -77,7 +80,7 @@ def audited(
     from gradspec.cli import _screen
 
     function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
-    given = {"reference": reference, "surrogate": surrogate}
+    given = {"reference": reference, "surrogate": surrogate, "gradient": gradient}
     silent = [law.name for law in laws if law.needs_spec and law.name in profile.laws and not any(given.values())]
     if silent:
         raise Unusable(
@@ -102,7 +105,7 @@ def audited(
                 known=known,
                 sharded=sharded,
                 **references,
-                reference_paths=(reference or "", surrogate or ""),
+                reference_paths=[path or "" for path in given.values()],
                 wrt=wrt,
                 zero_gradient=zero_gradient,
                 sweep=sweep,

@@ -76,6 +76,7 @@ def init(
     cases: tuple[str, ...],
     reference: str | None,
     surrogate: str | None,
+    gradient: str | None,
     into: Path | None,
     force: bool,
     seed: int,
@@ -109,6 +110,7 @@ def init(
                 jobs=None,
                 reference=reference,
                 surrogate=surrogate,
+                gradient=gradient,
             )
         if not found.proposal:
             said = [*(verdict.finding.message for verdict in found.report.violations), *found.remarks]

@@ -46,7 +46,7 @@ def by_differences(trial: Trial) -> Finding | None:
 
     known: dict[object, list[Tensor]] = {}
     differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
-    spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, zero_gradient=())
+    spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, gradient=None, zero_gradient=())
     asked = replace(trial, spec=spec, profile=replace(trial.profile, rtol=_KNOWN))
     finding = VJP.check(asked)
     if finding.status is not Status.BROKEN or not finding.index:

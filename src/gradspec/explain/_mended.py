@@ -31,7 +31,11 @@ def by_itself(trial: Trial, *, value: bool = True, gradient: bool = True) -> Tri
     spec = trial.spec
     eager = stand_in(_calls(spec.function, spec))
     promised = replace(
-        spec, primal=eager if value else spec.primal, surrogate=eager if gradient else spec.surrogate, formula=None
+        spec,
+        primal=eager if value else spec.primal,
+        surrogate=eager if gradient else spec.surrogate,
+        gradient=None,
+        formula=None,
     )
     return replace(trial, spec=promised)
 

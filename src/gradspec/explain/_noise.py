@@ -11,6 +11,7 @@ from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
 from gradspec.laws import is_stand_in
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
+from gradspec.spec._gradient import as_declared
 
 #: What is said of a law that cannot be asked while the noise is held still.
 INCOMPARABLE = "the function draws noise that is not declared (declared_draws), and two calls of it do not compare"
@@ -55,6 +56,7 @@ def still(trial: Trial) -> Trial:
         spec,
         function=held_still(spec.function, seed, forward=True, backward=True),
         primal=held_still(spec.primal, seed, forward=True, backward=False),
-        surrogate=held_still(spec.surrogate, seed, forward=True, backward=False),
+        surrogate=as_declared(held_still(spec.surrogate, seed, forward=True, backward=False), spec.surrogate),
+        gradient=None,
     )
     return replace(trial, spec=quiet)

@@ -97,7 +97,7 @@ def _with_small_cotangents(trial: Trial) -> Trial:
         y = tuple(SMALL * t if differentiable(t) else t for t in outputs(trial.spec.surrogate(*args)))
         return y if len(y) > 1 else y[0]
 
-    return replace(trial, spec=replace(trial.spec, surrogate=scaled))
+    return replace(trial, spec=replace(trial.spec, surrogate=scaled, gradient=None))
 
 
 def _of_argument(law: Law, trial: Trial, name: str) -> str:

@@ -11,6 +11,7 @@ from gradspec.explain._kept import CUT, KEPT, keeps_an_intermediate, why_cut
 from gradspec.law import HOLDS, Finding, Rank, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, describe
+from gradspec.laws.tensor.support._cut_by_detach import CUT_IN_SURROGATE, moves_what_is_detached
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._one_output import judge_each_output
 from gradspec.laws.tensor.support._penalty import COTANGENT, penalty
@@ -37,6 +38,8 @@ def why_second_order(trial: Trial, finding: Finding) -> Reason | None:
     inputs = Inputs.of(trial)
     if is_stand_in(trial.spec.surrogate):
         return _by_differences(trial, inputs, finding)
+    if moves_what_is_detached(trial, inputs):
+        return CUT_IN_SURROGATE
     got, expected = (penalty(f, inputs, trial.seed).found for f in (trial.spec.function, reference(trial.spec)))
     for name, right in expected.items():
         if finding.argument in (name, f"{name}, {describe(got[name] if right is None else right)}"):

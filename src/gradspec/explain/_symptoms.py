@@ -10,13 +10,17 @@ from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.spec._gradient import gradient_of
 
 
 def of_forward(wrong: Wrong) -> Reason | None:
     """Whether it is the derivative of forward."""
     plain = vjp(wrong.trial.spec.primal, wrong.inputs, wrong.v)[wrong.name]
     is_it = plain is not None and wrong.same(wrong.got, plain)
-    said = "it is the derivative of forward, where the spec's surrogate has another"
+    other = (
+        "the spec declares another" if gradient_of(wrong.trial.spec.surrogate) else "the spec's surrogate has another"
+    )
+    said = f"it is the derivative of forward, where {other}"
     return Reason(kind="of forward", words=said) if is_it else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from gradspec.spec._calls import name_of_call
 from gradspec.spec._words import check_words
 
 if TYPE_CHECKING:
@@ -25,23 +26,67 @@ class Make(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Case:
-    """One representative call."""
+    """One representative call, as it is made: `Case(x, 0.5)` for `function(x, 0.5)`.
 
-    #: Unique in its spec, in words: it is the name on the command line and in the tables.
+    A keyword argument of the call is one of the case too: `Case(x, dim=1)`. One that is called `name`, `args` or
+    `kwargs` goes into `kwargs={"name": ...}`. Or give the fields by name: `Case(name="half", args=(x, 0.5))`.
+
+    Args:
+        name (str): Unique in its spec, in words: it is the name on the command line and in the tables.
+        args (tuple of Any): The positional arguments, tensors included.
+        kwargs (Mapping, optional): The keyword arguments.
+
+    Raises:
+        TypeError: it is neither form.
+
+    Example:
+        >>> from gradspec import Case
+        >>> Case([1.0], 0.5, dim=1).name
+        '[1.0], 0.5, dim=1'
+        >>> Case([1.0], 0.5, name="half") == Case(name="half", args=([1.0], 0.5))
+        True
+    """
+
+    #: Unique in its spec, in words: it is the name on the command line and in the tables. Left out, it is made of the
+    #: arguments.
     name: str
     #: The positional arguments, tensors included. A law works on copies.
     args: tuple[Any, ...]
     #: The keyword arguments.
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
+    def __init__(
+        self,
+        *arguments: Any,
+        name: str | None = None,
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> None:
+        if (arguments and args is not None) or (keywords and not arguments):
+            given = f"an argument {next(iter(keywords))!r}" if keywords else "positional arguments and args"
+            raise TypeError(f"a case is given {given}: write Case(x, 0.5), or Case(name='half', args=(x, 0.5))")
+        if len(arguments) == 2 and isinstance(arguments[0], str) and isinstance(arguments[1], tuple):
+            first = arguments[0]
+            raise TypeError(
+                f"Case({first!r}, (...)): write Case(..., name={first!r}), or Case(name={first!r}, args=(...))"
+            )
+        call = arguments if args is None else args
+        named = {**(kwargs or {}), **keywords}
+        is_call = isinstance(call, tuple)
+        object.__setattr__(self, "name", name_of_call(call, named) if name is None and is_call else name)
+        object.__setattr__(self, "args", call)
+        object.__setattr__(self, "kwargs", named if kwargs is None or keywords else kwargs)
+        self.__post_init__()
+
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
+        if self.name is not None and not isinstance(self.name, str):
             raise TypeError(f"the name of a case is {self.name!r}, expected text")
         if not isinstance(self.args, tuple):
-            kind = type(self.args).__name__
-            raise TypeError(f"case {self.name!r}: args is a {kind}, expected a tuple: write args=(x,) for one argument")
+            kind, name = type(self.args).__name__, "" if self.name is None else f" {self.name!r}"
+            raise TypeError(f"case{name}: args is a {kind}, expected a tuple: write args=(x,) for one argument")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +193,11 @@ class Spec:
     version: int = 1
     #: What is promised where a spec may also promise no support: a frozen value of booleans, or None.
     supports: Any = None
+    #: Laws that are not expected to hold on a case, each with the reason.
     waivers: tuple[Waiver, ...] = ()
+    #: Where the definitions come from.
     references: tuple[Reference, ...] = ()
+    #: How published implementations behave otherwise.
     differences: tuple[Difference, ...] = ()
 
     @property

@@ -19,6 +19,11 @@ class Maker:
         self._generator = torch.Generator().manual_seed(seed)
         self._device = device
 
+    @property
+    def device(self) -> str:
+        """The device on which it makes tensors."""
+        return self._device
+
     def __call__(
         self, *shape: int, dtype: torch.dtype | None = None, low: float | None = None, high: float | None = None
     ) -> Tensor:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gradspec.spec._forms import forms
 from gradspec.spec._function import FunctionSpec, Supports
-from gradspec.spec._schema import functional, home_of, overload_of, signature_of, written
+from gradspec.spec._schema import functional, home_of, named, overload_of, signature_of, written
 
 if TYPE_CHECKING:
     # What the annotations of FunctionSpec name, for who reads those of the constructor here.
@@ -26,6 +27,7 @@ _LIMITS = ("double_backward", "forward_mode", "func_grad", "vmap", "compile_grad
 SUPPORTED = Supports.all(**dict.fromkeys(_LIMITS))
 
 
+@forms('OperatorSpec("mylib::scale", primal=scale, cases=[(x, 0.5)])')
 @dataclass(frozen=True, kw_only=True)
 class OperatorSpec(FunctionSpec):
     """The promise of one operator that `torch.library` registers, in Python or in C++.
@@ -58,7 +60,9 @@ class OperatorSpec(FunctionSpec):
     kind: ClassVar[str] = "operator"
 
     #: What is under test: "mylib::scale", `torch.ops.mylib.scale`, one of its overloads, or what `custom_op` returns.
-    operator: Any
+    operator: Any = field(kw_only=False)
+    #: What forward computes, in plain differentiable torch, with the parameters of the schema.
+    primal: Callable[..., Any] = field(kw_only=True)
     #: The operator as a function without effects; made of `operator`.
     function: Callable[..., Any] = field(init=False, repr=False, compare=False)
     #: The types of device for which it is promised to have a kernel.
@@ -71,6 +75,7 @@ class OperatorSpec(FunctionSpec):
         except ValueError as error:
             raise ValueError(f"spec {self.name!r}: {error}") from None
         object.__setattr__(self, "function", functional(overload))
+        object.__setattr__(self, "name", self.name or named(overload).rpartition("::")[2])
         super().__post_init__()
         names = tuple(signature_of(overload._schema).parameters)
         if names != self.parameters:

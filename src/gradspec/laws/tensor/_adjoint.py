@@ -19,12 +19,15 @@ from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken, not_applica
 from gradspec.laws.tensor.support._bound import declared
 from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     x = inputs.tensors()
     v = like(x, trial.seed)
     finding = _judge(trial, inputs, v)

@@ -23,6 +23,7 @@ from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 from gradspec.laws.tensor.support._transform import DROPPED, frozen, plains_of, tracing_backend
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 #: The most elements of an output whose derivative is asked of backward one by one.
 LARGEST = 4096
@@ -32,6 +33,8 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     x = inputs.tensors()
     u = like(x, trial.seed)
     if is_stand_in(trial.spec.surrogate):

@@ -25,6 +25,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 #: What is compared, and whether it may be off by the rounding of a gradient.
 _BY_FUNC = (("gradient under jvp", True), ("Hessian times vector", False))
@@ -35,6 +36,8 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     supports = trial.spec.supports
     if not (supports.func_grad and supports.double_backward):
         return not_applicable("the spec promises no torch.func.grad, or no second derivative")

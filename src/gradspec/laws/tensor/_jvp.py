@@ -19,6 +19,7 @@ from gradspec.laws.tensor.support._call import Inputs, like, outputs, pushforwar
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 from gradspec.laws.tensor.support._wrong_terms import wrong_terms
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 #: The values and the tangents of the outputs.
 _Dual = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor | None, ...]]
@@ -28,6 +29,8 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     x = inputs.tensors()
     u = like(x, trial.seed)
     expected = pushforward(inputs.closed(reference(trial.spec)), x, u)[1]

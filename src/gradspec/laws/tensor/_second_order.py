@@ -9,6 +9,9 @@ in a gradient penalty).
 Remedy: compute backward in plain differentiable torch from saved tensors, or promise `double_backward=False` and
 raise.
 
+A surrogate that stops by `detach()` what its gradient depends on says first derivatives only. Second ones are then held
+to it where the spec promises `double_backward=True`.
+
 In an audit no surrogate is declared. The backward pass itself, a function of the input and of the cotangent, is then
 differentiated by autograd and by central differences.
 """
@@ -22,9 +25,11 @@ from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, distance, largest
+from gradspec.laws.tensor.support._cut_by_detach import FIRST_ONLY, is_cut_by_detach
 from gradspec.laws.tensor.support._penalty import TIMES, is_no_slope, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import judge_by_differences
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 #: How far off a fourth derivative may be, of its largest element: it is asked for its terms, few digits are left.
 TERMS = 1e-3
@@ -36,8 +41,12 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     if is_stand_in(trial.spec.surrogate):
         return judge_by_differences(trial, inputs)
+    if trial.spec.supports.double_backward is not True and is_cut_by_detach(trial, inputs):
+        return not_applicable(FIRST_ONLY)
     right = reference(trial.spec)
     got, _, is_sparse = penalty(trial.spec.function, inputs, trial.seed)
     expected = penalty(right, inputs, trial.seed).found

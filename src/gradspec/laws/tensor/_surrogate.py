@@ -33,10 +33,13 @@ from gradspec.laws.tensor.support._meant import question
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
+from gradspec.spec._gradient import NO_MAP, gradient_of
 
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
+    if gradient_of(trial.spec.surrogate):
+        return not_applicable(NO_MAP)
     if not is_stand_in(trial.spec.surrogate):  # a surrogate detaches what has a gradient of zero on purpose
         inputs = replace(inputs, wrt=tuple(name for name in inputs.wrt if name not in trial.spec.zero_gradient))
     if not inputs.wrt:

@@ -15,10 +15,7 @@ from gradspec._heartbeat import beat
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.spec import Case
-
-
-class SpecFaultError(Exception):
-    """The spec cannot be judged: its own primal or surrogate raised, or it is of a form that no law takes."""
+from gradspec.spec._fault import SpecFaultError as SpecFaultError
 
 
 class StandInError(SpecFaultError):
