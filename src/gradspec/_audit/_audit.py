@@ -24,7 +24,7 @@ from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._references import measured_with, with_references
 from gradspec._audit._refusals import ended_call, refused, refused_call
-from gradspec._audit._remarks import of_calls, of_form, of_report
+from gradspec._audit._remarks import of_calls, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
@@ -63,6 +63,7 @@ def audit(
     reference_paths: Sequence[str] = ("", "", ""),
     wrt: Sequence[str] = (),
     zero_gradient: Sequence[str] = (),
+    noise: Sequence[str] = (),
     sweep: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
@@ -84,6 +85,8 @@ def audit(
             that such a one gets no gradient, and the output moves with it, is a finding. Of any other it is a question,
             unless the call has one that is trained.
         zero_gradient: the arguments that get no gradient on purpose, or zeros.
+        noise: the arguments that are noise, and get no gradient. What a function draws inside needs no name: each call
+            is replayed from the same state of the generators.
         sweep: whether to try the calls that are written as text with other sizes, values and options first, one changed
             at a time; the smallest that shows a wrong value or gradient is audited with the given ones.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
@@ -123,6 +126,7 @@ def audit(
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
+        alike |= {"noise": noise}
         hard = replace(profile or load_profile("quick"), laws=())
         shown_by = swept(
             function,
@@ -138,7 +142,7 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
-    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient)
+    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient, noise)
     roles = ("reference", "surrogate" if gradient is None else "gradient")
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, gradient=gradient, roles=roles)
     paths = {subject.name: path} if path else None
@@ -151,7 +155,7 @@ def audit(
     made = (in_dtype(named, found.own) or named) if found.own else named
     if subject.has_reference and not measured.raised:
         measured = measured_with(subject, measured, made, profile, seed, roles=roles)
-    spec = eager_spec(subject, made, measured, seed)
+    spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
         finding = ended_call(ended) if ended else refused_call(measured)
@@ -173,10 +177,10 @@ def audit(
         *of_report(report),
         *([found_by_sweep] if found_by_sweep else []),
     ]
-    if measured.noisy_forward or measured.noisy_backward:
+    if measured.is_noisy:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
-        seen += of_form(() if isinstance(silent, Finding) else silent)
+        seen += of_noise(measured, () if isinstance(silent, Finding) else silent)
     report = with_remarks(report, spec.name, seen)
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     things = {"primal": reference, "surrogate": surrogate, "gradient": gradient}
@@ -184,7 +188,7 @@ def audit(
     if surrogate is None and gradient is None:
         answers["surrogate"] = answers["primal"]
     proposal = Proposal(
-        spec=eager_spec(subject, made, promised(subject, measured), seed),
+        spec=eager_spec(subject, made, promised(subject, measured)),
         function=function,
         report=without_ranks(report),
         path=path,
