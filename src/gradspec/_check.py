@@ -95,7 +95,7 @@ def check(
     if measured.raised:
         raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
     zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
-    spec = eager_spec(subject, (case,), replace(measured, wrt=wrt, zero=zero), seed)
+    spec = eager_spec(subject, (case,), replace(measured, wrt=wrt, zero=zero))
     asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws
     chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)

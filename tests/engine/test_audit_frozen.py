@@ -127,7 +127,7 @@ def test_what_backward_draws_may_depend_on_what_is_asked_for():
     verdict = judged(NoisyTwice, "(randn(3), randn(3))")
 
     assert verdict.status is Status.NOT_MEASURED
-    assert "backward draws noise" in verdict.finding.message
+    assert "draws noise that is not declared" in verdict.finding.message
 
 
 def test_noise_excuses_no_gradient_that_is_lost():

@@ -184,12 +184,25 @@ def test_a_gradient_that_is_lost_is_in_the_proposal_and_found_by_it():
     assert {v.law for v in report.failures} & {"surrogate", "vjp"}
 
 
-def test_a_function_whose_calls_differ_needs_a_core():
-    found = audit(draws, ["(randn(3),)"], laws=CHEAP)
+def test_a_function_that_keeps_state_needs_a_core():
+    calls = []
+
+    def counts(x):
+        calls.append(x)
+        return len(calls) * x
+
+    found = audit(counts, ["(randn(3),)"], laws=CHEAP)
 
     (remark,) = found.remarks_of_proposal
-    assert remark.startswith("TODO in the proposed spec: give what it draws or keeps as an argument")
-    assert "\n# TODO: give what it draws or keeps" in found.proposal
+    assert remark.startswith("TODO in the proposed spec: give what it keeps as an argument")
+    assert "\n# TODO: give what it keeps" in found.proposal
+
+
+def test_a_function_that_draws_is_proposed_with_its_draws_replayed():
+    found = audit(draws, ["(randn(3),)"], laws=CHEAP)
+
+    assert "\n    noise='replayed',  # calls are compared with the same draws\n" in found.proposal
+    assert not any(remark.startswith("TODO") for remark in found.remarks_of_proposal)
 
 
 def test_a_module_is_proposed_as_one():

@@ -24,7 +24,7 @@ from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._references import measured_with, with_references
 from gradspec._audit._refusals import ended_call, refused, refused_call
-from gradspec._audit._remarks import of_calls, of_form, of_report
+from gradspec._audit._remarks import of_calls, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
@@ -151,7 +151,7 @@ def audit(
     made = (in_dtype(named, found.own) or named) if found.own else named
     if subject.has_reference and not measured.raised:
         measured = measured_with(subject, measured, made, profile, seed, roles=roles)
-    spec = eager_spec(subject, made, measured, seed)
+    spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
         finding = ended_call(ended) if ended else refused_call(measured)
@@ -173,10 +173,10 @@ def audit(
         *of_report(report),
         *([found_by_sweep] if found_by_sweep else []),
     ]
-    if measured.noisy_forward or measured.noisy_backward:
+    if measured.is_noisy:
         left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
-        seen += of_form(() if isinstance(silent, Finding) else silent)
+        seen += of_noise(measured, () if isinstance(silent, Finding) else silent)
     report = with_remarks(report, spec.name, seen)
     written = {case.name: text for case, text in zip(named, cases, strict=True) if isinstance(text, str)}
     things = {"primal": reference, "surrogate": surrogate, "gradient": gradient}
@@ -184,7 +184,7 @@ def audit(
     if surrogate is None and gradient is None:
         answers["surrogate"] = answers["primal"]
     proposal = Proposal(
-        spec=eager_spec(subject, made, promised(subject, measured), seed),
+        spec=eager_spec(subject, made, promised(subject, measured)),
         function=function,
         report=without_ranks(report),
         path=path,

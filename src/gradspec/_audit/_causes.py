@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._follows import with_roots
 from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost
 from gradspec._audit._measured import Measured
-from gradspec._audit._redrawn import redrawn
 from gradspec._audit._single import with_float32
 from gradspec._audit._subject import Subject
 from gradspec.law import Law
@@ -35,7 +32,4 @@ def explained(
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)
     report = with_hidden(report, measured)
-    if measured.noisy_forward and measured.noisy_backward:
-        alike = partial(eager_spec, subject, cases, measured, seed, alike=True)
-        report = redrawn(report, alike, tuple(laws), profile, seed)
     return with_roots(report, measured)

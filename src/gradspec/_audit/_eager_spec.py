@@ -11,26 +11,17 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
-from gradspec.explain._held_still import held_still
 from gradspec.laws.tensor.support._reference import stand_in
 from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
+from gradspec.spec._function_parts import REPLAYED
 from gradspec.spec._gradient import as_declared
 
 
-def eager_spec(
-    subject: Subject, cases: tuple[Case, ...], measured: Measured, seed: int, *, alike: bool = False
-) -> FunctionSpec:
-    """Return a spec that promises what the function itself does in eager mode, or what is given in place of that.
-
-    `alike` is that of `held_still`.
-    """
+def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured) -> FunctionSpec:
+    """Return a spec that promises what the function itself does in eager mode, or what is given in place of that."""
 
     def alike_called(call: Callable[..., Any]) -> Callable[..., Any]:
-        call = _tensors_alone(call) if measured.nested else call
-        if measured.is_noisy:
-            noisy = {"forward": measured.noisy_forward, "backward": measured.noisy_backward}
-            call = held_still(call, seed, **noisy, alike=alike)
-        return call
+        return _tensors_alone(call) if measured.nested else call
 
     function = alike_called(subject.call)
 
@@ -45,7 +36,7 @@ def eager_spec(
         frozenset.intersection(*map(frozenset, told)), measured.stopped
     )
     made: Any = partial(FunctionSpec, function=function, implementation=subject.implementation)
-    if subject.operator is not None and function is subject.call:  # and not what holds its noise still
+    if subject.operator is not None and function is subject.call and not measured.is_noisy:
         made = partial(OperatorSpec, operator=subject.operator)
     spec: FunctionSpec = made(
         name=subject.name,
@@ -56,6 +47,7 @@ def eager_spec(
         cases=lambda make: iter(cases),
         supports=Supports.eager(),  # a refusal breaks no promise that nobody gave
         effects=Effects(view_of=measured.view_of),
+        noise=REPLAYED if measured.is_noisy else None,
     )
     return spec
 

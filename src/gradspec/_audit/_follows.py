@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gradspec._audit._measured import Measured
-from gradspec.law import Finding, Status, Verdict, broken
+from gradspec.law import Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
 from gradspec.report import Report
 
@@ -23,12 +23,10 @@ _OF_BACKWARD = (
     "aliasing",
     "scalar",
 )
-#: Why `needs_input_grad` does not judge numbers that backward draws.
-FEWER = "backward draws noise, and may draw other numbers where fewer gradients are asked for"
 
 
 def with_roots(report: Report, measured: Measured) -> Report:
-    """Return a report in which findings follow from one that says that backward draws noise, or that it is wrong."""
+    """Return a report in which findings follow from one that says that backward is wrong."""
     failed = {(v.law, v.case): v for v in report.violations if v.status is Status.BROKEN}
     return replace(report, verdicts=tuple(_followed(v, failed, measured) for v in report.verdicts))
 
@@ -38,21 +36,16 @@ def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measu
     if verdict.status is not Status.BROKEN or verdict.finding.follows:
         return verdict
     if not root:
-        is_unclear = measured.noisy_backward and _is_fewer_numbers(verdict)
-        return replace(verdict, finding=Finding(status=Status.NOT_MEASURED, message=FEWER)) if is_unclear else verdict
+        return verdict
     details = {**verdict.finding.details, "found": verdict.finding.message}
     return replace(verdict, finding=broken(f"follows from {root}", follows=root, details=details))
 
 
-def _is_fewer_numbers(verdict: Verdict) -> bool:
-    """Whether a gradient has other numbers where fewer gradients are asked for; `index` says where."""
-    return verdict.law == "needs_input_grad" and bool(verdict.finding.index)
-
-
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:
     is_lost = verdict.law == "needs_input_grad" and verdict.finding.got == "None"  # which no noise does
-    is_of_noise = measured.noisy_backward and verdict.law in _OF_BACKWARD and not is_lost
-    if is_of_noise and ("declared_draws", verdict.case) in failed:
+    # Where forward draws too, the engine asks again with the draws of forward.
+    is_of_backward = measured.noisy_backward and not measured.noisy_forward
+    if is_of_backward and verdict.law in _OF_BACKWARD and not is_lost and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
     is_clipped = verdict.law == "surrogate" and finding.reason is not None and finding.reason.kind == "clipped"

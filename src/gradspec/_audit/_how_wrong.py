@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gradspec._audit._apart import apart
-from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
-from gradspec._engine._flat import flattened
+from gradspec._audit._trials import flat_trial
 from gradspec.explain import by_differences, why_not_derivative
-from gradspec.law import Finding, Law, Reason, Status, TrialOf, Verdict
+from gradspec.law import Finding, Law, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -77,7 +76,6 @@ class _Shown:
 
 
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:
-    spec = eager_spec(subject, (case,), measured, seed)
-    trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
+    trial = flat_trial(subject, case, measured, profile, seed)
     numbers: Finding | None = quietly(lambda: by_differences(trial))
     return _Shown(why_not_derivative(law, trial, numbers), numbers)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
-from gradspec._engine._flat import flattened
-from gradspec.law import Law, TrialOf
+from gradspec._audit._trials import flat_trial
+from gradspec.law import Law
 from gradspec.laws import is_silent_for_form
 from gradspec.profile import Profile
 from gradspec.spec import Case
@@ -21,6 +20,5 @@ def silent_for_form(
 
     It calls the function, and compiles: ask it in a child process.
     """
-    spec = eager_spec(subject, (case,), measured, seed)
-    trial = flattened(TrialOf(spec=spec, case=case, profile=profile, seed=seed))
+    trial = flat_trial(subject, case, measured, profile, seed)
     return tuple(law.name for law in laws if law.cost == "compile" and is_silent_for_form(law, trial))

@@ -19,10 +19,10 @@ from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import copied, flat_trial, takes_gradient
 from gradspec._audit._uncalled import uncalled
-from gradspec.explain._held_still import held_still
 from gradspec.law import Finding, Trial, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._held_still import held_still
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.profile import Profile
@@ -132,7 +132,7 @@ class _Seen:
         shared = [name for name, arg in given.items() if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)]
         stateful, differs = False, not _agree(y, outputs(function(*inputs.args(inputs.leaves()))))
         if differs:
-            still = held_still(function, seed, forward=True, backward=False)
+            still = held_still(function, seed, forward=True)
             stateful = not _agree(*(outputs(still(*inputs.args())) for _ in range(2)))
         try:
             got = gradients(y, leaves, like(y, seed), retain_graph=True)
@@ -171,7 +171,7 @@ def _draws_in_backward(trial: Trial, inputs: Inputs) -> bool:
     try:
         if twice(trial.spec.function):
             return False
-        return twice(held_still(trial.spec.function, trial.seed, forward=False, backward=True))
+        return twice(held_still(trial.spec.function, trial.seed, forward=False, backward="other"))
     except Exception:  # that a graph serves once only is for the law retained_graph to say
         return False
 

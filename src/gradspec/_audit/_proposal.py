@@ -155,6 +155,7 @@ class Proposal:
             "    cases=cases,",
         ]
         lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
+        lines += [f"    noise={spec.noise!r},  # calls are compared with the same draws"] if spec.noise else []
         lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
         lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
         failures = [v for v in self.report.failures if not (v.finding.is_cut_off or v.finding.follows)]

@@ -12,8 +12,6 @@ from gradspec.law import Status
 from gradspec.laws import torch_version
 from gradspec.report import Report
 
-_AUDIT_A_CORE = "To have them judged, audit a core that takes the noise as an argument."
-
 
 def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype]) -> Iterator[str]:
     """Yield in which dtype the function was audited, where that is not the given one, and which ones it refuses."""
@@ -34,16 +32,6 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
     told = {one.name for one in measured.lost} if is_asked else set()
     if not measured.wrt and not measured.hidden and not told:
         yield "No gradient reaches any argument: the output is connected to no graph."
-    if measured.noisy_forward:
-        yield (
-            "Two calls with the same arguments differ: the function draws noise. It is held still here by a seed "
-            f"before each call; laws that trace, batch or round a call are left out. {_AUDIT_A_CORE}"
-        )
-    if measured.noisy_backward:
-        yield (
-            "Backward draws noise: two backward passes through one graph differ. It is held still here by a seed "
-            f"before each pass; laws that trace, batch or transform a call are left out. {_AUDIT_A_CORE}"
-        )
     if measured.stateful:
         yield (
             "Two calls with the same arguments differ though the generators are seeded alike: the function keeps "
@@ -89,13 +77,27 @@ def of_report(report: Report) -> Iterator[str]:
         )
 
 
-def of_form(silent: Sequence[str]) -> Iterator[str]:
-    """Yield under which transforms a sound function of the same form, without noise, gives another result silently."""
+def of_noise(measured: Measured, silent: Sequence[str]) -> Iterator[str]:
+    """Yield what is said of noise, in one remark.
+
+    Args:
+        measured: what plain calls show.
+        silent: under which transforms a sound function of the same form, without noise, gives another result silently.
+    """
+    if not measured.is_noisy:
+        return
+    said = []
+    if measured.noisy_forward:
+        said.append("Two calls with the same arguments differ: the function draws noise.")
+    if measured.noisy_backward:
+        said.append("Backward draws noise: two backward passes through one graph differ.")
+    said.append("The calls compared here draw the same numbers; laws that trace, batch or round a call are left out.")
     if silent:
-        yield (
-            f"Silently another result than in eager mode: {', '.join(silent)}. These were not asked of a function that "
-            f"draws noise, but torch {torch_version()} does so to a function of this form that draws none."
+        said.append(
+            f"Silently another result than in eager mode: {', '.join(silent)}. So does torch {torch_version()} to a "
+            "function of this form that draws none."
         )
+    yield " ".join(said)
 
 
 def _it(names: Sequence[str]) -> str:

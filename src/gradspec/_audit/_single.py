@@ -80,7 +80,7 @@ def with_float32(
     asked = [law for law in laws if law.name in unclear]
     if single is None or not asked:
         return report
-    spec = eager_spec(replace(subject, call=_refusing_float64(subject.call)), single, measured, seed)
+    spec = eager_spec(replace(subject, call=_refusing_float64(subject.call)), single, measured)
     again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
     found = {(v.law, v.case): v for v in again.verdicts}
     roots: dict[str, str] = {}

@@ -12,6 +12,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
 from gradspec.law import Trial, TrialOf
+from gradspec.laws import replayed
 from gradspec.laws.tensor.support._call import bound, differentiable
 from gradspec.profile import Profile
 from gradspec.spec import Case
@@ -19,7 +20,8 @@ from gradspec.spec import Case
 
 def flat_trial(subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Trial:
     """Return the call of a case with one name an argument."""
-    return flattened(TrialOf(spec=eager_spec(subject, (case,), measured, seed), case=case, profile=profile, seed=seed))
+    trial = flattened(TrialOf(spec=eager_spec(subject, (case,), measured), case=case, profile=profile, seed=seed))
+    return replayed(trial) if measured.is_noisy else trial
 
 
 def takes_gradient(subject: Subject, case: Case, name: str) -> bool:

@@ -64,17 +64,17 @@ def proposed(
 
 
 def promised(subject: Subject, measured: Measured) -> Measured:
-    """Return what a spec says of the function: its noise is not held still, and `wrt` has what must get a gradient."""
+    """Return what a spec says of the function: `wrt` has what must get a gradient."""
     lost = {subject.parameter_of(one.name) for one in measured.lost if one.is_wrong}
     named = {*measured.wrt, *measured.hidden, *lost}
     wrt = tuple(name for name in subject.signature.parameters if name in named)
-    return replace(measured, wrt=wrt, noisy_forward=False, noisy_backward=False)
+    return replace(measured, wrt=wrt)
 
 
 def _todos(measured: Measured) -> Iterator[str]:
     """Yield what a spec of a function of this kind needs beside what is in the text."""
-    if not measured.is_repeatable:
-        yield "give what it draws or keeps as an argument: its calls differ, and a spec is of calls that agree"
+    if measured.stateful:
+        yield "give what it keeps as an argument: its calls differ, and a spec is of calls that agree"
     if measured.hidden:
         stars = ", ".join(f"*{name}" for name in measured.hidden)
         yield f"hand {listed(measured.hidden)} on as {stars}: no gradient reaches the tensors in a list"

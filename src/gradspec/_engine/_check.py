@@ -16,7 +16,19 @@ from gradspec._engine._plan import Check, misuses
 from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
+from gradspec.laws import (
+    INCOMPARABLE,
+    SpecFaultError,
+    StandInError,
+    comparing,
+    is_asleep,
+    is_comparable,
+    is_replayed,
+    is_stand_in,
+    preserved_process_state,
+    replayed,
+    witnessing,
+)
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 
@@ -68,6 +80,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         trial = _trial(check, profile, seed)
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
+    if isinstance(trial.spec, FunctionSpec) and is_asleep(trial) and not is_comparable(law.name, law.cost):  # type: ignore[arg-type]
+        return Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE)
     try:
         with witnessing() as seen, comparing() as compared:
             finding = law.check(trial)
@@ -137,11 +151,13 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
     else:
         case = next(c for c in spec.cases(make) if c.name == check.case)
     is_of_functions = check.law.judges(FunctionSpec.kind) and isinstance(spec, FunctionSpec)
+    may_draw = is_of_functions and check.law.over == "cases" and check.law.family != "randomness"
     is_flattened = check.law.over == "cases" and is_of_functions
 
     def of(case: Case) -> AnyTrial:
         made: Any = TrialOf(spec=spec, case=case, profile=profile, seed=seed, misuse=misuse)
-        return flattened(made) if is_flattened else made
+        made = flattened(made) if is_flattened else made
+        return replayed(made) if may_draw and is_replayed(made) else made
 
     def others() -> Iterator[AnyTrial]:
         cases = list(spec.cases(check.maker(seed, profile.device)))

@@ -17,6 +17,7 @@ from torch import Tensor
 from gradspec.law import Trial
 from gradspec.spec import Case, Effects, FunctionSpec
 from gradspec.spec._calls import bound_call
+from gradspec.spec._function_parts import REPLAYED
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -75,6 +76,7 @@ def flattened(trial: Trial) -> Trial:
         ),
         saved=spec.saved and replace(spec.saved, bytes=adapted(spec.saved.bytes)),
         documented=spec.documented,
+        noise=spec.noise if spec.noise == REPLAYED else None,
     )
     return replace(trial, spec=plain, case=Case(name=case.name, args=tuple(flat.values())))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
+
+import torch
 
 from gradspec.explain._follows import SETTLED, Explained, found_by
-from gradspec.explain._held_still import held_still
 from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
-from gradspec.laws import is_stand_in
+from gradspec.laws import replayed
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
-from gradspec.spec._gradient import as_declared
+from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._generators import moved, states
+from gradspec.laws.tensor.support._replay import awake
 
 #: What is said of a law that cannot be asked while the noise is held still.
 INCOMPARABLE = "the function draws noise that is not declared (declared_draws), and two calls of it do not compare"
@@ -27,9 +30,6 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
     """
     if law.family == "randomness" or law.alone or "raised" in finding.details:
         return None
-    spec = trial().spec
-    if is_stand_in(spec.primal) and is_stand_in(spec.surrogate):
-        return None  # an audit, which holds noise still itself
     draws = found_by(DECLARED_DRAWS, trial)
     if draws.status is not Status.BROKEN or "raised" in draws.details:
         return None
@@ -37,8 +37,10 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
     if left.status in SETTLED and finding.status is Status.BROKEN:
         return Explained(finding, DECLARED_DRAWS)
     # Other strides draw the same numbers for other elements: the function is at odds with itself then, noise or not.
-    compares = "vjp" in law.requires and bool(left.index)
-    is_at_odds = compares and found_by(law, lambda: by_itself(still(trial()))).status is Status.BROKEN
+    of_itself = found_by(law, lambda: by_itself(still(trial())))
+    if of_itself.status in SETTLED and finding.status is Status.BROKEN and _is_other(trial):
+        return Explained(finding, DECLARED_DRAWS)
+    is_at_odds = "vjp" in law.requires and bool(left.index) and of_itself.status is Status.BROKEN
     if left.status is Status.BROKEN and "raised" not in left.details and not is_at_odds:
         return Explained(left, trial=lambda: still(trial()))
     return Explained(Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE))
@@ -51,12 +53,17 @@ def is_of_noise(law: Law) -> bool:
 
 def still(trial: Trial) -> Trial:
     """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with."""
-    spec, seed = trial.spec, trial.seed
-    quiet = replace(
-        spec,
-        function=held_still(spec.function, seed, forward=True, backward=True),
-        primal=held_still(spec.primal, seed, forward=True, backward=False),
-        surrogate=as_declared(held_still(spec.surrogate, seed, forward=True, backward=False), spec.surrogate),
-        gradient=None,
-    )
-    return replace(trial, spec=quiet)
+    return replayed(trial, "alike")
+
+
+def _is_other(trial: Callable[[], Trial]) -> bool:
+    """Whether the value of the function moves with its draws, and the primal draws from other generators, or none."""
+
+    def drawn(role: str) -> tuple[list[str], tuple[Any, ...]]:
+        one = awake(trial())
+        inputs, before = Inputs.of(one), states()
+        y = outputs(getattr(one.spec, role)(*inputs.args()))
+        return moved(before, states()), y
+
+    (ours, first), (_, second) = drawn("function"), drawn("function")
+    return not all(map(torch.equal, first, second)) and ours != drawn("primal")[0]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gradspec._renamed import renamed
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
 from gradspec.spec._calls import as_generator, name_of
 from gradspec.spec._forms import forms
 from gradspec.spec._function_parts import (
+    REPLAYED,
     Accuracy,
     Effects,
     Formula,
@@ -94,7 +95,9 @@ class FunctionSpec(Spec):
             `effects.writes`, by name.
         saved (Saved, optional): The most that a call keeps for its backward pass; None says nothing.
         placements (tuple of Placements, optional): How the call works on DTensors; none says nothing.
-        noise (Noise, optional): Only for functions with noise among their arguments: how it is drawn.
+        noise ("replayed" or Noise, optional): `"replayed"` of a function that draws inside, in forward, from torch's
+            generator: each call that a law compares draws the same numbers. A primal that draws, as forward does, says
+            so by itself. `Noise` of a function with noise among its arguments: how that is drawn.
         formula (Formula, optional): Only for elementwise functions; a page says `not checked` without one.
 
     Raises:
@@ -156,8 +159,10 @@ class FunctionSpec(Spec):
     saved: Saved | None = None
     #: How the call works on DTensors; none says nothing.
     placements: tuple[Placements, ...] = ()
-    #: Only for functions with noise among their arguments: how it is drawn.
-    noise: Noise | None = None
+    #: `"replayed"` of a function that draws inside, in forward, from torch's generator: each call that a law compares
+    #: draws the same numbers. A primal that draws, as forward does, says so by itself. `Noise` of a function with
+    #: noise among its arguments: how that is drawn.
+    noise: Noise | Literal["replayed"] | None = None
     #: Only for elementwise functions; a page says `not checked` without one.
     formula: Formula | None = None
 
@@ -196,7 +201,7 @@ class FunctionSpec(Spec):
                 f"{self.state_after!r}: give both, or neither"
             )
 
-        if self.noise is not None:
+        if self.noise not in (None, REPLAYED):
             _check_noise(self.name, self.noise, names, self.wrt)
 
     def _surrogate(self) -> Callable[..., Any]:
@@ -256,7 +261,7 @@ class FunctionSpec(Spec):
         *,
         name: str = "",
         implementation: type | None = None,
-        noise: Noise | None = None,
+        noise: Noise | Literal["replayed"] | None = None,
     ) -> FunctionSpec:
         """Hold another implementation to the same promise.
 
@@ -264,7 +269,7 @@ class FunctionSpec(Spec):
             function: a published one, a compiled one, a user's; called as this spec's function is.
             name: its name in the report; that of the function unless given.
             implementation: the `torch.autograd.Function` behind it, where `function` is not its `apply`.
-            noise: how the other implementation draws its noise, if it does.
+            noise: how the other implementation draws its noise, if it does; inside, as this one, unless told.
 
         Returns:
             A copy of this spec about `function`, without the examples, the differences, the bound on what is saved and
@@ -275,7 +280,7 @@ class FunctionSpec(Spec):
             name=name,
             function=function,
             implementation=implementation,
-            noise=noise,
+            noise=noise or (REPLAYED if self.noise == REPLAYED else None),
             saved=None,
             placements=(),
             documented=(),
@@ -300,7 +305,12 @@ def _by_position(spec: str, role: str, function: Callable[..., Any]) -> tuple[st
     return tuple(parameters)
 
 
-def _check_noise(spec: str, noise: Noise, names: tuple[str, ...], wrt: tuple[str, ...]) -> None:
+def _check_noise(spec: str, noise: object, names: tuple[str, ...], wrt: tuple[str, ...]) -> None:
+    if not isinstance(noise, Noise):
+        raise ValueError(
+            f'spec {spec!r}: noise is {noise!r}, expected "replayed" of a function that draws inside, or a Noise of '
+            "one that takes its noise as arguments"
+        )
     for name in noise.names:
         if name not in names or name in wrt:
             raise ValueError(

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 if TYPE_CHECKING:
     import torch
@@ -162,11 +162,16 @@ class Placements:
             )
 
 
+#: What `FunctionSpec.noise` says of a function that draws inside.
+REPLAYED: Literal["replayed"] = "replayed"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """How the noise of a function is drawn.
+    """How noise is drawn that the function under test takes as arguments.
 
-    A spec is about the function with its noise given, which is deterministic; a few laws hold the form that draws.
+    A spec is then about the function with its noise given, which is deterministic; a few laws hold the form that draws.
+    Of a function that draws inside, write `noise="replayed"`.
     """
 
     #: The arguments that are noise; the forms below take the other ones, in order.

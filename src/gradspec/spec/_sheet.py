@@ -12,7 +12,7 @@ from gradspec._record import is_beneath, roots_of
 from gradspec.spec._base import Spec
 from gradspec.spec._dispatch import KEYS, kernels
 from gradspec.spec._formula_tex import formula_tex, stated_tex
-from gradspec.spec._function import Accuracy, FunctionSpec
+from gradspec.spec._function import Accuracy, FunctionSpec, Noise
 from gradspec.spec._module import ModuleSpec
 from gradspec.spec._operator import OperatorSpec
 from gradspec.spec._schema import named, signature_of
@@ -61,10 +61,16 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "accuracy": _said_of(spec.accuracy),
         "saved": spec.saved.text if spec.saved else "",
         "placements": [{"arguments": dict(way.arguments), "output": way.output} for way in spec.placements],
-        "noise": {"names": list(spec.noise.names), "law": spec.noise.law} if spec.noise else {},
+        "noise": _noise(spec),
         "tex": formula_tex(spec) if spec.formula else {},
         "stated": stated_tex(spec.documented[0]) if spec.documented and not spec.formula else [],
     }
+
+
+def _noise(spec: FunctionSpec) -> dict[str, Any]:
+    if isinstance(spec.noise, Noise):
+        return {"names": list(spec.noise.names), "law": spec.noise.law}
+    return {"names": [], "law": spec.noise} if spec.noise else {}
 
 
 def _said_of(accuracy: Accuracy) -> dict[str, Any]:

@@ -1,43 +1,73 @@
-r"""Only the form that is declared to draw draws random numbers, in forward, from torch's generator of its device.
+r"""Only what is declared to draw draws random numbers, in forward, from torch's generator of its device.
+
+Declared is the form that draws the noise of a function that takes it; a function with `noise="replayed"`; and one whose
+primal draws itself.
 
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a draw that nobody declared changes every number drawn after it, and torch's checkpointing and its
 data loaders rewind no other generator.
 
-What breaks it: a draw in the function whose noise is given, a draw in backward, numpy or python's random, a number of
-draws that depends on whether a gradient is needed.
+What breaks it: a draw in a function that is not declared to draw, a draw in backward, whose gradient belongs to another
+draw than the output, numpy or python's random, a number of draws that depends on whether a gradient is needed.
 
-Remedy: take the noise as an argument, and draw it in one public form, all of it in forward.
+Remedy: write `noise="replayed"` in the spec, and let its primal draw as forward does; or take the noise as an argument.
+Draw all of it in forward, and keep on ctx what backward needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
+from gradspec.laws.tensor._surrogate import SURROGATE
+from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor.support._call import Inputs, outputs
-from gradspec.laws.tensor.support._generators import has_batch, moved, of_device, seeded, states, without_noise
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._generators import (
+    NUMPY,
+    PYTHON,
+    given_noise,
+    has_batch,
+    moved,
+    of_device,
+    seeded,
+    states,
+    without_noise,
+)
+from gradspec.laws.tensor.support._held_still import Backward
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
+from gradspec.laws.tensor.support._reference import is_stand_in
+from gradspec.laws.tensor.support._replay import awake, own_generators, replayed
 
+#: What is wrong with a backward that draws the noise of forward for itself.
+ANEW = "backward draws noise anew: the gradient belongs to another draw than the output"
+KEEP = "keep the mask, the noise or the state of the generator on ctx, and use it in backward"
+#: What a spec says of a function that draws inside.
+DECLARE = (
+    'write `noise="replayed",` in the FunctionSpec, and draw in its primal and surrogate as forward does, in the same '
+    "order: calls are then compared with the same draws (https://gradspec.dev/how-to/specify-a-random-function.html)"
+)
 SEEDS = "forward seeds the generator: its state after a call is the same whatever it was before"
 
 
 def _check(trial: Trial) -> Finding:
-    finding = in_each_pass(trial, lambda way: _draws(trial, trial.spec.function, Inputs.of(trial), "", None, way))
+    trial, noise = awake(trial), given_noise(trial)
+    may = own_generators(trial)
+    finding = in_each_pass(trial, lambda way: _draws(trial, trial.spec.function, Inputs.of(trial), "", may, way))
     if finding is not HOLDS:
         return finding
-    if trial.spec.noise is None or not has_batch(without_noise(trial)):
+    if noise is None or not has_batch(without_noise(trial)):
         return HOLDS
     inputs = without_noise(trial)
     tensors = [value for value in inputs.values.values() if isinstance(value, Tensor)]
     own = of_device(tensors[0].device if tensors else torch.device(trial.profile.device))
-    drawing = trial.spec.noise.drawing
-    finding = in_each_pass(trial, lambda way: _draws(trial, drawing, inputs, "in the form that draws, ", own, way))
+    drawing = noise.drawing
+    finding = in_each_pass(trial, lambda way: _draws(trial, drawing, inputs, "in the form that draws, ", (own,), way))
     if finding is not HOLDS or not all(t.numel() for t in tensors):
         return finding
     with seeded(trial.seed):
@@ -49,22 +79,25 @@ def _check(trial: Trial) -> Finding:
 
 
 def _draws(
-    trial: Trial, function: Callable[..., Any], inputs: Inputs, form: str, own: str | None, way: Pass
+    trial: Trial, function: Callable[..., Any], inputs: Inputs, form: str, may: Sequence[str], way: Pass
 ) -> Finding:
-    """Judge one form of the function, which may draw from the generator `own` in forward."""
+    """Judge one form of the function, which may draw from some generators in forward."""
     leaves = way.leaves(inputs)
     args = way.args(inputs, leaves, seed=trial.seed)
     with seeded(trial.seed):
         start = states()
         y = outputs(function(*args))
         after = states()
-        if hidden := [name for name in moved(start, after) if name != own]:
-            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else ""
+        drawn = moved(start, after)
+        if hidden := [name for name in drawn if name not in may]:
+            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden)
             said = f"{form}forward draws from {hidden[0]}, which is not declared"
             return broken(said, got=", ".join(hidden), likely=likely)
         way.backward(y, leaves, trial.seed)
         if hidden := moved(after, states()):
-            return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+            return _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
+        if drawn and not form and _seeds(trial, function, inputs, drawn[0]):
+            return broken(f"forward seeds {drawn[0]}: each call draws the same", got=drawn[0], likely=SEEDS)
     if way is not PLAIN:
         return HOLDS
     with seeded(trial.seed), torch.no_grad():
@@ -72,6 +105,29 @@ def _draws(
         if differing := moved(after, states()):
             return broken(f"{form}{differing[0]} gives another count of numbers under no_grad than with a gradient")
     return HOLDS
+
+
+def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: bool) -> Finding:
+    """Judge the draws of backward: those of forward anew, those that the surrogate draws too, or others."""
+    if is_anew and _is_right(trial, "after"):
+        return HOLDS
+    if is_anew and _is_right(trial, "alike"):
+        return broken(ANEW, got=", ".join(hidden), likely=KEEP)
+    return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+
+
+def _is_right(trial: Trial, backward: Backward) -> bool:
+    """Whether the gradient is the declared one if backward draws the numbers after those of forward, or the same."""
+    law = SURROGATE if is_stand_in(trial.spec.surrogate) else VJP
+    found = quietly(lambda: law.check(replayed(trial, backward)))
+    return found is not None and found.status is Status.HOLDS
+
+
+def _declare(hidden: Sequence[str]) -> str:
+    """Return how a draw is declared; of a generator that torch does not rewind, what to draw from instead."""
+    if hidden[0] in (NUMPY, PYTHON):
+        return f"draw from torch's generator: nothing in torch rewinds {hidden[0]}, and no spec can declare it"
+    return DECLARE
 
 
 def _seeds(trial: Trial, function: Callable[..., Any], inputs: Inputs, name: str) -> bool:

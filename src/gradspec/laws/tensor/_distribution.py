@@ -26,7 +26,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
-from gradspec.laws.tensor.support._generators import has_batch, seeded, without_noise
+from gradspec.laws.tensor.support._generators import given_noise, has_batch, seeded, without_noise
 from gradspec.spec import Noise
 
 SAMPLES = 20_000
@@ -35,9 +35,9 @@ CELLS = 4
 
 
 def _check(trial: Trial) -> Finding:
-    noise, inputs = trial.spec.noise, without_noise(trial)
+    noise, inputs = given_noise(trial), without_noise(trial)
     if noise is None:
-        return not_applicable("the spec declares no noise")
+        return not_applicable("no noise is among the arguments")
     if not has_batch(inputs):
         return not_applicable("no floating-point input with a batch in this case")
     with seeded(trial.seed):

@@ -13,14 +13,14 @@ from __future__ import annotations
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare, compare_all
-from gradspec.laws.tensor.support._generators import has_batch, moved, seeded, states, without_noise
+from gradspec.laws.tensor.support._generators import given_noise, has_batch, moved, seeded, states, without_noise
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 
 def _check(trial: Trial) -> Finding:
-    noise, inputs = trial.spec.noise, without_noise(trial)
+    noise, inputs = given_noise(trial), without_noise(trial)
     if noise is None or noise.evaluation is None:
-        return not_applicable("the spec declares no noise, or no form of evaluation")
+        return not_applicable("no noise is among the arguments, or the spec has no form of evaluation")
     if not has_batch(inputs):
         return not_applicable("no floating-point input with a batch in this case")
     still = Inputs({**Inputs.of(trial).values, **noise.at_rest}, inputs.wrt)

@@ -21,8 +21,9 @@ from torch.autograd import Function
 from gradspec.law import HOLDS, Finding, Law, Trial, raised
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._generators import has_batch, without_noise
+from gradspec.laws.tensor.support._generators import given_noise, has_batch, without_noise
 from gradspec.laws.tensor.support._reference import on_spec_side
+from gradspec.laws.tensor.support._replay import awake
 from gradspec.spec._sheet import forward_signature
 
 
@@ -30,15 +31,16 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     function = trial.spec.function
-    got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(function))
+    got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(awake(trial).spec.function))
     if isinstance(got, Finding):
         return got
     for mine, theirs in zip(got, expected, strict=True):
         if (finding := compare(trial, "value of the keyword call", mine, theirs)) is not HOLDS:
             return finding
-    if trial.spec.noise is None or not has_batch(without_noise(trial)):
+    noise = given_noise(trial)
+    if noise is None or not has_batch(without_noise(trial)):
         return HOLDS
-    drawn = _called(trial.spec.noise.drawing, without_noise(trial), "the form that draws", [])
+    drawn = _called(noise.drawing, without_noise(trial), "the form that draws", [])
     return drawn if isinstance(drawn, Finding) else HOLDS
 
 

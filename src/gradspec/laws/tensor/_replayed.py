@@ -19,21 +19,26 @@ from torch.utils.checkpoint import checkpoint
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare, compare_all
-from gradspec.laws.tensor.support._generators import has_batch, seeded, without_noise
+from gradspec.laws.tensor.support._generators import given_noise, has_batch, seeded, without_noise
+from gradspec.laws.tensor.support._held_still import held_still
+from gradspec.laws.tensor.support._replay import draws_inside
 
 
 def _check(trial: Trial) -> Finding:
-    noise, inputs = trial.spec.noise, without_noise(trial)
-    if noise is None:
+    noise, inputs = given_noise(trial), without_noise(trial)
+    if noise is None and not draws_inside(trial):
         return not_applicable("the spec declares no noise")
-    if not has_batch(inputs):
+    if noise is not None and not has_batch(inputs):
         return not_applicable("no floating-point input with a batch in this case")
+    # What draws inside may draw in backward too, if its surrogate does, and then goes on where forward has ended.
+    function = trial.spec.function
+    drawing = held_still(function, trial.seed, forward=False, backward="after") if noise is None else noise.drawing
 
     def recomputed(*args: Any) -> Any:
-        return checkpoint(noise.drawing, *args, use_reentrant=False)
+        return checkpoint(drawing, *args, use_reentrant=False)
 
-    first = _run(trial, noise.drawing, inputs)
-    again = _run(trial, noise.drawing, inputs)
+    first = _run(trial, drawing, inputs)
+    again = _run(trial, drawing, inputs)
     under = _run(trial, recomputed, inputs, twice=False)
     rows = (
         ("in a second call from the same state of the generators", again, "a generator that torch does not seed"),

@@ -103,7 +103,9 @@ def arguments(view: View) -> Iterator[nodes.Node]:
         placed = ", ".join(f"`{name}`: {place}" for name, place in way["arguments"].items())
         output = _OUTPUT.get(way["output"], way["output"])
         yield paragraph(f"On DTensors placed as {placed}, the output is {output} (", law_link("sharded"), ").")
-    if noise := view.sheet.get("noise"):
+    if (noise := view.sheet.get("noise")) and not noise["names"]:
+        yield paragraph("Each call draws random numbers from torch's generator; two from one state give the same.")
+    elif noise:
         names = ", ".join(f"`{name}`" for name in noise["names"])
         yield paragraph(f"If it is drawn, {names} is {noise['law']}.")
     supports = view.sheet["supports"].items()

@@ -13,6 +13,7 @@ import torch
 from gradspec._process_state import seed_torch
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs
+from gradspec.spec import Noise
 
 NUMPY, PYTHON = "numpy's generator", "python's random"
 
@@ -73,9 +74,14 @@ def seeded(seed: int) -> Iterator[None]:
         random.setstate(of_python)
 
 
+def given_noise(trial: Trial) -> Noise | None:
+    """Return how the noise is drawn that is among the arguments; None where there is none."""
+    return trial.spec.noise if isinstance(trial.spec.noise, Noise) else None
+
+
 def without_noise(trial: Trial) -> Inputs:
     """Return the arguments of the form that draws: those of the case without its noise."""
-    inputs, noise = Inputs.of(trial), trial.spec.noise
+    inputs, noise = Inputs.of(trial), given_noise(trial)
     names = noise.names if noise else ()
     return Inputs({name: value for name, value in inputs.values.items() if name not in names}, inputs.wrt)
 

@@ -1,0 +1,111 @@
+"""A function that draws noise inside, replayed: the calls that a law compares draw from one state of the generators.
+
+Forward draws from that state, and so do the primal and the surrogate; backward goes on where forward has ended. So a
+primal that draws as forward does has the same numbers, and a gradient of other numbers than the output's differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from gradspec.law import Trial
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._generators import NUMPY, PYTHON, moved, states
+from gradspec.laws.tensor.support._held_still import Backward, held_still, putting_back
+from gradspec.laws.tensor.support._reference import is_stand_in
+from gradspec.spec import FunctionSpec
+from gradspec.spec._function_parts import REPLAYED
+
+#: What is said of a law that has nothing to compare there.
+INCOMPARABLE = "the function draws noise, and draws other numbers here than in a plain call"
+#: The laws that compare calls which draw other numbers by their nature: in another dtype, for other strides, of a
+#: batch. A draw that a selective checkpoint has saved does not move the generator for the next one.
+_OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint")
+
+
+def draws_inside(trial: Trial) -> bool:
+    """Return whether a spec says that its function draws inside: by `noise`, or by a primal that draws itself."""
+    return trial.spec.noise == REPLAYED or bool(_drawn_by_primal(trial))
+
+
+def own_generators(trial: Trial) -> tuple[str, ...]:
+    """Return the names of the generators from which forward may draw."""
+    if trial.spec.noise == REPLAYED:
+        return tuple(name for name in states() if name not in (NUMPY, PYTHON))
+    return _drawn_by_primal(trial)
+
+
+def is_replayed(trial: Trial) -> bool:
+    """Return whether the calls of a trial are to be replayed: they draw, from torch's generator or from a given one."""
+    return draws_inside(trial) or bool(_given(trial))
+
+
+def is_comparable(law: str, cost: str) -> bool:
+    """Return whether a law compares calls that draw the same numbers when they are replayed."""
+    return cost != "compile" and law not in _OTHER_NUMBERS
+
+
+def replayed(trial: Trial, backward: Backward = "after") -> Trial:
+    """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with."""
+    spec, given = awake(trial).spec, {one: one.get_state() for one in _given(trial)}
+
+    def still(call: Callable[..., Any], way: Backward = "") -> Callable[..., Any]:
+        same = held_still(call, trial.seed, forward=True, backward=way, given=given)
+        marks = {key: mark for key, mark in getattr(call, "__dict__", {}).items() if key.startswith("gradspec_")}
+        same.__dict__.update(marks, gradspec_awake=call)
+        return same
+
+    def still_role(call: Callable[..., Any]) -> Callable[..., Any]:
+        return still(call, backward if is_stand_in(call) else "")  # a stand-in is the function itself
+
+    primal = still_role(spec.primal)
+    # An operator finds its function by its name: what is replayed is a function.
+    plain = {field.name: getattr(spec, field.name) for field in fields(FunctionSpec) if field.init}
+    plain |= {
+        "function": still(spec.function, backward),
+        "primal": primal,
+        "surrogate": primal if spec.surrogate is spec.primal else still_role(spec.surrogate),
+        "implementation": spec.autograd_function,
+    }
+    return replace(trial, spec=FunctionSpec(**plain))
+
+
+def is_asleep(trial: Trial) -> bool:
+    """Return whether the calls of a trial are replayed."""
+    return hasattr(trial.spec.function, "gradspec_awake")
+
+
+def awake(trial: Trial) -> Trial:
+    """Return the trial of the function as it is, of one that is replayed."""
+    if not is_asleep(trial):
+        return trial
+    roles = {role: getattr(trial.spec, role).gradspec_awake for role in ("function", "primal", "surrogate")}
+    return replace(trial, spec=replace(trial.spec, **roles))
+
+
+def _given(trial: Trial) -> list[torch.Generator]:
+    """Return the generators among the arguments of a case."""
+    values = tree_leaves((trial.case.args, dict(trial.case.kwargs)))
+    return [value for value in values if isinstance(value, torch.Generator)]
+
+
+def _drawn_by_primal(trial: Trial) -> tuple[str, ...]:
+    """Return the generators of torch from which the primal draws; none where the function stands in for it."""
+    primal = getattr(trial.spec.primal, "gradspec_awake", trial.spec.primal)
+    if is_stand_in(primal):
+        return ()
+    before, put_back = states(), putting_back()
+    try:
+        with torch.no_grad():
+            primal(*Inputs.of(trial).args())
+    except Exception:
+        return ()  # the laws that need it say so
+    drawn = moved(before, states())
+    for name in drawn:
+        put_back[name]()
+    return tuple(name for name in drawn if name not in (NUMPY, PYTHON))
