@@ -63,6 +63,7 @@ def audit(
     reference_paths: Sequence[str] = ("", "", ""),
     wrt: Sequence[str] = (),
     zero_gradient: Sequence[str] = (),
+    noise: Sequence[str] = (),
     sweep: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
@@ -84,6 +85,8 @@ def audit(
             that such a one gets no gradient, and the output moves with it, is a finding. Of any other it is a question,
             unless the call has one that is trained.
         zero_gradient: the arguments that get no gradient on purpose, or zeros.
+        noise: the arguments that are noise, and get no gradient. What a function draws inside needs no name: each call
+            is replayed from the same state of the generators.
         sweep: whether to try the calls that are written as text with other sizes, values and options first, one changed
             at a time; the smallest that shows a wrong value or gradient is audited with the given ones.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
@@ -123,6 +126,7 @@ def audit(
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
+        alike |= {"noise": noise}
         hard = replace(profile or load_profile("quick"), laws=())
         shown_by = swept(
             function,
@@ -138,7 +142,7 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
-    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient)
+    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient, noise)
     roles = ("reference", "surrogate" if gradient is None else "gradient")
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, gradient=gradient, roles=roles)
     paths = {subject.name: path} if path else None

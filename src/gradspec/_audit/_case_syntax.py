@@ -57,7 +57,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             (float64 unless told; integers for `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may
             stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, parts,
             `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`, and common functions,
-            `cos(arange(6.0))`, `complex(randn(3), randn(3))`.
+            `cos(arange(6.0))`, `complex(randn(3), randn(3))`. A generator is `Generator().manual_seed(3)`.
             `@calls/case-1.safetensors` is the call that `gradspec watch --save-cases` has kept in this file.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
@@ -147,6 +147,10 @@ def _of_file(text: str, name: str) -> Case:
     return Case(name=name or text, args=args, kwargs=kwargs)
 
 
+def _is_generator(node: ast.expr) -> bool:
+    return ast.unparse(node) == "Generator()"
+
+
 class _Reader:
     def __init__(self, text: str, seed: int) -> None:
         self._text = text
@@ -180,6 +184,8 @@ class _Reader:
                 tensor, given = self._tensor_of(whole, node), [self.value(arg) for arg in args]
                 named = {self.keyword(k): self.value(k.value) for k in keywords}
                 return self._of_torch(ast.unparse(node), lambda: getattr(tensor, name)(*given, **named))
+            case ast.Call(func=ast.Attribute(value=made, attr="manual_seed"), args=[seed]) if _is_generator(made):
+                return torch.Generator().manual_seed(int(self._number(seed, ast.unparse(node))))
             case ast.Tuple(elts=elements):
                 return tuple(map(self.value, elements))
             case ast.List(elts=elements):

@@ -16,10 +16,15 @@ from gradspec.spec import Case
 
 
 def with_marks(
-    subject: Subject, cases: tuple[Case, ...], wrt: Sequence[str] = (), zero_gradient: Sequence[str] = ()
+    subject: Subject,
+    cases: tuple[Case, ...],
+    wrt: Sequence[str] = (),
+    zero_gradient: Sequence[str] = (),
+    noise: Sequence[str] = (),
 ) -> tuple[Subject, tuple[Case, ...]]:
     """Return what is audited with the tensors that are marked in each call, and the calls without their marks.
 
+    The arguments that `noise` names get no gradient.
     A tensor is marked if it requires a gradient, as a parameter of a module does, or if `wrt` names it.
 
     Raises:
@@ -32,9 +37,12 @@ def with_marks(
             f"no call of {subject.name} has a floating-point tensor, so none has a gradient to judge: give it one, "
             "as randn(4)"
         )
-    named, zero = (_leaves(subject, cases, *one) for one in (("wrt", wrt), ("zero_gradient", zero_gradient)))
+    given = (("wrt", wrt), ("zero_gradient", zero_gradient), ("noise", noise))
+    named, zero, drawn = (_leaves(subject, cases, *one) for one in given)
+    zero |= drawn  # no gradient flows to it, on purpose
     if both := sorted(named & zero):
-        raise ValueError(f"`{both[0]}` is named by wrt and by zero_gradient: leave one of them out")
+        other = "noise" if both[0] in drawn else "zero_gradient"
+        raise ValueError(f"`{both[0]}` is named by wrt and by {other}: leave one of them out")
     marked = {
         case.name: frozenset(
             leaf

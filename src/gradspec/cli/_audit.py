@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._laws import select_laws
-from gradspec.cli._audited import audited, checked_cases, reference_options, trained_options
+from gradspec.cli._audited import audited, checked_cases, noise_option, reference_options, trained_options
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 )
 @reference_options
 @trained_options
+@noise_option
 @click.option(
     "--sweep",
     is_flag=True,
@@ -85,6 +86,7 @@ def audit(
     gradient: str | None,
     wrt: tuple[str, ...],
     zero_gradient: tuple[str, ...],
+    noise: tuple[str, ...],
     sweep: bool,
     sharded: bool,
     proposal: Path | None,
@@ -120,6 +122,7 @@ def audit(
             gradient,
             wrt,
             zero_gradient,
+            noise,
             proposal,
             record,
             formats,
@@ -128,9 +131,8 @@ def audit(
             baseline,
         )
         if any(given):
-            alone = (
-                "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --proposal, --record, "
-            )
+            alone = "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --noise, --proposal, "
+            alone += "--record, "
             alone += "--format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
@@ -162,6 +164,7 @@ def audit(
                 gradient=gradient,
                 wrt=wrt,
                 zero_gradient=zero_gradient,
+                noise=noise,
                 sweep=sweep,
             )
         kept.write(found.report)

@@ -37,6 +37,12 @@ def trained_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--wrt", multiple=True, metavar="NAME", help=wrt)(command)
 
 
+def noise_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that says which arguments are noise."""
+    noise = "An argument that is noise, to which no gradient flows. What is drawn inside needs no name. Repeatable."
+    return click.option("--noise", multiple=True, metavar="NAME", help=noise)(command)
+
+
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
     """Return the calls as they are written, after a look at each.
 
@@ -69,6 +75,7 @@ def audited(
     gradient: str | None = None,
     wrt: tuple[str, ...] = (),
     zero_gradient: tuple[str, ...] = (),
+    noise: tuple[str, ...] = (),
     sweep: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
@@ -108,12 +115,14 @@ def audited(
                 reference_paths=[path or "" for path in given.values()],
                 wrt=wrt,
                 zero_gradient=zero_gradient,
+                noise=noise,
                 sweep=sweep,
             )
         except (TypeError, ValueError) as error:
             raise Unusable(" ".join(str(error).split())) from None
     said = [(f"--{role}", path) for role, path in given.items() if path]
     said += [*(("--wrt", name) for name in wrt), *(("--zero-gradient", name) for name in zero_gradient)]
+    said += [("--noise", name) for name in noise]
     verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed, said)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
 

@@ -8,7 +8,7 @@ import click
 
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
-from gradspec.cli._audited import audited, checked_cases, reference_options
+from gradspec.cli._audited import audited, checked_cases, noise_option, reference_options
 from gradspec.cli._prints import printed_once
 from gradspec.cli._say import say
 from gradspec.cli._shared import (
@@ -62,6 +62,7 @@ _PAGE = """# {name}
     help="The arguments of a call, as for `gradspec audit`. Repeatable.",
 )
 @reference_options
+@noise_option
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -77,6 +78,7 @@ def init(
     reference: str | None,
     surrogate: str | None,
     gradient: str | None,
+    noise: tuple[str, ...],
     into: Path | None,
     force: bool,
     seed: int,
@@ -111,6 +113,7 @@ def init(
                 reference=reference,
                 surrogate=surrogate,
                 gradient=gradient,
+                noise=noise,
             )
         if not found.proposal:
             said = [*(verdict.finding.message for verdict in found.report.violations), *found.remarks]

@@ -50,7 +50,7 @@ KEEP = "keep the mask, the noise or the state of the generator on ctx, and use i
 #: What a spec says of a function that draws inside.
 DECLARE = (
     'write `noise="replayed",` in the FunctionSpec, and draw in its primal and surrogate as forward does, in the same '
-    "order: calls are then compared with the same draws (https://gradspec.dev/how-to/specify-a-random-function.html)"
+    'order: calls are then compared with the same draws; see "Specify a random function" in the how-to pages'
 )
 SEEDS = "forward seeds the generator: its state after a call is the same whatever it was before"
 

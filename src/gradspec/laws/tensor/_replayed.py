@@ -21,7 +21,7 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare, compare_all
 from gradspec.laws.tensor.support._generators import given_noise, has_batch, seeded, without_noise
 from gradspec.laws.tensor.support._held_still import held_still
-from gradspec.laws.tensor.support._replay import draws_inside
+from gradspec.laws.tensor.support._replay import draws_inside, given_states
 
 
 def _check(trial: Trial) -> Finding:
@@ -30,9 +30,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("the spec declares no noise")
     if noise is not None and not has_batch(inputs):
         return not_applicable("no floating-point input with a batch in this case")
-    # What draws inside may draw in backward too, if its surrogate does, and then goes on where forward has ended.
-    function = trial.spec.function
-    drawing = held_still(function, trial.seed, forward=False, backward="after") if noise is None else noise.drawing
+    drawing = _drawing_inside(trial) if noise is None else noise.drawing
 
     def recomputed(*args: Any) -> Any:
         return checkpoint(drawing, *args, use_reentrant=False)
@@ -54,6 +52,12 @@ def _check(trial: Trial) -> Finding:
         if (finding := compare_all(trial, what, x_bar_2, x_bar, likely="backward draws anew")) is not HOLDS:
             return finding
     return HOLDS
+
+
+def _drawing_inside(trial: Trial) -> Callable[..., Any]:
+    """Return the function, whose backward goes on where forward has ended, and which finds a generator as it was."""
+    function, given = trial.spec.function, given_states(trial)
+    return held_still(function, trial.seed, forward=False, backward="after", given=given)
 
 
 Gradients = dict[str, Tensor | None]

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from gradspec.law import Trial
@@ -42,7 +43,7 @@ def own_generators(trial: Trial) -> tuple[str, ...]:
 
 def is_replayed(trial: Trial) -> bool:
     """Return whether the calls of a trial are to be replayed: they draw, from torch's generator or from a given one."""
-    return draws_inside(trial) or bool(_given(trial))
+    return draws_inside(trial) or bool(given_states(trial))
 
 
 def is_comparable(law: str, cost: str) -> bool:
@@ -52,7 +53,7 @@ def is_comparable(law: str, cost: str) -> bool:
 
 def replayed(trial: Trial, backward: Backward = "after") -> Trial:
     """Return the trial of a function that draws the same numbers at each call, and so does what it is compared with."""
-    spec, given = awake(trial).spec, {one: one.get_state() for one in _given(trial)}
+    spec, given = awake(trial).spec, given_states(trial)
 
     def still(call: Callable[..., Any], way: Backward = "") -> Callable[..., Any]:
         same = held_still(call, trial.seed, forward=True, backward=way, given=given)
@@ -88,10 +89,10 @@ def awake(trial: Trial) -> Trial:
     return replace(trial, spec=replace(trial.spec, **roles))
 
 
-def _given(trial: Trial) -> list[torch.Generator]:
-    """Return the generators among the arguments of a case."""
+def given_states(trial: Trial) -> dict[torch.Generator, Tensor]:
+    """Return the generators among the arguments of a case, and the states that they have now."""
     values = tree_leaves((trial.case.args, dict(trial.case.kwargs)))
-    return [value for value in values if isinstance(value, torch.Generator)]
+    return {value: value.get_state() for value in values if isinstance(value, torch.Generator)}
 
 
 def _drawn_by_primal(trial: Trial) -> tuple[str, ...]:
