@@ -14,7 +14,7 @@ from gradspec._engine._child import Child
 from gradspec._engine._plan import Check, Maker, checks_of
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile
-from gradspec.spec import FunctionSpec
+from gradspec.spec import FunctionSpec, Noise
 from gradspec_lab.selftest._autograd_functions import autograd_functions
 from gradspec_lab.selftest._mutation import Mutation
 from gradspec_lab.selftest._mutations import MUTATIONS
@@ -124,7 +124,7 @@ def _bound_anew(spec: FunctionSpec, cls: Any) -> FunctionSpec:
         owner: Any = getattr(function, "__self__", None)
         return cls.apply if owner is cls else function
 
-    noise = None if spec.noise is None else replace(spec.noise, drawing=anew(spec.noise.drawing))
+    noise = replace(spec.noise, drawing=anew(spec.noise.drawing)) if isinstance(spec.noise, Noise) else spec.noise
     return replace(spec, function=anew(spec.function), noise=noise)
 
 
