@@ -131,7 +131,9 @@ def audit(
             baseline,
         )
         if any(given):
-            alone = "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --noise, --proposal, "
+            alone = (
+                "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --noise, --proposal, "
+            )
             alone += "--record, "
             alone += "--format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
