@@ -21,6 +21,19 @@ class RoundSTE(torch.autograd.Function):
     def backward(ctx, grad):
         return grad
 
+class Counts(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Counts.calls += 1
+        return x + Counts.calls
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
 class Draws(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -126,12 +139,24 @@ def test_a_file_that_is_there_is_kept_unless_forced(init, folder):
 
 
 def test_what_cannot_be_written_is_a_todo_and_not_a_refusal(init, folder):
-    result = init("ops.py:Draws", *CALL)
+    result = init("ops.py:Counts", *CALL)
 
     assert result.exit_code == 0
-    assert "TODO in the proposed spec: give what it draws or keeps as an argument" in result.output
-    assert "Complete what is marked TODO in draws_spec.py, then: gradspec check draws_spec.py" in result.output
-    assert "# TODO: give what it draws" in (folder / "draws_spec.py").read_text()
+    assert "TODO in the proposed spec: give what it keeps as an argument" in result.output
+    assert "Complete what is marked TODO in counts_spec.py, then: gradspec check counts_spec.py" in result.output
+    assert "# TODO: give what it keeps" in (folder / "counts_spec.py").read_text()
+
+
+def test_the_spec_of_a_function_that_draws_passes_its_own_check(init, folder, gradspec):
+    result = init("ops.py:Draws", *CALL)
+    text = (folder / "draws_spec.py").read_text()
+    checked = gradspec(
+        "check", "draws_spec.py", "--law", "declared_draws", "--law", "surrogate", "--law", "retained_graph"
+    )
+
+    assert result.exit_code == 0
+    assert "    noise='replayed',  # calls are compared with the same draws\n" in text
+    assert (checked.exit_code, "3 laws hold" in checked.output) == (0, True), checked.output
 
 
 def test_a_function_that_cannot_be_called_is_refused_with_the_reason(init, folder):

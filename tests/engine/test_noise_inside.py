@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
-import numpy
 import pytest
 import torch
-from torch.autograd import Function
 
+from engine.drawing import (
+    Anew,
+    AnewAndUnscaled,
+    ByNumpy,
+    ByPython,
+    Dropout,
+    Given,
+    GivenDoubled,
+    Gumbel,
+    GumbelWithoutTau,
+    Rewound,
+    Seeds,
+    Shake,
+    Unscaled,
+    dropout,
+    gumbel_choice,
+    gumbel_gradient,
+    gumbel_softmax,
+    masked,
+    mixed,
+    mixed_again,
+)
 from gradspec import Case, FunctionSpec, Supports, stand_in, verify
 from gradspec.findings import findings
 from gradspec.law import Status
@@ -19,173 +38,6 @@ from gradspec.spec import Noise
 
 #: What a run costs in milliseconds: all laws but those that start processes or compile.
 CHEAP = [law for law in LAWS if law.judges("function") and law.cost == "ms" and not law.alone]
-
-
-def mask_like(x, p):
-    return (torch.rand_like(x) >= p) / (1 - p)
-
-
-def numpy_mask_like(x, p):
-    return torch.from_numpy(numpy.random.rand(*x.shape) >= p) / (1 - p)
-
-
-def python_mask_like(x, p):
-    return x.new_tensor([[random.random() >= p for _ in row] for row in x]) / (1 - p)
-
-
-def dropout(x, p):
-    return x * mask_like(x, p)
-
-
-def kept(ctx, x, p, mask):
-    ctx.save_for_backward(mask)
-    ctx.p = p
-    return x * mask
-
-
-class Dropout(Function):
-    """Draw a mask in forward, and keep it."""
-
-    @staticmethod
-    def forward(ctx, x, p):
-        return kept(ctx, x, p, mask_like(x, p))
-
-    @staticmethod
-    def backward(ctx, y_bar):
-        return y_bar * ctx.saved_tensors[0], None
-
-
-class Unscaled(Dropout):
-    @staticmethod
-    def backward(ctx, y_bar):
-        return y_bar * (ctx.saved_tensors[0] > 0), None
-
-
-class Anew(Dropout):
-    @staticmethod
-    def backward(ctx, y_bar):
-        return y_bar * mask_like(y_bar, ctx.p), None
-
-
-class AnewAndUnscaled(Dropout):
-    @staticmethod
-    def backward(ctx, y_bar):
-        return y_bar * (mask_like(y_bar, ctx.p) > 0), None
-
-
-class ByNumpy(Dropout):
-    @staticmethod
-    def forward(ctx, x, p):
-        return kept(ctx, x, p, numpy_mask_like(x, p))
-
-
-class ByPython(Dropout):
-    @staticmethod
-    def forward(ctx, x, p):
-        return kept(ctx, x, p, python_mask_like(x, p))
-
-
-class Seeds(Dropout):
-    @staticmethod
-    def forward(ctx, x, p):
-        torch.manual_seed(0)
-        return Dropout.forward(ctx, x, p)
-
-
-class Rewound(Dropout):
-    """Draw the mask again in backward, from the state in which forward found the generator."""
-
-    @staticmethod
-    def forward(ctx, x, p):
-        ctx.p, ctx.state = p, torch.get_rng_state()
-        ctx.save_for_backward(x)
-        return x * mask_like(x, p)
-
-    @staticmethod
-    def backward(ctx, y_bar):
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(ctx.state)
-            return y_bar * mask_like(*ctx.saved_tensors, ctx.p), None
-
-
-class Given(Function):
-    """Draw from a generator of the caller's."""
-
-    @staticmethod
-    def forward(ctx, x, generator):
-        mask = torch.rand(x.shape, dtype=x.dtype, generator=generator)
-        ctx.save_for_backward(mask)
-        return x * mask
-
-    @staticmethod
-    def backward(ctx, y_bar):
-        return y_bar * ctx.saved_tensors[0], None
-
-
-class GivenDoubled(Given):
-    @staticmethod
-    def backward(ctx, y_bar):
-        return 2 * y_bar * ctx.saved_tensors[0], None
-
-
-class Gumbel(Function):
-    """Choose by a softmax with noise; the gradient is that of the softmax."""
-
-    @staticmethod
-    def forward(ctx, logits, tau):
-        soft = gumbel_softmax(logits, tau)
-        ctx.save_for_backward(soft)
-        ctx.tau = tau
-        return torch.zeros_like(soft).scatter_(-1, soft.argmax(-1, keepdim=True), 1)
-
-    @staticmethod
-    def backward(ctx, y_bar):
-        (soft,) = ctx.saved_tensors
-        return soft * (y_bar - (y_bar * soft).sum(-1, keepdim=True)) / ctx.tau, None
-
-
-class GumbelWithoutTau(Gumbel):
-    @staticmethod
-    def backward(ctx, y_bar):
-        return Gumbel.backward(ctx, y_bar)[0] * ctx.tau, None
-
-
-def gumbel_softmax(logits, tau):
-    return torch.softmax((logits - torch.log(-torch.log(torch.rand_like(logits)))) / tau, -1)
-
-
-def gumbel_choice(logits, tau):
-    soft = gumbel_softmax(logits, tau)
-    return torch.zeros_like(soft).scatter_(-1, soft.argmax(-1, keepdim=True), 1)
-
-
-class Shake(Function):
-    """Mix by one number in forward and by another one in backward, as published."""
-
-    @staticmethod
-    def forward(ctx, a, b):
-        return mixed(a, b)
-
-    @staticmethod
-    def backward(ctx, y_bar):
-        beta = torch.rand(len(y_bar), 1, dtype=y_bar.dtype)
-        return tuple(
-            part * y_bar if asked else None for part, asked in zip((beta, 1 - beta), ctx.needs_input_grad, strict=True)
-        )
-
-
-def mixed(a, b):
-    weight = torch.rand(len(a), 1, dtype=a.dtype)
-    return weight * a + (1 - weight) * b
-
-
-def mixed_again(a, b):
-    mixed(a, b)  # backward goes on where forward has ended
-    return mixed(a, b)
-
-
-def masked(x, generator):
-    return x * torch.rand(x.shape, dtype=x.dtype, generator=generator)
 
 
 def call(*others, tensors=1):
@@ -237,6 +89,7 @@ def failing(spec, laws=CHEAP):
         DROPOUT,
         DROPOUT.for_(Rewound.apply, name="dropout_rewound"),
         GUMBEL,
+        replace(GUMBEL, name="gumbel_gradient", surrogate=None, gradient=gumbel_gradient),
         GIVEN,
         SHAKE,
         UNKNOWN,
@@ -260,6 +113,12 @@ def test_a_sound_function_that_draws_inside_breaks_nothing(spec):
             "vjp",
             "gradient of `logits`",
             "factor 0.7, which is `tau`",
+        ),
+        (
+            replace(GUMBEL, function=GumbelWithoutTau.apply, surrogate=None, gradient=gumbel_gradient),
+            "vjp",
+            "gradient of `logits`",
+            "0.7, which is `tau`",
         ),
         (GIVEN.for_(GivenDoubled.apply, name="doubled"), "vjp", "gradient of `x`", "factor 2"),
         (DROPOUT.for_(Anew.apply, name="anew"), "declared_draws", ANEW, "keep the mask"),

@@ -119,3 +119,12 @@ def test_a_part_of_a_call_is_drawn_as_the_whole_is():
 def test_numbers_of_other_kinds():
     small, both = read_case("(randint(-8, 8, (5, 4), dtype=int8), complex(randn(3), randn(3)))").args
     assert (small.dtype, both.dtype) == (torch.int8, torch.complex128)
+
+
+def test_a_generator_is_one_of_its_own_each_time():
+    call = "(ones(2), generator=torch.Generator().manual_seed(3))"
+    first, second = (read_case(call).kwargs["generator"] for _ in range(2))
+
+    assert first is not second
+    assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
+    assert first.initial_seed() == 3

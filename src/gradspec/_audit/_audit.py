@@ -169,7 +169,8 @@ def audit(
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
-    shown = replace(measured, zero=found.measured.zero)
+    ignored = tuple(name for name in measured.ignored if name not in subject.zero)
+    shown = replace(measured, zero=found.measured.zero, ignored=ignored)
     is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)
     seen = [
         *found.remarks,

@@ -12,8 +12,8 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import flattened
 from gradspec.law import Trial, TrialOf
-from gradspec.laws import replayed
 from gradspec.laws.tensor.support._call import bound, differentiable
+from gradspec.laws.tensor.support._replay import replayed
 from gradspec.profile import Profile
 from gradspec.spec import Case
 

@@ -16,19 +16,8 @@ from gradspec._engine._plan import Check, misuses
 from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import (
-    INCOMPARABLE,
-    SpecFaultError,
-    StandInError,
-    comparing,
-    is_asleep,
-    is_comparable,
-    is_replayed,
-    is_stand_in,
-    preserved_process_state,
-    replayed,
-    witnessing,
-)
+from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
+from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_asleep, is_comparable, is_replayed, replayed
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 

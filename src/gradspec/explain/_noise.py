@@ -10,11 +10,10 @@ import torch
 from gradspec.explain._follows import SETTLED, Explained, found_by
 from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
-from gradspec.laws import replayed
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._generators import moved, states
-from gradspec.laws.tensor.support._replay import awake
+from gradspec.laws.tensor.support._replay import awake, replayed
 
 #: What is said of a law that cannot be asked while the noise is held still.
 INCOMPARABLE = "the function draws noise that is not declared (declared_draws), and two calls of it do not compare"

@@ -9,7 +9,6 @@ from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_fo
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
-from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_asleep, is_comparable, is_replayed, replayed
 from gradspec.laws.tensor.support._unit import comparing
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
@@ -18,22 +17,17 @@ from gradspec.laws.text import LAWS as TEXT_LAWS
 LAWS = (*TENSOR_LAWS, *OPERATOR_LAWS, *MODULE_LAWS, *TEXT_LAWS)
 
 __all__ = [
-    "INCOMPARABLE",
     "LAWS",
     "SpecFaultError",
     "StandInError",
     "Surroundings",
     "cause_of",
     "comparing",
-    "is_asleep",
-    "is_comparable",
-    "is_replayed",
     "is_silent_for_form",
     "is_stand_in",
     "learn",
     "preserved_process_state",
     "quietly",
-    "replayed",
     "stand_in",
     "torch_version",
     "untold",

@@ -124,9 +124,7 @@ def _bound_anew(spec: FunctionSpec, cls: Any) -> FunctionSpec:
         owner: Any = getattr(function, "__self__", None)
         return cls.apply if owner is cls else function
 
-    noise = spec.noise
-    if isinstance(noise, Noise):
-        noise = replace(noise, drawing=anew(noise.drawing))
+    noise = replace(spec.noise, drawing=anew(spec.noise.drawing)) if isinstance(spec.noise, Noise) else spec.noise
     return replace(spec, function=anew(spec.function), noise=noise)
 
 

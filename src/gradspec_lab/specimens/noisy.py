@@ -213,4 +213,33 @@ enter(
     replace(SHAKEN, noise=replace(NOISE, evaluation=_not_at_rest)),
     evaluation=r"gradient in evaluation of `x` differs",
 )
+
+
+class SeedsInForward(Function):
+    @staticmethod
+    def forward(x):
+        torch.manual_seed(7)
+        return drawn(x) * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output / inputs[0])
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.saved_tensors[0] * y_bar
+
+
+def inside(name: str, function: type[Function], **caught_by: str) -> None:
+    """Enter a function that draws inside, as its primal does, under the name of its disease."""
+
+    def cases(make: Make) -> Iterator[Case]:
+        yield Case(name="rows", args=(make(3, 2),))
+
+    spec = FunctionSpec(name=name, function=function.apply, primal=lambda x: drawn(x) * x, wrt=("x",), cases=cases)
+    enter(name, spec, **caught_by)
+
+
+inside("draws_anew_in_backward", DrawsInBackward, declared_draws=r"^backward draws noise anew: the gradient belongs to")
+inside("seeds_in_forward", SeedsInForward, declared_draws=r"^forward seeds torch's generator of cpu: each call draws")
 NOISY = (SHAKEN,)

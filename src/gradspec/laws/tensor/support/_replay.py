@@ -21,6 +21,7 @@ from gradspec.laws.tensor.support._held_still import Backward, held_still, putti
 from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.spec import FunctionSpec
 from gradspec.spec._function_parts import REPLAYED
+from gradspec.spec._gradient import gradient_of
 
 #: What is said of a law that has nothing to compare there.
 INCOMPARABLE = "the function draws noise, and draws other numbers here than in a plain call"
@@ -62,6 +63,8 @@ def replayed(trial: Trial, backward: Backward = "after") -> Trial:
         return same
 
     def still_role(call: Callable[..., Any]) -> Callable[..., Any]:
+        if gradient_of(call) is not None:
+            return still(call, "alike")  # a declared gradient draws what forward has drawn
         return still(call, backward if is_stand_in(call) else "")  # a stand-in is the function itself
 
     primal = still_role(spec.primal)
@@ -71,7 +74,7 @@ def replayed(trial: Trial, backward: Backward = "after") -> Trial:
         "function": still(spec.function, backward),
         "primal": primal,
         "surrogate": primal if spec.surrogate is spec.primal else still_role(spec.surrogate),
-        "gradient": None,  # the surrogate has it
+        "gradient": None,  # the surrogate is marked with it
         "implementation": spec.autograd_function,
     }
     return replace(trial, spec=FunctionSpec(**plain))
