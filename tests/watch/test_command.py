@@ -136,6 +136,33 @@ def test_a_hook_of_the_site_runs_too(tmp_path):
     assert done.stdout == "mine\n"
 
 
+@pytest.mark.slow
+def test_a_function_is_audited_beside_a_program_that_does_not_end(tmp_path):
+    text = WRONG.replace("def use(*_):", "def use(*_):\n  with torch.autocast('cpu'):")
+    loop = "import os, pathlib, time\nfor _ in range(9): use()\n"
+    wait = "while not list(pathlib.Path(os.environ['GRADSPEC_WATCH']).glob('*/*/report.json')): time.sleep(0.1)\n"
+    name = program(tmp_path, f"{text}{loop}{wait}os._exit(5)\n")
+    done = watched(tmp_path, "--audit-at", "4", "--", sys.executable, name)
+    assert done.returncode == 5
+    assert "1 custom gradient ran, 1 audited, 1 wrong" in done.stderr  # in one process: an audit is none of the program
+
+
+@pytest.mark.slow
+def test_an_audit_of_a_module_takes_the_calls_that_were_kept(tmp_path):
+    (tmp_path / "ops.py").write_text(
+        WRONG.replace("(ctx, x)", "(ctx, x, options)").replace("3 * grad", "3 * grad, None")
+    )
+    text = "import torch, ops\nops.Wrong.apply(torch.randn(3, requires_grad=True), {'k': 1}).sum().backward()\n"
+    watched(tmp_path, "--save-cases", "kept", "--", sys.executable, program(tmp_path, text))
+
+    def audited(*words: str) -> str:
+        command = [sys.executable, "-m", "gradspec", "audit", "--all", "ops", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    assert "@kept/ops.Wrong-1.safetensors" in audited("--calls", "kept")
+    assert "@kept" not in audited()
+
+
 def tested(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(WRONG + "def test_a(): use()\ndef test_b(): use()\n", encoding="utf-8")
     command = [

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gradspec._watch._begin import FOLDER
@@ -24,7 +24,12 @@ def can_fork() -> bool:
 
 
 def forked(run: Callable[[], None], log: Path) -> str:
-    """Run something in a fork whose output goes to a file; return how it ended, if not well.
+    """Run something in a fork whose output goes to a file; return how it ended, if not well."""
+    return ended(started(run, log), log)
+
+
+def started(run: Callable[[], None], log: Path) -> int:
+    """Begin to run something in a fork whose output goes to a file; return its process number.
 
     The fork computes on one thread: torch's pool of threads does not survive it.
     """
@@ -46,15 +51,23 @@ def forked(run: Callable[[], None], log: Path) -> str:
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
             _to(log)
-            run()
+            with _as_at_first():
+                run()
             code = 0
         except BaseException as error:  # a program's own exit handlers must not run in a fork of it
             with contextlib.suppress(Exception):
                 print(f"{type(error).__name__}: {error}", flush=True)
         finally:
             os._exit(code)
+    return child
+
+
+def ended(child: int, log: Path) -> str:
+    """Wait for a fork; return how it ended, if not well."""
     try:
         _, status = os.waitpid(child, 0)
+    except ChildProcessError:  # the program has waited for it
+        return ""
     except BaseException:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
@@ -98,6 +111,18 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
             if done.returncode and not (place / REPORT).exists():
                 last = done.stderr.strip().splitlines()
                 answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
+
+
+@contextlib.contextmanager
+def _as_at_first() -> Iterator[None]:
+    """Leave what the program was in when it was forked: no gradient, autocast, a mode."""
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    for device in ("cpu", "cuda"):
+        torch.set_autocast_enabled(device, False)
+    with torch.inference_mode(mode=False), torch.enable_grad(), _disable_current_modes():
+        yield
 
 
 def _to(log: Path) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: The variables by which a program is told that it is watched: where to write, and which packages are asked about.
 FOLDER, ONLY = "GRADSPEC_WATCH", "GRADSPEC_WATCH_ONLY"
+#: After how many calls a function is audited; 0 is the end.
+AT = "GRADSPEC_WATCH_AT"
 
 
 class Begun:
@@ -48,7 +50,7 @@ def begin(*, until_exit: bool = True) -> Begun | None:
         from gradspec._watch._program import ProgramWatch
 
         only = tuple(filter(None, os.environ.get(ONLY, "").split(",")))
-        begun.watch = ProgramWatch(Path(folder), only=only)
+        begun.watch = ProgramWatch(Path(folder), only=only, at=int(os.environ.get(AT) or 0))
         begun.watch.start()
         if until_exit:
             atexit.register(begun.end)

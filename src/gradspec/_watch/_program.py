@@ -9,9 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gradspec._watch._apart import can_fork, forked
+import torch
+
+from gradspec._watch._apart import can_fork, ended, forked, started
 from gradspec._watch._begin import FOLDER
 from gradspec._watch._importing import here
+from gradspec._watch._seen import Seen
 from gradspec._watch._store import FUNCTION, Store, answered, rows_in
 from gradspec._watch._watcher import Watcher
 
@@ -19,11 +22,13 @@ from gradspec._watch._watcher import Watcher
 class ProgramWatch:
     """The watch of this process, which writes what it sees to a folder."""
 
-    def __init__(self, folder: Path, *, only: tuple[str, ...] = ()) -> None:
-        self._folder, self._only = folder, only
+    def __init__(self, folder: Path, *, only: tuple[str, ...] = (), at: int = 0) -> None:
+        self._folder, self._only, self._at = folder, only, at
+        #: The audits that run beside the program.
+        self._running: dict[Path, int] = {}
         self._process, self._is_over = os.getpid(), False
         self.store = Store(folder)
-        self.watcher = Watcher(lambda seen: self.store.note(seen))
+        self.watcher = Watcher(self._note, at=at)
 
     def start(self) -> None:
         """Begin, and go on in each process that this one forks."""
@@ -32,6 +37,25 @@ class ProgramWatch:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_a_fork)
 
+    def _note(self, seen: Seen) -> None:
+        """Write what is known of a function, and audit it beside the program once it was called often enough."""
+        self.store.note(seen)
+        is_plain = not torch._C._are_functorch_transforms_active() and torch._C._current_graph_task_id() == -1
+        if not self._at or seen.forwards < self._at or not is_plain or not self._is_asked(seen) or not can_fork():
+            return
+        if self.store.claims(seen.key, seen.where):
+            place = self.store.place(seen)
+            self._is_over = True  # what is forked now is not the program
+            self._running[place] = started(partial(self._beside, seen, place), place / "audit.log")
+            self._is_over = False
+
+    def _beside(self, seen: Seen, place: Path) -> None:
+        self.watcher.stop()
+        _audit(seen, place)
+
+    def _is_asked(self, seen: Seen) -> bool:
+        return not self._only or seen.package in self._only
+
     def end(self) -> None:
         """Write the counts, take the hooks out, and audit what no other process audits."""
         if os.getpid() != self._process:
@@ -39,9 +63,12 @@ class ProgramWatch:
         self._is_over = True
         self.watcher.stop()
         self.store.end(self.watcher)
+        for place, child in self._running.items():
+            if why := ended(child, place / "audit.log"):
+                answered(place, why=why)
         if not can_fork():
             return  # the command audits from the files
-        asked = [seen for seen in self.watcher.functions.values() if not self._only or seen.package in self._only]
+        asked = [seen for seen in self.watcher.functions.values() if self._is_asked(seen)]
         for number, seen in enumerate(asked, 1):
             if not self.store.claims(seen.key, seen.where):
                 continue
@@ -63,6 +90,7 @@ class ProgramWatch:
         if self._is_over:
             return
         self.watcher.forget()
+        self._running = {}
         self.store = Store(self._folder)
         self.store.begin()
         if "multiprocessing.util" in sys.modules:  # such a child ends by os._exit, after its finalizers
@@ -75,7 +103,7 @@ class ProgramWatch:
         self.store.end(self.watcher)
 
 
-def _audit(seen: Any, place: Path) -> None:
+def _audit(seen: Seen, place: Path) -> None:
     from gradspec._watch._audits import NotAuditedError, audited
 
     os.environ.pop(FOLDER, None)

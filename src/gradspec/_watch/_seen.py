@@ -47,6 +47,8 @@ class Seen:
     #: The place of each kind among what is kept, and how often a better call of it is looked for.
     _places: dict[Any, int] = field(default_factory=dict)
     _flat: dict[Any, int] = field(default_factory=dict)
+    #: The number of the call at which it is told again, whatever the call is.
+    at: int = 0
     _forwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _backwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -62,7 +64,7 @@ class Seen:
         """Note a call; return whether what is known of the function is to be written anew."""
         number = self.forwards = next(self._forwards)
         is_power = number & (number - 1) == 0
-        if number > FIRST and number % EACH and not is_power:
+        if number > FIRST and number % EACH and not is_power and number != self.at:
             return False
         self.uses |= seen_in_the_state()
         kind = (*map(kind_of, args), *((name, kind_of(held)) for name, held in kwargs.items()))
@@ -74,7 +76,7 @@ class Seen:
                 self.lines[line] = None
         if is_new and len(self.kinds) < 64:
             self.kinds[kind] = text_of(args, kwargs)
-        return self._kept_of(kind, args, kwargs, is_new) or (is_power and number > 1)
+        return self._kept_of(kind, args, kwargs, is_new) or (is_power and number > 1) or number == self.at
 
     def _kept_of(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_new: bool) -> bool:
         """Keep a call, if it is one of a new kind or of other sizes, or shows more than the one that is kept."""

@@ -37,10 +37,12 @@ class Watcher:
     """What is seen between `start` and `stop`.
 
     Args:
-        on_new: called with a function when it is seen first and when a new kind of call of it was kept.
+        on_new: called with a function when what is known of it is to be written anew.
+        at: a number of calls at which it is called, too.
     """
 
-    def __init__(self, on_new: Callable[[Seen], None] | None = None) -> None:
+    def __init__(self, on_new: Callable[[Seen], None] | None = None, *, at: int = 0) -> None:
+        self._at = at
         self.functions: dict[str, Seen] = {}
         #: What a hook itself raised: the program goes on without a word, and the report says it.
         self.troubles: dict[str, None] = {}
@@ -174,7 +176,9 @@ class Watcher:
                 found = next((one for one in self.functions.values() if (one.key, one.where) == (key, where)), None)
                 if found is None:
                     name = key if key not in self.functions else f"{key} ({where})"
-                    found = self.functions[name] = Seen(key=key, target=target, is_operator=is_operator, where=where)
+                    found = self.functions[name] = Seen(
+                        key=key, target=target, is_operator=is_operator, where=where, at=self._at
+                    )
                 if len(self._by_target) < 10_000:  # a factory may make a class for each call
                     self._by_target[target] = found
         return found

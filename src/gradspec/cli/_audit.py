@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         "gradspec audit my_ops.py:RoundSTE --surrogate my_ops.py:identity --case '(randn(2, 3),)'",
         "gradspec audit my_ops.py:Conv --sweep --case '(randn(2, 6), randn(2, 4))'",
         "gradspec audit --all my_package.ops",
+        "gradspec audit --all my_package.ops --calls kept",
         "gradspec audit --all my_ops.py:mylib::",
     )
 )
@@ -60,7 +61,15 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CALL",
     help="The arguments of a call: literals, and tensors as randn(2, 3), rand, zeros, ones, full((2, 3), 0.5), "
-    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype=, seed= and requires_grad=. Repeatable.",
+    "arange(6), randint(0, 9, (4,)), tensor([1.0]), each with dtype=, seed= and requires_grad=; or @FILE, a call that "
+    "`gradspec watch` has kept. Repeatable.",
+)
+@click.option(
+    "--calls",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="With --all: the calls that `gradspec watch --save-cases FOLDER` has kept, where a function has some; "
+    "a guessed call else.",
 )
 @reference_options
 @trained_options
@@ -81,6 +90,7 @@ def audit(
     target: str,
     all_: bool,
     cases: tuple[str, ...],
+    calls: Path | None,
     reference: str | None,
     surrogate: str | None,
     gradient: str | None,
@@ -141,7 +151,9 @@ def audit(
 
         with one_line_errors():
             how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
-            sys.exit(audit_all(target, law_names, how, bar, seed=seed, jobs=jobs, exit_zero=exit_zero))
+            sys.exit(audit_all(target, law_names, how, bar, seed=seed, jobs=jobs, exit_zero=exit_zero, calls=calls))
+    if calls is not None:
+        raise Unusable("--calls goes with --all: of one function name a file, --case @FILE")
     if not cases:
         raise Unusable("an audit needs a call: give --case '(randn(2, 3),)', or --all for every Function of a module")
     with one_line_errors():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradspec._registry._laws import select_laws
@@ -52,11 +53,22 @@ def audit_all(
     seed: int,
     jobs: int | None,
     exit_zero: bool,
+    calls: Path | None = None,
 ) -> int:
     """Audit all Functions of a module, or operators of a namespace; print the table, return the exit code.
 
+    Args:
+        target: the module, or `module:namespace::`.
+        law_names: the laws to ask; unless any is named, all that do not compile.
+        profile: how hard.
+        bar: what fails.
+        seed: of all random numbers.
+        jobs: how many processes at a time.
+        exit_zero: whether to return 0 whatever is found.
+        calls: a folder of kept calls (`gradspec watch --save-cases`); a function without one gets a guessed call.
+
     Raises:
-        Unusable: the target is neither a module nor a namespace, or nothing is in it.
+        Unusable: the target is neither a module nor a namespace, or nothing is in it; or a kept call cannot be read.
     """
     from gradspec._audit._of_module import functions_of, operators_of
     from gradspec.cli import _screen, _tables
@@ -74,7 +86,12 @@ def audit_all(
             what = f"no operator {name}NAME is registered" if is_namespace else f"{where!r} defines no Function"
             raise Unusable(f"{what}: name the module that does")
         before = f"{where}:" if where else ""
-        rows = [_row(f"{before}{one}", function, laws, profile, bar, seed, jobs) for one, function in functions.items()]
+        kept = _kept_calls(calls)
+        rows = []
+        for one, function in functions.items():
+            names = (f"{before}{one}", one, f"{getattr(function, '__module__', '')}:{one}")
+            texts = next((kept[name] for name in names if name in kept), [])
+            rows.append(_row(f"{before}{one}", function, texts, laws, profile, bar, seed, jobs))
     rows.sort(key=lambda row: row.order)
     said = [(row.name, row.worst, row.laws, "" if row.danger == _CLEAN else row.case) for row in rows]
     _screen.put(_screen.console(), _tables.audits(said))
@@ -83,17 +100,38 @@ def audit_all(
     return exit_code(*filter(None, (row.judgement for row in rows)), exit_zero=exit_zero)
 
 
+def _kept_calls(folder: Path | None) -> dict[str, list[str]]:
+    """Return the calls in a folder as `--case` takes them, by what is called."""
+    from gradspec._audit._saved_call import CallError, load_call
+
+    found: dict[str, list[str]] = {}
+    for file in [] if folder is None else sorted(folder.glob("*.safetensors")):
+        try:
+            found.setdefault(load_call(file)[2], []).append(f"@{file}")
+        except CallError as error:
+            raise Unusable(str(error)) from None
+    return found
+
+
 def _row(
-    target: str, function: Any, laws: tuple[Law, ...], profile: Profile, bar: Bar, seed: int, jobs: int | None
+    target: str,
+    function: Any,
+    kept: list[str],
+    laws: tuple[Law, ...],
+    profile: Profile,
+    bar: Bar,
+    seed: int,
+    jobs: int | None,
 ) -> Row:
     from gradspec._audit._of_module import suggested_case
 
     name = split(target)[1]
-    case = suggested_case(function, profile, seed)
+    cases = kept or list(filter(None, [suggested_case(function, profile, seed)]))
+    case = cases[0] if cases else ""
     if not case:
         return Row(name, "", _UNASKED, "not asked", "no call that its signature suggests works: give one with --case")
     try:
-        found = audited(target, [case], laws=laws, profile=replace(profile, laws=()), seed=seed, jobs=jobs)
+        found = audited(target, cases, laws=laws, profile=replace(profile, laws=()), seed=seed, jobs=jobs)
     except Unusable as error:
         return Row(name, case, _UNASKED, "not asked", error.message)
     judgement = judge(found.report, bar)
@@ -102,6 +140,8 @@ def _row(
     if not worst:
         number = len(remarks(found.report)) + len(judgement.findings)
         said = f"{number} remark{'s' * (number != 1)}: audit it alone" if number else ""
-        return Row(name, case, _CLEAN, f"nothing found with a guessed call: {case}", said, judgement)
+        number_of = "a kept call" if len(kept) == 1 else f"{len(kept)} kept calls"
+        how = number_of if kept else f"a guessed call: {case}"
+        return Row(name, case, _CLEAN, f"nothing found with {how}", said, judgement)
     laws_of = ", ".join(dict.fromkeys(law for one in worst for law in one.laws))
     return Row(name, case, ORDER.index(worst[0].rank), rank_words(worst[0].rank), laws_of, judgement)

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 )
 @click.option("--only", multiple=True, metavar="PACKAGE", help="Ask only about functions of this package. Repeatable.")
 @click.option(
+    "--audit-at",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Audit a function once it was called N times, beside the program. Default: all at the end, which a program "
+    "that is killed does not reach.",
+)
+@click.option(
     "--save-cases",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
@@ -76,6 +83,7 @@ if TYPE_CHECKING:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT ...]")
 def watch(
     only: tuple[str, ...],
+    audit_at: int | None,
     save_cases: Path | None,
     report: Path | None,
     fail: bool,
@@ -105,7 +113,7 @@ def watch(
         kept = Kept(record, fresh=False)
         if save_cases and save_cases.exists() and any(save_cases.iterdir()):
             raise Unusable(f"--save-cases {save_cases} holds files already: name a folder that is new or empty")
-        code = _run(command, Path(scratch), only)
+        code = _run(command, Path(scratch), only, audit_at or 0)
         program = _seen(Path(scratch), only, output.baseline).with_files_in(save_cases)
         judgement = program.judgement
         if judgement is not None:
@@ -119,7 +127,7 @@ def watch(
     sys.exit(code or int(fail and program.is_wrong))
 
 
-def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...]) -> int:
+def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int) -> int:
     """Run the program with the watch in its environment; return its exit code, as a shell has it."""
     from gradspec._watch import _begin
 
@@ -129,6 +137,7 @@ def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...]) -> int:
         **os.environ,
         _begin.FOLDER: str(folder),
         _begin.ONLY: ",".join(only),
+        _begin.AT: str(at),
         "PYTHONPATH": os.pathsep.join(paths),
     }
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the program; this reports then
