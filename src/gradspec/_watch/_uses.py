@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from enum import StrEnum
 from types import FrameType
 
+import torch
+from torch.autograd import forward_ad
+
 from gradspec._scope import Scope
 
 
@@ -84,9 +87,6 @@ def seen_on_the_stack(package: str) -> tuple[set[Use], str]:
 
 def seen_in_the_state() -> set[Use]:
     """Return what the state of torch says of a call."""
-    import torch
-    from torch.autograd import forward_ad
-
     uses = set()
     if torch._C._is_any_autocast_enabled():
         uses.add(Use.AUTOCAST)
@@ -98,6 +98,4 @@ def seen_in_the_state() -> set[Use]:
 
 
 def _torch_folder() -> str:
-    import torch
-
     return torch.__path__[0] + "/"
