@@ -1,0 +1,94 @@
+"""A setting of the process that a call moves is named, and put back."""
+
+from __future__ import annotations
+
+import ctypes
+import locale
+import os
+import signal
+import sys
+import warnings
+
+import pytest
+import torch
+
+from gradspec import audit
+from gradspec.laws import LAWS
+
+LAW = [law for law in LAWS if law.name == "global_state"]
+UPWARD = 0x800  # FE_UPWARD on x86-64
+
+MOVES = {
+    "autocast is on on cpu": lambda: torch.set_autocast_enabled("cpu", True),
+    "the cache of autocast is False": lambda: torch.set_autocast_cache_enabled(False),
+    "the precision of float32 matrix products is medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "flushing of denormal numbers is True": lambda: torch.set_flush_denormal(True),
+    "the rounding of floating-point numbers is upward": lambda: ctypes.CDLL(None).fesetround(UPWARD),
+    "how tensors are printed is changed: precision is 2": lambda: torch.set_printoptions(precision=2),
+    "warnings of torch each time is True": lambda: torch.set_warn_always(True),
+    "the umask is 0o777": lambda: os.umask(0o777),
+    "the current folder is /": lambda: os.chdir("/"),
+    "the limit of recursion is 4321": lambda: sys.setrecursionlimit(4321),
+    "the environment is changed: A_NAME is 'set'": lambda: os.environ.update(A_NAME="set"),
+    "the handlers of signals are changed: that of SIGUSR1": lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
+    "the filters of warnings are changed": lambda: warnings.filterwarnings("ignore", message="of a function"),
+    "the locale is": lambda: locale.setlocale(locale.LC_NUMERIC, other_locale()),
+}
+
+
+def other_locale() -> str:
+    now = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("C.UTF-8", "C.utf8", "en_US.UTF-8", "C", "POSIX"):
+        if name != now:
+            try:
+                locale.setlocale(locale.LC_NUMERIC, name)
+            except locale.Error:
+                continue
+            locale.setlocale(locale.LC_NUMERIC, now)
+            return name
+    pytest.skip("there is one locale here")
+
+
+def function(move):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            move()
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[0] * grad
+
+    return Square
+
+
+def messages(move) -> list[str]:
+    report = audit(function(move), ["(randn(3),)"], laws=LAW).report
+    return [verdict.finding.message for verdict in report.violations]
+
+
+@pytest.mark.parametrize("said", MOVES)
+def test_what_a_call_moves_is_named(said):
+    if "rounding" in said and os.uname().machine != "x86_64":
+        pytest.skip("another number means upward here")
+    found = messages(MOVES[said])
+    assert len(found) == 1
+    assert found[0].startswith(f"forward: {said}")
+
+
+def test_a_call_that_moves_nothing_holds():
+    assert messages(lambda: None) == []
+
+
+def test_what_only_an_import_within_the_first_call_does_is_not_the_functions():
+    done = []
+
+    def once():
+        if not done:
+            done.append(True)
+            warnings.filterwarnings("ignore", message="of an import")
+            os.environ["OF_AN_IMPORT"] = "set"
+
+    assert messages(once) == []
