@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -123,6 +124,54 @@ def test_the_written_test_is_one_that_pytest_runs(written, monkeypatch):
 
     (mark,) = scope["test_laws"].pytestmark
     assert [spec.name for spec in mark.args[0]] == ["RoundSTE"]
+
+
+PACKAGE = """
+import torch
+
+from pack.constants import THREE
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**THREE
+
+    @staticmethod
+    def backward(ctx, grad):
+        return THREE * ctx.saved_tensors[0] ** (THREE - 1) * grad
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "into"),
+    [
+        ("pack.ops:Cube", ("--into", "specs")),
+        ("pack/ops.py:Cube", ()),
+        ("pack/ops.py:Cube", ("--into", "tests/specs")),
+    ],
+)
+def test_the_written_test_passes_for_a_package_that_is_not_installed(tmp_path, target, into):
+    (tmp_path / "pack").mkdir()
+    for name, text in (("__init__", ""), ("constants", "THREE = 3\n"), ("ops", PACKAGE)):
+        (tmp_path / "pack" / f"{name}.py").write_text(text)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def run(*words, where):
+        return subprocess.run([sys.executable, *words], cwd=where, capture_output=True, text=True, check=False)
+
+    done = run("-m", "gradspec", "init", target, "--case", "(randn(3),)", *into, where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (test,) = tmp_path.rglob("test_cube_spec.py")
+    # As the command `pytest` does, Python looks for nothing in the working directory.
+    pytest_ = ("-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "inputs_untouched")
+    told = run(*pytest_, str(test), where=elsewhere)
+    assert "1 passed" in told.stdout, told.stdout + told.stderr
+    spec = str(test.with_name("cube_spec.py"))
+    checked = run("-m", "gradspec", "check", spec, "--law", "inputs_untouched", where=elsewhere)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def test_the_proposal_with_an_index_names_what_it_uses_and_stays_in_range():
 def test_what_is_broken_and_cannot_be_declared_is_named():
     proposal = judged(MutatesInBackward, "(randn(2),)", "cotangents_untouched").proposal
 
-    assert "# Broken, which no spec can declare: cotangents_untouched (`gradspec explain`)." in proposal
+    assert "# Broken: cotangents_untouched (`gradspec explain`): mend it, or declare a Waiver" in proposal
 
 
 def test_the_proposal_for_a_function_in_a_file_imports_it_from_beside(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -96,3 +98,11 @@ def test_other_ways_to_call(function, primal, cases):
 
     assert report.failures == ()
     assert {v.status for v in report.of(law="vjp")} == {Status.HOLDS}
+
+
+def test_an_implementation_that_is_given_is_not_denied_where_the_call_is_taken_apart():
+    given = replace(spec(in_a_list, plain, list_cases), implementation=Sum)
+    (first, *_) = verify([given], [law for law in LAWS if law.name == "raw_returns"]).verdicts
+
+    assert first.status is Status.NOT_APPLICABLE
+    assert "a call with lists, dicts or variadic arguments" in first.finding.message

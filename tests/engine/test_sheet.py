@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gradspec.functions import FUNCTIONS, GRAD_FACTOR
-from gradspec.spec import Formula
+from gradspec.spec import Formula, FunctionSpec
 from gradspec.spec._formula_tex import formula_tex, stated_tex, sympy_formula
 from gradspec.spec._kinds import spec_sheet
 from gradspec.spec._sheet import call_signature
@@ -47,6 +47,17 @@ def test_the_signature_is_that_of_forward_without_ctx():
     assert [p["name"] for p in ours["parameters"]] == ["x", "f"]
     assert (ours["parameters"][0]["annotation"], ours["returns"]) == ("Tensor", "Tensor")
     assert [p["name"] for p in combined["parameters"]] == ["x", "factor"]
+
+
+def test_a_function_with_a_function_inside_it_is_called_by_its_own_arguments():
+    def moments(xs, mask=None, unbiased=True):
+        return CombinedForward.apply(xs, 2.0)
+
+    spec = FunctionSpec(
+        moments, lambda xs, mask=None, unbiased=True: 2 * xs, implementation=CombinedForward, wrt=("xs",), cases=[]
+    )
+
+    assert [p["name"] for p in call_signature(spec)["parameters"]] == ["xs", "mask", "unbiased"]
 
 
 def test_the_signature_is_short_of_what_apply_draws_or_computes_itself():

@@ -103,6 +103,13 @@ def test_a_law_that_breaks_after_a_good_build_fails_the_next_one(project: Projec
     assert project.build().returncode == 0
 
 
+def test_a_module_that_is_not_found_is_not_said_to_have_changed(project: Project) -> None:
+    made = report(project)
+    elsewhere = replace(made.sources["spec scale"], roots=("nowhere.ops",))
+    project.write(replace(made, sources={"spec scale": elsewhere}))
+    fails_twice(project, "stale", "nowhere.ops is not found", "add its folder to sys.path in conf.py, or install it")
+
+
 def test_an_edit_of_the_source_makes_the_record_stale(project: Project) -> None:
     assert project.build().returncode == 0
     demo = project.source / "demo.py"

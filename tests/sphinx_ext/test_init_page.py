@@ -30,6 +30,16 @@ class Twice(torch.autograd.Function):
         return 2 * grad
 
 
+class halve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / 2
+
+
 @torch.library.custom_op("doubling::twice", mutates_args=())
 def twice(x: torch.Tensor) -> torch.Tensor:
     return 2 * x
@@ -46,11 +56,26 @@ root_doc = "{page}"
 """
 
 
+REST = """
+halve
+=====
+
+.. gradspec-function:: halve
+
+:gradspec:spec:`halve`
+"""
+
+
 @pytest.mark.parametrize(
-    ("target", "page", "shown"),
-    [("doubling:Twice", "twice", "Twice"), ("doubling::twice", "doubling_twice", "doubling::twice(Tensor x)")],
+    ("target", "page", "shown", "rest"),
+    [
+        ("doubling:Twice", "twice", "Twice", ""),
+        ("doubling::twice", "doubling_twice", "doubling::twice(Tensor x)", ""),
+        ("doubling:halve", "halve", "halve", ""),  # its title is an id as the name of the spec is
+        ("doubling:halve", "halve", 'href="#spec-halve"', REST),
+    ],
 )
-def test_the_page_that_init_writes_is_built(tmp_path: Path, target: str, page: str, shown: str) -> None:
+def test_the_page_that_init_writes_is_built(tmp_path: Path, target: str, page: str, shown: str, rest: str) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "doubling.py").write_text(MODULE, encoding="utf-8")
@@ -59,6 +84,9 @@ def test_the_page_that_init_writes_is_built(tmp_path: Path, target: str, page: s
     for words in (["init", target, "--case", "(randn(3),)"], check):
         done = subprocess.run([sys.executable, "-m", "gradspec", *words], cwd=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+    if rest:
+        (source / f"{page}.md").unlink()
+        (source / f"{page}.rst").write_text(rest, encoding="utf-8")
     built = Project(source, ("warm_sphinx", "torch")).build()
     assert (built.returncode, built.warnings) == (0, [])
     html = built.html(page)

@@ -161,7 +161,8 @@ class Proposal:
         failures = [v for v in self.report.failures if not (v.finding.is_cut_off or v.finding.follows)]
         broken = sorted({v.law for v in failures if v.law != "surrogate"})
         if broken:
-            lines.append(f"    # Broken, which no spec can declare: {', '.join(broken)} (`gradspec explain`).")
+            said = "mend it, or declare a Waiver with the reason"
+            lines.append(f"    # Broken: {', '.join(broken)} (`gradspec explain`): {said}.")
         return "\n".join([*lines, ")", ""])
 
     @property

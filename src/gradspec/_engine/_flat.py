@@ -52,6 +52,7 @@ def flattened(trial: Trial) -> Trial:
         names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in flat]
         call.__module__ = getattr(function, "__module__", None) or "__main__"
         call.__dict__.update(getattr(function, "__dict__", {}))
+        call.__dict__["gradspec_taken_apart"] = True
         call.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
         return call
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -24,7 +28,7 @@ from gradspec.profile import load_profile
 
 _TEST = '''"""Hold {name} to the laws that its spec promises: a test for each law and case."""
 
-from gradspec_pytest import parametrize_with_laws
+{paths}from gradspec_pytest import parametrize_with_laws
 from {module} import {constant}
 
 
@@ -121,7 +125,13 @@ def init(
         folder.mkdir(parents=True, exist_ok=True)
         kind = "module" if isinstance(load_attribute(target), Module) else "operator" if "::" in name else "function"
         words = {"name": name, "kind": kind, "module": spec.stem, "constant": constant_of(name)}
-        text = f'"""The spec of {name}."""\n\n{found.proposal}'
+        home, proposal = _home(where or name.partition("::")[0]), found.proposal
+        if home is not None and home != folder.resolve():
+            proposal = f"{_path_lines(home, folder, where)}{_of_package(proposal, where, home)}"
+        text = f'"""The spec of {name}."""\n\n{proposal}'
+        # pytest imports the test of a package from outside of it, and finds nothing that is beside the test.
+        is_inside = (folder / "__init__.py").exists()
+        words["paths"] = _path_lines(folder.resolve(), folder, spec.name) if is_inside else ""
         for path, content in ((spec, text), (test, _TEST.format(**words)), (page, _PAGE.format(**words))):
             save(content, path, option="init")
             say(f"wrote {path}")
@@ -131,6 +141,46 @@ def init(
         say(f"\nNot measured within the limit, so not promised: {', '.join(sorted(cut_off))}; raise --time-limit")
     first = f"Complete what is marked TODO in {spec}, then" if "TODO" in text else "Now"
     say(f"\n{first}: gradspec check {spec}")
+
+
+def _home(where: str) -> Path | None:
+    """Return the folder from which a module or file is imported; None for what is installed, or has no file."""
+    if where.endswith(".py"):
+        home = Path(where).resolve().parent
+        while (home / "__init__.py").exists():  # a file of a package may import others of it
+            home = home.parent
+        return home
+    top = where.partition(".")[0]
+    found = getattr(sys.modules.get(top), "__spec__", None)
+    if found is None or not (found.origin or found.submodule_search_locations):
+        return None
+    asked = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({top!r}) is not None)"
+    # Isolated: without the working directory, as any other program finds it.
+    if subprocess.run([sys.executable, "-I", "-c", asked], check=False).returncode:
+        return None
+    places = found.submodule_search_locations
+    return Path(next(iter(places)) if places else found.origin).resolve().parent
+
+
+def _of_package(proposal: str, where: str, home: Path) -> str:
+    """Return a proposal that imports a file as what it is from a folder: a module of a package, or one of its own."""
+    if not where.endswith(".py"):
+        return proposal
+    file = Path(where).resolve()
+    module = ".".join(file.relative_to(home).with_suffix("").parts)
+    text = proposal.replace(f"; keep the spec beside {file.name}", "").replace(
+        f"  # keep the spec beside {file.name}", ""
+    )
+    return re.sub(rf"^(from|import) {re.escape(file.stem)}\b", rf"\1 {module}", text, flags=re.MULTILINE)
+
+
+def _path_lines(home: Path, folder: Path, what: str) -> str:
+    """Return the lines that let a file in a folder import what is in another one."""
+    ups, rest = 0, Path(os.path.relpath(home, folder.resolve()))
+    while rest.parts[:1] == ("..",):
+        ups, rest = ups + 1, Path(*rest.parts[1:])
+    place = f"Path(__file__).resolve().parents[{ups}]" + "".join(f' / "{part}"' for part in rest.parts)
+    return f"import sys\nfrom pathlib import Path\n\nsys.path.insert(0, str({place}))  # where {what} is\n\n"
 
 
 def _paths(name: str, folder: Path) -> tuple[Path, Path, Path]:

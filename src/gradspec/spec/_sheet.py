@@ -121,9 +121,13 @@ def text_sheet(spec: TextSpec) -> dict[str, Any]:
 
 
 def call_signature(spec: FunctionSpec) -> dict[str, Any]:
-    """Return the signature of the call as a user writes it: that of `forward`, if there is one, without ctx."""
-    source = spec.autograd_function
-    if source is None or not hasattr(source, "forward"):
+    """Return the signature of the call as a user writes it: of an `apply`, that of `forward` without ctx.
+
+    A function with a Function inside it is called by its own arguments, unless the page documents that Function.
+    """
+    source: Any = spec.autograd_function
+    is_inside = source is not getattr(spec.function, "__self__", None) and source not in spec.documented
+    if source is None or is_inside or not hasattr(source, "forward"):
         try:
             signature = inspect.signature(spec.function)
         except ValueError:  # a function in C has no signature to read

@@ -48,6 +48,8 @@ def _of_operator(trial: Trial, inputs: Inputs) -> type | None:
 
 def _nothing_to_look_into(trial: Trial) -> str:
     named = trial.spec.implementation
+    if named is None and getattr(trial.spec.function, "__dict__", {}).get("gradspec_taken_apart"):
+        return "a call with lists, dicts or variadic arguments: nothing says which of its tensors a return value is for"
     if named is None:
         return "the spec names no implementation to look into"
     return f"the implementation, {getattr(named, '__name__', named)}, is no torch.autograd.Function to look into"

@@ -94,12 +94,16 @@ class SpecDirective(SphinxDirective):
         described = _semantics.signature(view)
         signature = described[0]
         assert isinstance(signature, addnodes.desc_signature)
+        # A page whose title is the name of the spec has the id already.
+        anchor = f"spec-{view.target}" if view.target in self.state.document.ids else view.target
+        signature["ids"] = [anchor]
         self.state.document.note_explicit_target(signature)
         kind = "class" if view.is_class else "function"
-        self.env.domains.python_domain.note_object(view.target, kind, view.target, location=signature)
-        domain.note("spec", view.name, view.target)
+        self.env.domains.python_domain.note_object(view.target, kind, anchor, location=signature)
+        domain.note("spec", view.name, anchor)
         module, _, name = view.target.rpartition(".")
-        index = addnodes.index(entries=[("single", f"{name} ({kind} in {module})", view.target, "", None)])
+        where = f"{kind} in {module}" if module else kind
+        index = addnodes.index(entries=[("single", f"{name} ({where})", anchor, "", None)])
         return [index, described]
 
     def _documented(self, view: View) -> Any:

@@ -23,6 +23,8 @@ class Record:
     changed: frozenset[str]
     #: The files that each spec depends on.
     files: Mapping[str, list[str]] = field(default_factory=dict)
+    #: The modules and files at which a changed source begins and that are nowhere, by its name.
+    missing: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def date(self) -> str:
@@ -118,7 +120,9 @@ def read_records(folder: Path, build: tuple[str, ...], committed: tuple[str, ...
                 if report.incomplete:
                     errors.append(f"{path}: {report.incomplete}")
                 files = {name: today.files(source) for name, source in report.sources.items() if name[:5] == "spec "}
-                yield Record(path=path, report=report, changed=today.changed(report.sources), files=files)
+                changed = today.changed(report.sources)
+                missing = {name: roots for name in changed if (roots := today.missing(report.sources[name]))}
+                yield Record(path=path, report=report, changed=changed, files=files, missing=missing)
 
     return replace(
         found,

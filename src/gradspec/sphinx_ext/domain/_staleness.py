@@ -17,7 +17,7 @@ class Today:
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._folders = tuple(folders)
-        self._found: dict[tuple[tuple[str, ...], str], tuple[Source, list[str]]] = {}
+        self._found: dict[tuple[tuple[str, ...], str], tuple[Source, list[str], list[str]]] = {}
 
     def changed(self, sources: Mapping[str, Source]) -> frozenset[str]:
         """Return the names of sources that are not as they were measured."""
@@ -31,9 +31,14 @@ class Today:
         """Return the files that a source depends on, without those of gradspec itself."""
         return self._of(source)[1]
 
-    def _of(self, source: Source) -> tuple[Source, list[str]]:
+    def missing(self, source: Source) -> list[str]:
+        """Return the modules and files at which a source begins and that are nowhere."""
+        return self._of(source)[2]
+
+    def _of(self, source: Source) -> tuple[Source, list[str], list[str]]:
         name = (source.roots, source.facts)
         if name not in self._found:
-            files = sorted(map(str, source.reached(*self._folders).files))
-            self._found[name] = source.today(*self._folders), files
+            reached = source.reached(*self._folders)
+            files, missing = sorted(map(str, reached.files)), sorted(reached.missing)
+            self._found[name] = source.today(*self._folders), files, missing
         return self._found[name]

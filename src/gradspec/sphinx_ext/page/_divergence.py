@@ -43,7 +43,13 @@ def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:
     if not view.record.report.of(spec=view.name):
         yield GradspecWarning.RECORD, f"{view.call}: the record {view.record.path} holds no verdict about it"
     changed = [name for name in _stands_on(view) if name in view.record.changed]
-    if changed:
+    if missing := list(dict.fromkeys(root for name in changed for root in view.record.missing.get(name, ()))):
+        yield (
+            GradspecWarning.STALE,
+            f"{view.call}: {_few(missing)} is not found, so that nobody can tell whether the source has changed since "
+            f"{view.record.path} was made: add its folder to sys.path in conf.py, or install it",
+        )
+    elif changed:
         yield (
             GradspecWarning.STALE,
             f"{view.call}: the source of {_few(changed)} has changed since {view.record.path} was made: "

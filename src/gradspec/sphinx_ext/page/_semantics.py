@@ -30,7 +30,8 @@ def signature(view: View) -> addnodes.desc:
     kind = "class" if view.is_class else "function"
     head = addnodes.desc_signature(view.target, "", module=module, fullname=name, ids=[view.target])
     head["class"] = ""
-    head += addnodes.desc_addname("", f"{module}.")
+    if module:
+        head += addnodes.desc_addname("", f"{module}.")
     head += addnodes.desc_name(view.call, view.call)
     head += _parameters(view)
     returns = view.sheet["signature"]["returns"]
