@@ -23,7 +23,7 @@ _DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in (
         *("float64", "float32", "float16", "bfloat16", "complex128", "complex64"),
-        *("int64", "int32", "int16", "int8", "uint8", "bool"),
+        *("int64", "int32", "int16", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"),
     )
 }
 _RECIPES = (*_BY_SHAPE, "full", "eye", "arange", "linspace", "randint", "tensor")

@@ -54,7 +54,8 @@ def _layouts(inputs: Inputs, state: frozenset[str]) -> Iterator[tuple[str, dict[
     """
     for name, lay_out in (("contiguous", torch.Tensor.contiguous), ("transposed", _transposed), ("sliced", _sliced)):
         moved = {n: v for n, v in inputs.values.items() if lay_out is not _sliced or n not in state}
-        yield name, {**inputs.values, **{n: lay_out(v) for n, v in moved.items() if isinstance(v, Tensor)}}
+        strided = {n: v for n, v in moved.items() if isinstance(v, Tensor) and v.layout == torch.strided}
+        yield name, {**inputs.values, **{n: lay_out(v) for n, v in strided.items()}}
 
 
 def _transposed(t: Tensor) -> Tensor:

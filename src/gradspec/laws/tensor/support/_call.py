@@ -24,7 +24,8 @@ class StandInError(SpecFaultError):
 
 def differentiable(value: object) -> bool:
     """Whether a gradient can flow to a value."""
-    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
+    # Nothing is computed in 8 bits, so that no gradient is: such a tensor is stored, and read into another dtype.
+    return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()) and value.itemsize > 1
 
 
 def fresh(value: Any) -> Any:
@@ -32,7 +33,7 @@ def fresh(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
-    if value.is_contiguous():
+    if value.layout != torch.strided or value.is_contiguous():
         return value.clone()
     narrow = value[
         tuple(

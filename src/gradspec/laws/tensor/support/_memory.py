@@ -49,7 +49,7 @@ def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) 
 
 def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors span common bytes (torch's own test does not see memory shared through numpy)."""
-    if a.device != b.device or 0 in (a.numel(), b.numel()):
+    if a.device != b.device or 0 in (a.numel(), b.numel()) or not a.layout == b.layout == torch.strided:
         return False
     (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a
@@ -67,8 +67,9 @@ def _span(tensor: Tensor) -> tuple[int, int]:
 
 def _bits(tensor: Tensor) -> Tensor:
     # Bits and not values: NaN differs from itself, and -0.0 equals 0.0.
+    tensor = tensor.detach()
     return (
-        tensor.detach()
+        (tensor if tensor.layout == torch.strided else tensor.to_dense())
         .resolve_conj()
         .resolve_neg()
         .clone(memory_format=torch.contiguous_format)
