@@ -10,7 +10,7 @@ import torch
 from gradspec.explain._follows import SETTLED, Explained, found_by
 from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
-from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS, OWN
+from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
 from gradspec.laws.tensor._replayed import REPLAYED
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._generators import moved, states
@@ -33,7 +33,7 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
     draws = found_by(DECLARED_DRAWS, trial)
     if draws.status is not Status.BROKEN or "raised" in draws.details:
         return None
-    if draws.message == OWN:
+    if "state" in draws.details:
         if finding.status is Status.BROKEN:
             return Explained(finding, DECLARED_DRAWS)
         return Explained(Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE))

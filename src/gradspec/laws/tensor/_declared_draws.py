@@ -93,7 +93,7 @@ def _repeats(trial: Trial) -> Finding:
         calls = [outputs(function(*inputs.args())) for _ in range(2)]
     for one, other in zip(*calls, strict=True):
         if isinstance(one, Tensor) and (found := compare(trial, "the second", other, one)) is not HOLDS:
-            return replace(found, message=OWN, likely=TAKE, reason=None)
+            return replace(found, message=OWN, likely=TAKE, reason=None, details={**found.details, "state": "its own"})
     return HOLDS
 
 
