@@ -168,7 +168,7 @@ def test_json_is_the_report_and_nothing_else(audit):
         ),
         (
             ("--all", "ops", "--case", "randn(3)"),
-            "--all goes with no --case, --sweep, --reference, --surrogate, --wrt, --zero-gradient,",
+            "--all goes with no --case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient,",
         ),
         (("--all", "ops:plain"), "--all takes a module, and 'ops:plain' names something in one: write ops"),
         (("ops:torch", "--case", "randn(3)"), "an audit takes a Function or a callable, got <module 'torch'"),

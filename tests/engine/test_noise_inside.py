@@ -10,6 +10,7 @@ import torch
 from engine.drawing import (
     Anew,
     AnewAndUnscaled,
+    ByItsOwn,
     ByNumpy,
     ByPython,
     Dropout,
@@ -33,7 +34,7 @@ from gradspec import Case, FunctionSpec, Supports, stand_in, verify
 from gradspec.findings import findings
 from gradspec.law import Status
 from gradspec.laws import LAWS
-from gradspec.laws.tensor._declared_draws import ANEW
+from gradspec.laws.tensor._declared_draws import ANEW, OWN
 from gradspec.spec import Noise
 
 #: What a run costs in milliseconds: all laws but those that start processes or compile.
@@ -129,6 +130,7 @@ def test_a_sound_function_that_draws_inside_breaks_nothing(spec):
             "forward seeds torch's generator of cpu",
             "forward",
         ),
+        (DROPOUT.for_(ByItsOwn.apply, name="its_own"), "declared_draws", OWN, "draw from torch's generator, or take"),
         (
             DROPOUT.for_(ByNumpy.apply, name="numpy"),
             "declared_draws",

@@ -11,6 +11,7 @@ from gradspec.explain._follows import SETTLED, Explained, found_by
 from gradspec.explain._mended import by_itself
 from gradspec.law import Finding, Law, Status, Trial
 from gradspec.laws.tensor._declared_draws import DECLARED_DRAWS
+from gradspec.laws.tensor._replayed import REPLAYED
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._generators import moved, states
 from gradspec.laws.tensor.support._replay import awake, replayed
@@ -27,10 +28,16 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
         trial: makes the trial anew.
         finding: what the law found.
     """
-    if law.family == "randomness" or law.alone or "raised" in finding.details:
+    if (law.family == "randomness" and law.name != REPLAYED.name) or law.alone or "raised" in finding.details:
         return None
     draws = found_by(DECLARED_DRAWS, trial)
     if draws.status is not Status.BROKEN or "raised" in draws.details:
+        return None
+    if "state" in draws.details:
+        if finding.status is Status.BROKEN:
+            return Explained(finding, DECLARED_DRAWS)
+        return Explained(Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE))
+    if law.family == "randomness":
         return None
     left = found_by(law, lambda: still(trial()))
     if left.status in SETTLED and finding.status is Status.BROKEN:

@@ -230,6 +230,14 @@ class SeedsInForward(Function):
         return ctx.saved_tensors[0] * y_bar
 
 
+class KeepsAGenerator(SeedsInForward):
+    own = torch.Generator().manual_seed(0)
+
+    @staticmethod
+    def forward(x):
+        return torch.rand(len(x), 1, dtype=x.dtype, generator=KeepsAGenerator.own) * x
+
+
 def inside(name: str, function: type[Function], **caught_by: str) -> None:
     """Enter a function that draws inside, as its primal does, under the name of its disease."""
 
@@ -242,4 +250,5 @@ def inside(name: str, function: type[Function], **caught_by: str) -> None:
 
 inside("draws_anew_in_backward", DrawsInBackward, declared_draws=r"^backward draws noise anew: the gradient belongs to")
 inside("seeds_in_forward", SeedsInForward, declared_draws=r"^forward seeds torch's generator of cpu: each call draws")
+inside("keeps_a_generator", KeepsAGenerator, declared_draws=r"^two calls from one state of the generators differ")
 NOISY = (SHAKEN,)

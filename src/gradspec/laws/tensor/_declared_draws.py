@@ -9,7 +9,8 @@ Why it matters: a draw that nobody declared changes every number drawn after it,
 data loaders rewind no other generator.
 
 What breaks it: a draw in a function that is not declared to draw, a draw in backward, whose gradient belongs to another
-draw than the output, numpy or python's random, a number of draws that depends on whether a gradient is needed.
+draw than the output, numpy or python's random, a generator or state that the function keeps, a number of draws that
+depends on whether a gradient is needed.
 
 Remedy: write `noise="replayed"` in the spec, and let its primal draw as forward does; or take the noise as an argument.
 Draw all of it in forward, and keep on ctx what backward needs.
@@ -18,6 +19,7 @@ Draw all of it in forward, and keep on ctx what backward needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,6 +29,7 @@ from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._generators import (
     NUMPY,
@@ -47,6 +50,9 @@ from gradspec.laws.tensor.support._replay import awake, own_generators, replayed
 #: What is wrong with a backward that draws the noise of forward for itself.
 ANEW = "backward draws noise anew: the gradient belongs to another draw than the output"
 KEEP = "keep the mask, the noise or the state of the generator on ctx, and use it in backward"
+#: What is wrong with a function that gives another result from the same state of every generator.
+OWN = "two calls from one state of the generators differ: forward draws from one of its own, or keeps state"
+TAKE = "draw from torch's generator, or take the generator, or the state, as an argument"
 #: What a spec says of a function that draws inside.
 DECLARE = (
     'write `noise="replayed",` in the FunctionSpec, and draw in its primal and surrogate as forward does, in the same '
@@ -59,6 +65,8 @@ def _check(trial: Trial) -> Finding:
     trial, noise = awake(trial), given_noise(trial)
     may = own_generators(trial)
     finding = in_each_pass(trial, lambda way: _draws(trial, trial.spec.function, Inputs.of(trial), "", may, way))
+    if finding is HOLDS:
+        finding = _repeats(trial)
     if finding is not HOLDS:
         return finding
     if noise is None or not has_batch(without_noise(trial)):
@@ -75,6 +83,17 @@ def _check(trial: Trial) -> Finding:
         drawing(*inputs.args())
         if own not in moved(before, states()):
             return broken(f"the form that draws does not draw from {own}", likely="it has a generator of its own")
+    return HOLDS
+
+
+def _repeats(trial: Trial) -> Finding:
+    """Judge two calls from one state of all generators, those among the arguments included."""
+    function, inputs = replayed(trial).spec.function, Inputs.of(trial)
+    with torch.no_grad():
+        calls = [outputs(function(*inputs.args())) for _ in range(2)]
+    for one, other in zip(*calls, strict=True):
+        if isinstance(one, Tensor) and (found := compare(trial, "the second", other, one)) is not HOLDS:
+            return replace(found, message=OWN, likely=TAKE, reason=None, details={**found.details, "state": "its own"})
     return HOLDS
 
 

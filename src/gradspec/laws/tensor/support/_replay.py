@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs
-from gradspec.laws.tensor.support._generators import NUMPY, PYTHON, moved, states
-from gradspec.laws.tensor.support._held_still import Backward, held_still, putting_back
+from gradspec.laws.tensor.support._generators import moved, states_of_torch
+from gradspec.laws.tensor.support._held_still import Backward, held_still
 from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.spec import FunctionSpec
 from gradspec.spec._function_parts import REPLAYED
@@ -38,7 +38,7 @@ def draws_inside(trial: Trial) -> bool:
 def own_generators(trial: Trial) -> tuple[str, ...]:
     """Return the names of the generators from which forward may draw."""
     if trial.spec.noise == REPLAYED:
-        return tuple(name for name in states() if name not in (NUMPY, PYTHON))
+        return tuple(states_of_torch())
     return _drawn_by_primal(trial)
 
 
@@ -104,13 +104,15 @@ def _drawn_by_primal(trial: Trial) -> tuple[str, ...]:
     primal = getattr(trial.spec.primal, "gradspec_awake", trial.spec.primal)
     if is_stand_in(primal):
         return ()
-    before, put_back = states(), putting_back()
+    before = states_of_torch()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=_devices()):
             primal(*Inputs.of(trial).args())
+            return tuple(moved(before, states_of_torch()))
     except Exception:
         return ()  # the laws that need it say so
-    drawn = moved(before, states())
-    for name in drawn:
-        put_back[name]()
-    return tuple(name for name in drawn if name not in (NUMPY, PYTHON))
+
+
+def _devices() -> list[int]:
+    """Return the CUDA devices whose generators may have been drawn from."""
+    return list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
