@@ -29,8 +29,15 @@ if TYPE_CHECKING:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog=block(
         "Exit code",
-        "that of the program; 1 with --fail if the program succeeds and a gradient is wrong in what it uses;",
-        "2 if the options cannot be used; 127 if there is no such program",
+        "0  the program exits with 0; with --fail, no gradient is wrong in what it uses, either",
+        "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses",
+        "2  the options cannot be used, and nothing was run",
+        "127  there is no such program",
+    )
+    + "\n\n"
+    + block(
+        "Any other program",
+        "exits as it would without the watch, with 1 and 2 too",
     )
     + "\n\n"
     + block(
