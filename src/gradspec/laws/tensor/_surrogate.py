@@ -18,16 +18,18 @@ own dtype by what the function returns in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
+from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._meant import question
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
@@ -143,7 +145,41 @@ def _in_direction(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int
     if not is_clear:
         said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
         return Finding(status=Status.INCONCLUSIVE, message=said)
-    return _wrong(trial, inputs, f"{exact:.12g}", numeric)
+    finding = _wrong(trial, inputs, f"{exact:.12g}", numeric)
+    if not is_stand_in(trial.spec.surrogate) or dtype != torch.float64:
+        return finding
+    others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]
+    lines = [along, *(_along(trial, inputs, other, v) for other in others)]
+    return _of_a_solver(finding, lines, abs(exact - numeric.value), max(abs(exact), abs(numeric.value)), size)
+
+
+def _of_a_solver(
+    finding: Finding, lines: Sequence[Callable[[float], float]], error: float, derivative: float, size: float
+) -> Finding:
+    """Return a finding that is no mistake, where forward is itself no more exact than the gradient is wrong.
+
+    An iteration that stops at a tolerance jumps where the number of its steps changes, and its gradient, that of the
+    limit, differs from the derivative of what it returns by as little.
+
+    Args:
+        finding: what is said otherwise.
+        lines: forward, weighted with a cotangent, as a function of a step in some directions.
+        error: by how much the gradient is off.
+        derivative: how large it is.
+        size: of the numbers that are added up to the value.
+    """
+    if error <= derivative * UNSEEN:
+        return replace(finding, message=f"{finding.message}, in digits that float32 does not hold", rank=Rank.WASTE)
+    if error > 1e-2 * derivative:
+        return finding
+    jump = next(filter(None, (jump_of(along, size=size) for along in lines)), 0.0)
+    if not jump or error > 64 * jump:
+        return finding
+    said = (
+        f"the gradient is off by {error / derivative:.1g} of itself, and forward is no more exact: it jumps by "
+        f"{jump:.1g} between close arguments, as an iteration that stops at a tolerance"
+    )
+    return replace(finding, message=said, likely="declare it: accuracy=Accuracy(rtol=...) in a spec", rank=Rank.WASTE)
 
 
 def _surrogate(trial: Trial, inputs: Inputs) -> Callable[..., tuple[Tensor, ...]]:

@@ -1,0 +1,41 @@
+"""A function that jumps a little between close arguments, as an iteration that stops at a tolerance does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+#: The lines that are tried, in steps of the direction, and the points on each.
+LINES = ((9.0, 257), (40.0, 1025))
+#: The order of differences: what is smooth leaves nothing of that order between points so close.
+ORDER = 6
+#: The largest coefficient of a difference of that order: what a jump by 1 leaves of it.
+_OF_ONE = 10.0
+#: How often the line is narrowed to where the largest difference is: a bend shrinks with it, and a jump does not.
+NARROWED = 2
+
+
+def jump_of(along: Callable[[float], float], *, size: float) -> float:
+    """Return by how much a function jumps near 0; 0 if it is as smooth there as its rounding.
+
+    Args:
+        along: the function of a step.
+        size: of the numbers that are added up to its value: rounding is in proportion.
+    """
+    return next(filter(None, (_jump(along, length, points, size) for length, points in LINES)), 0.0)
+
+
+def _jump(along: Callable[[float], float], length: float, points: int, size: float) -> float:
+    left, right, found = -length / 2, length / 2, float("inf")
+    for _ in range(1 + NARROWED):
+        steps = torch.linspace(left, right, points, dtype=torch.float64)
+        values = torch.tensor([along(float(step)) for step in steps], dtype=torch.float64)
+        differences = torch.diff(values, n=ORDER).abs()
+        place = int(differences.argmax())
+        here = float(differences[place]) / _OF_ONE
+        if not 64 * size * torch.finfo(torch.float64).eps < here < float("inf") or here < found / 4 < float("inf"):
+            return 0.0
+        found = min(found, here)
+        left, right = float(steps[place]), float(steps[place + ORDER])
+    return found

@@ -1,0 +1,83 @@
+"""An iteration that stops at a tolerance is told from a gradient that is wrong by as little."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from gradspec import audit
+from gradspec.laws import LAWS
+from gradspec.laws.tensor.support._jumps import jump_of
+
+SURROGATE = [law for law in LAWS if law.name == "surrogate"]
+CASES = ("(randn(3),)", pytest.param("(randn(4, 5),)", marks=pytest.mark.slow))
+
+
+def solver(tolerance: float, factor: float = 1.0) -> type:
+    """Return the solver of y = a + cos(y) / 2, whose gradient is that of the limit, times a factor."""
+
+    class FixedPoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            y = a.clone()
+            for _ in range(200):
+                new = a + torch.cos(y) / 2
+                off, y = float((new - y).abs().max()), new
+                if off < tolerance:
+                    break
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return factor * grad / (1 + torch.sin(y) / 2)
+
+    return FixedPoint
+
+
+def smooth(factor: float) -> type:
+    class Smooth(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.tanh() + x.relu()
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return factor * grad * (1 - x.tanh() ** 2 + (x > 0))
+
+    return Smooth
+
+
+def ranks(function: type, case: str) -> set[str]:
+    return {verdict.finding.rank for verdict in audit(function, [case], laws=SURROGATE).report.violations}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("tolerance", [1e-6, *(pytest.param(one, marks=pytest.mark.slow) for one in (1e-10, 1e-13))])
+def test_a_solver_is_not_accused(tolerance: float, case: str) -> None:
+    assert ranks(solver(tolerance), case) <= {"waste"}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("tolerance", [1e-6, pytest.param(1e-10, marks=pytest.mark.slow)])
+def test_a_solver_whose_gradient_is_off_by_more_is(tolerance: float, case: str) -> None:
+    assert ranks(solver(tolerance, 1.001), case) == {"wrong"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_function_that_bends_and_does_not_jump_is_held_to_its_digits(case: str) -> None:
+    assert ranks(smooth(1 + 1e-6), case) == {"wrong"}
+
+
+@pytest.mark.parametrize(
+    ("function", "jump"),
+    [(math.sin, 0.0), (abs, 0.0), (lambda t: max(t - 0.123, 0.0), 0.0), (lambda t: 1e-7 * math.floor(3 * t), 1e-7)],
+    ids=["smooth", "a bend", "a bend aside", "steps"],
+)
+def test_a_jump_is_measured(function, jump: float) -> None:
+    assert jump_of(function, size=1.0) == pytest.approx(jump, rel=0.1)
