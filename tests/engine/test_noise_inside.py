@@ -26,11 +26,12 @@ from engine.drawing import (
     gumbel_choice,
     gumbel_gradient,
     gumbel_softmax,
+    mask_like,
     masked,
     mixed,
     mixed_again,
 )
-from gradspec import Case, FunctionSpec, Supports, stand_in, verify
+from gradspec import Case, FunctionSpec, OperatorSpec, Supports, stand_in, verify
 from gradspec.findings import findings
 from gradspec.law import Status
 from gradspec.laws import LAWS
@@ -190,3 +191,33 @@ def test_noise_is_replayed_or_given():
         replace(DROPOUT, noise="drawn")
     with pytest.raises(ValueError, match='expected "replayed"'):
         replace(DROPOUT, noise=Noise)
+
+
+@torch.library.custom_op("gradspec_tests::dropout_inside", mutates_args=())
+def operator(x: torch.Tensor, p: float) -> tuple[torch.Tensor, torch.Tensor]:
+    mask = mask_like(x, p)
+    return x * mask, mask
+
+
+operator.register_fake(lambda x, p: (torch.empty_like(x), torch.empty_like(x)))
+operator.register_autograd(
+    lambda ctx, y_bar, _: (y_bar * ctx.saved_tensors[0], None),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
+)
+
+
+def masked_and_mask(x, p):
+    mask = mask_like(x, p)
+    return x * mask, mask
+
+
+def test_an_operator_that_draws_is_replayed_too():
+    words = {"primal": masked_and_mask, "wrt": ("x",), "cases": call(0.4), "supports": ONCE}
+    spec = OperatorSpec(name="dropout_operator", operator="gradspec_tests::dropout_inside", **words)
+    laws = [law for law in LAWS if law.name in ("primal", "vjp", "declared_draws", "exported_operator", "vmap")]
+    found = {v.law: v.status for v in verify([spec], laws, isolate=False).verdicts}
+
+    assert found == {
+        **dict.fromkeys(("primal", "vjp", "declared_draws"), Status.HOLDS),
+        **dict.fromkeys(("exported_operator", "vmap"), Status.NOT_MEASURED),
+    }

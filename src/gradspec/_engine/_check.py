@@ -17,7 +17,7 @@ from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
 from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
-from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_asleep, is_comparable, is_replayed, replayed
+from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_incomparable, is_replayed, replayed
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 
@@ -69,7 +69,7 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         trial = _trial(check, profile, seed)
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
-    if isinstance(trial.spec, FunctionSpec) and is_asleep(trial) and not is_comparable(law.name, law.cost):  # type: ignore[arg-type]
+    if isinstance(trial.spec, FunctionSpec) and is_incomparable(law, trial):  # type: ignore[arg-type]
         return Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE)
     try:
         with witnessing() as seen, comparing() as compared:

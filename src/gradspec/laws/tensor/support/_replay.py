@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from gradspec.law import Trial
+from gradspec.law import Law, Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._generators import moved, states_of_torch
 from gradspec.laws.tensor.support._held_still import Backward, held_still
@@ -26,8 +26,8 @@ from gradspec.spec._gradient import gradient_of
 #: What is said of a law that has nothing to compare there.
 INCOMPARABLE = "the function draws noise, and draws other numbers here than in a plain call"
 #: The laws that compare calls which draw other numbers by their nature: in another dtype, for other strides, of a
-#: batch. A draw that a selective checkpoint has saved does not move the generator for the next one.
-_OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint")
+#: batch, in a program. A draw that a selective checkpoint has saved does not move the generator for the next one.
+_OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint", "vmap", "exported_operator")
 
 
 def draws_inside(trial: Trial) -> bool:
@@ -47,9 +47,9 @@ def is_replayed(trial: Trial) -> bool:
     return draws_inside(trial) or bool(given_states(trial))
 
 
-def is_comparable(law: str, cost: str) -> bool:
-    """Return whether a law compares calls that draw the same numbers when they are replayed."""
-    return cost != "compile" and law not in _OTHER_NUMBERS
+def is_incomparable(law: Law, trial: Trial) -> bool:
+    """Return whether a law compares calls that draw other numbers although they are replayed."""
+    return is_replayed(trial) if law.name in _OTHER_NUMBERS else law.cost == "compile" and is_asleep(trial)
 
 
 def replayed(trial: Trial, backward: Backward = "after") -> Trial:
