@@ -49,6 +49,32 @@ def test_a_keyword_reaches_forward_by_its_name(watcher):
     assert list(only(watcher).kinds.values()) == ["(float32[2], 5.0)"]
 
 
+def test_a_forward_that_is_a_classmethod_is_seen_without_its_class(watcher):
+    class Shifted(Doubled):
+        @classmethod
+        def forward(cls, ctx, x, by=1.0):
+            return x + by
+
+        @classmethod
+        def backward(cls, ctx, grad):
+            return grad, None
+
+    y = Shifted.apply(x(2), 3.0)
+    y.sum().backward()
+    seen = only(watcher)
+    assert (seen.forwards, seen.backwards) == (1, 1)
+    assert list(seen.kinds.values()) == ["(float32[2], 3.0)"]
+
+
+def test_a_call_of_another_kind_is_seen_among_many_alike(watcher):
+    for number in range(300):
+        held(x(2) if number != 211 else x(2, 2))
+    seen = only(watcher)
+    assert seen.forwards == 300
+    assert list(seen.kinds.values()) == ["(float32[2])", "(float32[2, 2])"]
+    assert [tuple(call.args[0].shape) for call in seen.calls] == [(2,), (2, 2)]
+
+
 def test_a_class_that_is_made_later(watcher):
     class Later(Doubled):
         pass

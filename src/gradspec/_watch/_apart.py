@@ -45,6 +45,8 @@ def forked(run: Callable[[], None], log: Path) -> str:
                 signal.signal(number, signal.SIG_DFL)
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
+            _leave_a_removed_folder()
+            _as_torch_begins()
             _to(log)
             run()
             code = 0
@@ -100,9 +102,27 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
                 answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
 
 
+def _leave_a_removed_folder() -> None:
+    try:
+        os.getcwd()  # noqa: PTH109  # it raises, and no path can
+    except OSError:
+        os.chdir("/")
+
+
+def _as_torch_begins() -> None:
+    """Undo what a program may have ended with and no audit works under: gradients are off, tensors go to a device."""
+    import torch
+
+    torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
+    torch.set_autocast_enabled("cpu", False)
+    torch.set_default_device(None)
+
+
 def _to(log: Path) -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the program has closed it
+            stream.flush()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(handle, 1)
     os.dup2(handle, 2)

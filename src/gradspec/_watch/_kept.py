@@ -84,6 +84,26 @@ def kind_of(value: Any) -> Any:
     return type(value)
 
 
+def look_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return what tells quickly that two calls are of one kind and of the same sizes; None where nothing does."""
+    if kwargs or torch._C._are_functorch_transforms_active():
+        return None
+    look: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is Tensor or kind is torch.nn.Parameter:
+            look += (value.dtype, value.shape, value.requires_grad, value.layout, value.device)
+            if value.layout is torch.strided:
+                look.append(value.is_contiguous())
+        elif value is None or kind in (bool, str):
+            look.append(value)
+        elif kind in (int, float):
+            look.append(kind)
+        else:
+            return None
+    return tuple(look)
+
+
 def shapes_of(value: Any) -> Any:
     """Return the sizes of all tensors of a call."""
     if isinstance(value, Tensor):

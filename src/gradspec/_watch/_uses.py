@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -45,6 +46,11 @@ _BY_FILE = {
 }
 #: What the program itself is called, and in a process that multiprocessing has spawned.
 MAIN = ("__main__", "__mp_main__")
+try:
+    #: The folder in which this process was when its watch began.
+    BEGAN_IN = os.getcwd()  # noqa: PTH109  # as os.path has it
+except OSError:  # it has been removed
+    BEGAN_IN = "/"
 #: How far up a stack is read.
 _DEPTH = 400
 
