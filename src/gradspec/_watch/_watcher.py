@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 from gradspec._watch._seen import Seen
@@ -31,6 +32,10 @@ OF_TORCH = frozenset(
         *("rngprims", "sparse", "static_runtime", "streams", "symm_mem", "torchbind"),
     )
 )
+
+
+#: How torch.library names the Function that it makes of an operator.
+GENERATED = "GeneratedBackwardFor_"
 
 
 class Watcher:
@@ -81,9 +86,11 @@ class Watcher:
         self._undo.append(partial(setattr, meta, "__init__", init))
 
     def _hook_class(self, cls: Any) -> None:
+        hooks: list[tuple[str, Callable[..., None]]]
+        hooks = [("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)]
         if _is_of_torch(cls):
-            return
-        for name, tell in (("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)):
+            hooks = [("backward", self._operator_backward)] if cls.__name__.startswith(GENERATED) else []
+        for name, tell in hooks:
             held = cls.__dict__.get(name)
             function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
@@ -107,6 +114,8 @@ class Watcher:
                 called = getattr(type(args[0]), "_forward_cls", None)
                 if not (isinstance(called, type) and issubclass(called, cls)):
                     return  # called by its name, and not through apply
+                if called is not cls and _giver(called, "forward") is not cls:
+                    return  # called by the forward of a subclass
                 cls, args = called, args[1:]
             seen = self._by_target.get(cls) or self._seen(cls)
             if seen.called(args, kwargs) and self._on_new:
@@ -125,6 +134,8 @@ class Watcher:
             if cls is not None:
                 called = getattr(type(args[0]), "_forward_cls", None) if args else None
                 is_own = isinstance(called, type) and issubclass(called, cls)
+                if is_own and called is not cls and cls not in (_giver(called, "backward"), _giver(called, "vjp")):
+                    return  # called by the backward of a subclass
                 seen = self._by_target.get(called if is_own else cls) or self._seen(called if is_own else cls)
                 # torch.func differentiates by classes that it makes itself, and always with a graph.
                 seen.went_back(with_graph=is_own and torch.is_grad_enabled())
@@ -132,6 +143,15 @@ class Watcher:
             self._trouble(error)
         finally:
             self._busy.now = False
+
+    def _operator_backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        with self._quietly() as is_free:
+            cls = of()
+            if not is_free or cls is None or any(isinstance(arg, FakeTensor) for arg in args):
+                return
+            for seen in self.functions.values():
+                if seen.is_operator and _generated(seen.target) == cls.__name__:
+                    seen.went_back(with_graph=torch.is_grad_enabled())
 
     def _hook_operators(self, kind: Any) -> None:
         call = kind.__call__
@@ -231,6 +251,11 @@ def _before(
     return before
 
 
+def _giver(cls: type, name: str) -> type | None:
+    """Return the class that a method of a class is written in."""
+    return next((one for one in cls.__mro__ if name in one.__dict__), None)
+
+
 def _put_back(of: weakref.ref[Any], name: str) -> None:
     cls = of()
     now = None if cls is None else cls.__dict__.get(name)
@@ -256,6 +281,10 @@ def _module_of(cls: Any) -> str:
         return str(cls.__module__)
     relative = os.path.relpath(file, BEGAN_IN)
     return str(Path(BEGAN_IN, file)) if relative.startswith("..") else relative
+
+
+def _generated(overload: Any) -> str:
+    return f"{GENERATED}{overload._namespace}_{overload._opname}_{overload._overloadname}"
 
 
 def _operator_key(overload: Any) -> str:
