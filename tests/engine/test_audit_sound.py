@@ -1,5 +1,6 @@
 """What an audit does not hold against a function: a generator on ctx, a dtype of nobody, zeros without memory."""
 
+import pytest
 import torch
 from torch import nn
 from torch.autograd import Function
@@ -101,3 +102,49 @@ def test_second_derivatives_with_zeros_that_have_no_memory_do_not_end_the_proces
     )
 
     assert verdict.status is Status.HOLDS
+
+
+class OfTheScaleAlone(Function):
+    """Refuses a gradient of `x`."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        if ctx.needs_input_grad[0]:
+            raise RuntimeError("no gradient of x")
+        ctx.save_for_backward(x)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return None, (y_bar * x).sum()
+
+
+def test_a_gradient_that_is_refused_is_not_asked_for_where_the_call_marks_others():
+    verdict = judged(OfTheScaleAlone, (torch.randn(3), torch.randn((), requires_grad=True)), "surrogate")
+    assert verdict.status is Status.HOLDS
+    refused = judged(OfTheScaleAlone, (torch.randn(3), torch.randn(())), "primal")
+    assert "no gradient of x" in refused.finding.message
+
+
+class Normalised(Function):
+    """Runs a module that is an argument, and can be told to run it in backward too."""
+
+    @staticmethod
+    def forward(ctx, x, module, again):
+        ctx.rest = module, again
+        with torch.no_grad():
+            return module(x) * 0 + x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        module, again = ctx.rest
+        if again:
+            module(y_bar)
+        return y_bar, None, None
+
+
+@pytest.mark.parametrize(("again", "status"), [(False, Status.HOLDS), (True, Status.BROKEN)])
+def test_forward_moves_the_statistics_of_a_module_that_is_an_argument_and_backward_does_not(again, status):
+    verdict = judged(Normalised, (torch.randn(3, 2), nn.BatchNorm1d(2), again), "declared_writes")
+    assert verdict.status is status

@@ -95,6 +95,31 @@ def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_pat
     assert "not audited: the program ended without a goodbye, and no other process can import it" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "last",
+    [
+        "torch.set_grad_enabled(False)",
+        "torch.set_default_device('meta')",
+        "os.close(2); sys.stderr = None",
+        "sys.stdout = sys.stderr = None",
+    ],
+)
+def test_what_a_program_leaves_behind_hides_no_gradient(tmp_path, last):
+    name = program(tmp_path, f"{WRONG}import os, sys\nuse()\nprint('done', flush=True)\n{last}\n")
+    done = watched(tmp_path, "--report", "report.txt", "--", sys.executable, name)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "1 audited, 1 wrong" in (tmp_path / "report.txt").read_text()
+
+
+@pytest.mark.slow
+def test_a_program_may_leave_its_folder(tmp_path):
+    name = program(tmp_path, f"{WRONG}import os, tempfile\nos.chdir(tempfile.mkdtemp())\nos.rmdir(os.getcwd())\nuse()")
+    done = watched(tmp_path, "--", sys.executable, name)
+    assert "\ntrain.py:Wrong " in done.stderr
+    assert "1 audited, 1 wrong" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -163,7 +188,7 @@ def test_an_audit_of_a_module_takes_the_calls_that_were_kept(tmp_path):
     assert "@kept" not in audited()
 
 
-def tested(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def pytest_watched(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(WRONG + "def test_a(): use()\ndef test_b(): use()\n", encoding="utf-8")
     command = [
         sys.executable,
@@ -182,7 +207,7 @@ def tested(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "workers"])
 def test_pytest_reports_what_its_tests_ran(tmp_path, words):
-    done = tested(tmp_path, *words)
+    done = pytest_watched(tmp_path, *words)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
     assert "1 audited, 1 wrong in what the program uses" in done.stdout

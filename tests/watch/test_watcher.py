@@ -49,6 +49,64 @@ def test_a_keyword_reaches_forward_by_its_name(watcher):
     assert list(only(watcher).kinds.values()) == ["(float32[2], 5.0)"]
 
 
+def test_a_forward_that_is_a_classmethod_is_seen_without_its_class(watcher):
+    class Shifted(Doubled):
+        @classmethod
+        def forward(cls, ctx, x, by=1.0):
+            return x + by
+
+        @classmethod
+        def backward(cls, ctx, grad):
+            return grad, None
+
+    y = Shifted.apply(x(2), 3.0)
+    y.sum().backward()
+    seen = only(watcher)
+    assert (seen.forwards, seen.backwards) == (1, 1)
+    assert list(seen.kinds.values()) == ["(float32[2], 3.0)"]
+
+
+def test_a_pass_that_calls_that_of_its_base_is_one(watcher):
+    class Again(Doubled):
+        @staticmethod
+        def forward(ctx, x):
+            return Doubled.forward(ctx, x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return Doubled.backward(ctx, grad)[0]
+
+    Again.apply(x()).sum().backward()
+    seen = only(watcher)
+    assert (seen.forwards, seen.backwards) == (1, 1)
+    assert seen.key.endswith("Again")
+
+
+def test_parameters_of_a_module_that_is_an_argument_are_kept_as_they_are(watcher):
+    class Run(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, module, *parameters):
+            return module(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None, None, None
+
+    layer = torch.nn.Linear(2, 2)
+    Run.apply(x(1, 2), layer, *layer.parameters())
+    (call,) = only(watcher).calls
+    assert [given is held for given, held in zip(call.args[2:], layer.parameters(), strict=True)] == [True, True]
+
+
+def test_a_call_of_another_kind_is_seen_among_many_alike(watcher):
+    for number in range(300):
+        held(x(2) if number != 211 else x(2, 2))
+    seen = only(watcher)
+    assert seen.forwards == 300
+    assert list(seen.kinds.values()) == ["(float32[2], 2.0)", "(float32[2, 2], 2.0)"]
+    assert [tuple(call.args[0].shape) for call in seen.calls] == [(2,), (2, 2)]
+
+
 def test_a_class_that_is_made_later(watcher):
     class Later(Doubled):
         pass
@@ -136,6 +194,20 @@ def test_an_operator_is_seen_however_it_is_called(watcher):
     torch.ops.aten.relu(t)
     seen = only(watcher)
     assert (seen.key, seen.forwards, seen.package) == ("watched_tests::half", 3, "watched_tests")
+
+
+def test_the_backward_of_an_operator_is_counted(watcher):
+    @torch.library.custom_op("watched_tests::third", mutates_args=())
+    def third(t: torch.Tensor) -> torch.Tensor:
+        return t / 3
+
+    third.register_autograd(lambda ctx, grad: grad / 3)
+    t = x()
+    third(t).sum().backward()
+    seen = only(watcher)
+    assert (seen.forwards, seen.backwards, seen.uses) == (1, 1, set())
+    torch.autograd.grad(third(t).square().sum(), t, create_graph=True)
+    assert seen.uses == {Use.HIGHER}
 
 
 def test_threads_lose_no_call(watcher):

@@ -47,3 +47,44 @@ class Cubed(torch.autograd.Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 3 * x * x * grad
+
+
+class InSingle(torch.autograd.Function):
+    """Right, and computes in float32 whatever it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.float().exp().to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (grad.float() * x.float().exp()).to(x.dtype)
+
+
+class InSingleAndWrong(InSingle):
+    """Its gradient is one and a half times the derivative."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 1.5 * InSingle.backward(ctx, grad)
+
+
+class Runs(torch.autograd.Function):
+    """Right: runs a module, whose parameters are arguments, as a function that checkpoints does."""
+
+    @staticmethod
+    def forward(ctx, x, module, *parameters):
+        ctx.module = module
+        ctx.save_for_backward(x, *parameters)
+        with torch.no_grad():
+            return module(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, *parameters = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            found = torch.autograd.grad(ctx.module(x), (x, *parameters), grad)
+        return found[0], None, *found[1:]

@@ -42,6 +42,11 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         trials = [flat_trial(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
         seen = [_Seen.of(trial) for trial in trials]
     except (Exception, SystemExit) as error:
+        trained = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves}
+        if trained and (rest := frozenset(every) - trained):  # it may refuse a gradient that nobody wants of it
+            measured = measure(replace(subject, fixed=subject.fixed | rest), cases, profile, seed)
+            if not measured.raised:
+                return measured
         in_backward = isinstance(error, _BackwardError)
         return Measured(wrt=every, raised=str(error) if in_backward else shown(error), in_backward=in_backward)
     leaves = {leaf for one in seen for leaf in one.reached}

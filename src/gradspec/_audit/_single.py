@@ -39,13 +39,13 @@ def in_float32(trials: Iterable[Trial]) -> bool:
 
 
 def _computes_in_float32(trial: Trial) -> bool | None:
-    """Say whether a call in float64 gives what it gives for float32; None where the arguments hold no more than that.
+    """Say whether a call in float64 gives what it gives for float32; None where the arguments are whole numbers.
 
     A value that is a float32 and does not move, in any bit, with the rounding of the arguments has been computed from
     that. So has a value that is rounded to whole numbers; but the gradients, for a cotangent with all digits of a
     float64, are float32 too. They must be those of the call in float32: a branch for float64 may be wrong.
     """
-    given = Inputs.of(trial)
+    given = _each(Inputs.of(trial), with_digits)
     rounded, low = _each(given, _round), _each(given, _low)
     if all(torch.equal(given.values[name], rounded.values[name]) for name in given.wrt):
         return None
@@ -134,6 +134,13 @@ def _values(trial: Trial, inputs: Inputs) -> tuple[Tensor, ...]:
 
 def _each(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
     return Inputs({name: change(value) for name, value in inputs.values.items()}, inputs.wrt)
+
+
+def with_digits(value: Any) -> Any:
+    """Return numbers that a float32 holds with digits below its rounding, which a call that was kept does not have."""
+    if not isinstance(value, Tensor) or value.dtype != torch.float64 or not torch.equal(value, _round(value)):
+        return value
+    return torch.where(value == value.round(), value, value * (1 + 2**-28 / 3))
 
 
 def _low(value: Any) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._module_call import with_state
 from gradspec.spec import Case
@@ -105,7 +107,22 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
         except TypeError as error:
             raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
     subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
-    return with_state(subject, call, cases) if isinstance(call, torch.nn.Module) else (subject, cases)
+    if isinstance(call, torch.nn.Module):
+        return with_state(subject, call, cases)
+    return replace(subject, fixed=frozenset.intersection(*(_of_modules(signature, case) for case in cases))), cases
+
+
+def _of_modules(signature: inspect.Signature, case: Case) -> frozenset[str]:
+    """Return the arguments that are parameters of a module which is an argument too, as of a checkpoint.
+
+    The function reads those of the module: another value of the argument changes nothing, so no law can ask for its
+    gradient.
+    """
+    given = {name: tree_leaves(value) for name, value in signature.bind(*case.args, **case.kwargs).arguments.items()}
+    modules = [leaf for leaves in given.values() for leaf in leaves if isinstance(leaf, torch.nn.Module)]
+    own = {id(held) for module in modules for held in module.parameters()}
+    tensors = {name: [leaf for leaf in leaves if isinstance(leaf, Tensor)] for name, leaves in given.items()}
+    return frozenset(name for name, held in tensors.items() if held and all(id(tensor) in own for tensor in held))
 
 
 def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:

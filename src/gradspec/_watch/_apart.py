@@ -50,8 +50,9 @@ def started(run: Callable[[], None], log: Path) -> int:
                 signal.signal(number, signal.SIG_DFL)
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
+            _leave_a_removed_folder()
             _to(log)
-            with _as_at_first():
+            with _as_torch_begins():
                 run()
             code = 0
         except BaseException as error:  # a program's own exit handlers must not run in a fork of it
@@ -113,12 +114,21 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
                 answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
 
 
+def _leave_a_removed_folder() -> None:
+    try:
+        os.getcwd()  # noqa: PTH109  # it raises, and no path can
+    except OSError:
+        os.chdir("/")
+
+
 @contextlib.contextmanager
-def _as_at_first() -> Iterator[None]:
-    """Leave what the program was in when it was forked: no gradient, autocast, a mode."""
+def _as_torch_begins() -> Iterator[None]:
+    """Leave what a program is in or has ended with, and no audit works under: a mode, autocast, a default device."""
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
+    torch.autograd.set_detect_anomaly(False)
+    torch.set_default_device(None)
     for device in ("cpu", "cuda"):
         torch.set_autocast_enabled(device, False)
     with torch.inference_mode(mode=False), torch.enable_grad(), _disable_current_modes():
@@ -126,8 +136,9 @@ def _as_at_first() -> Iterator[None]:
 
 
 def _to(log: Path) -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the program has closed it
+            stream.flush()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(handle, 1)
     os.dup2(handle, 2)

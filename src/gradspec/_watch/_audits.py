@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gradspec._audit._audit import audit
 from gradspec._audit._own_dtype import in_dtype, plain_error
+from gradspec._audit._single import with_digits
 from gradspec._audit._subject import subject_of
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
@@ -103,7 +104,7 @@ def _cases(seen: Seen) -> list[Case]:
         wide = [replace(one, name=f"{one.name} in float64") for one in in_dtype((small,), torch.float64) or ()]
         before = len(found)
         for choice in (wide, [small, given]):
-            refusals = {case.name: _refusal(seen, case) for case in choice}
+            refusals = {case.name: _refusal(seen, case) or _narrowing(seen, case) for case in choice}
             whys |= dict.fromkeys(filter(None, refusals.values()))
             found += [_named(case, found) for case in choice if not refusals[case.name]][:1]
             if len(found) > max(before, 1):
@@ -123,6 +124,31 @@ def _refusal(seen: Seen, case: Case) -> str:
         return " ".join(str(error).split())
     raised = plain_error(subject, (one,))
     return f"a call that the program made raises {raised}" if raised else ""
+
+
+def _narrowing(seen: Seen, case: Case) -> str:
+    """Return why float64 shows nothing of a call: the function computes in float32 whatever it is given.
+
+    What it returns then has the digits of a float32, and does not move in any bit with digits of the arguments below
+    these. A step or a rounding does neither, but has few values.
+    """
+    if case.args == () or in_dtype((case,), torch.float64) is not None:
+        return ""
+    results = []
+    for change in (with_digits, _as_given):
+        args, kwargs = mapped((case.args, dict(case.kwargs)), change)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            made = subject_of(seen.target, (case,), seen.key)[0].call(*args, **kwargs)
+        results.append([t for t in tensors_in(made) if t.is_floating_point()])
+    is_single = bool(results[0]) and all(
+        torch.equal(y, x) and torch.equal(y, y.float().to(y.dtype)) and y.unique().numel() * 2 > y.numel()
+        for y, x in zip(*results, strict=True)
+    )
+    return f"it computes in float32: {case.name}" if is_single else ""
+
+
+def _as_given(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone()
 
 
 def _named(case: Case, others: list[Case]) -> Case:

@@ -44,6 +44,8 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
         NotKeptError: an argument has no values to keep, or too many.
     """
     text = text_of(args, kwargs)
+    # The parameters of a module that is an argument too: what runs the module reads these, and not copies of them.
+    own = {id(held) for module in _modules_in((args, dict(kwargs))) for held in module.parameters()}
     with _aside():
         given = mapped((args, dict(kwargs)), lambda tensor: _plain(tensor))
         tensors = list(tensors_in(given))
@@ -53,11 +55,11 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
             batch = largest.shape[0]
             is_cut = batch > ROWS
             if is_cut:
-                given = mapped(given, lambda t: t[:ROWS] if t.dim() and t.shape[0] == batch else t)
+                given = mapped(given, lambda t: t[:ROWS] if t.dim() and t.shape[0] == batch and id(t) not in own else t)
             if (size := sum(t.numel() * t.element_size() for t in tensors_in(given))) > MOST_BYTES:
                 raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for {ROWS} rows of the batch")
         copies: dict[int, Tensor] = {}
-        args, kwargs = mapped(given, lambda tensor: copies.setdefault(id(tensor), _copied(tensor)))
+        args, kwargs = mapped(given, lambda t: t if id(t) in own else copies.setdefault(id(t), _copied(t)))
         is_flat = any(map(_is_flat, copies.values()))
     return Kept(args=args, kwargs=kwargs, text=text, is_cut=is_cut, is_flat=is_flat)
 
@@ -82,6 +84,26 @@ def kind_of(value: Any) -> Any:
     if value is None or isinstance(value, bool | str | torch.dtype):
         return value
     return type(value)
+
+
+def look_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Return what tells quickly that two calls are of one kind and of the same sizes; None where nothing does."""
+    if kwargs or torch._C._are_functorch_transforms_active():
+        return None
+    look: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is Tensor or kind is torch.nn.Parameter:
+            look += (value.dtype, value.shape, value.requires_grad, value.layout, value.device)
+            if value.layout is torch.strided:
+                look.append(value.is_contiguous())
+        elif value is None or kind in (bool, str):
+            look.append(value)
+        elif kind in (int, float):
+            look.append(kind)
+        else:
+            return None
+    return tuple(look)
 
 
 def shapes_of(value: Any) -> Any:
@@ -131,6 +153,16 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, dict):
         for held in value.values():
             yield from tensors_in(held)
+
+
+def _modules_in(value: Any) -> Iterator[torch.nn.Module]:
+    if isinstance(value, torch.nn.Module):
+        yield value
+    elif isinstance(value, tuple | list):
+        for held in value:
+            yield from _modules_in(held)
+    elif isinstance(value, dict):
+        yield from _modules_in(list(value.values()))
 
 
 def _plain(tensor: Tensor) -> Tensor:

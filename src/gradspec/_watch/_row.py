@@ -15,7 +15,7 @@ from gradspec._engine._reuse import merged
 from gradspec._scope import Scope
 from gradspec._watch._uses import SCOPES, Use
 from gradspec.findings import ORDER, Bar, Judged, Judgement, judge
-from gradspec.law import Rank
+from gradspec.law import Rank, Status
 from gradspec.report import Report
 
 
@@ -63,14 +63,14 @@ class Row:
         """What was found in what the program uses, the worst first."""
         judged = () if self.judgement is None else self.judgement.findings
         found = [one for one in judged if one.is_asked and not one.is_known]
-        return sorted(found, key=lambda one: (not one.fails, ORDER.index(one.found.rank)))
+        return sorted(found, key=_place)
 
     @property
     def danger(self) -> int:
         """The place of its worst finding among all kinds; behind them what is clean, and then what was not audited."""
         if self.judgement is None:
-            return len(ORDER) + 1
-        return min((ORDER.index(one.found.rank) for one in self.asked), default=len(ORDER))
+            return 2 * len(ORDER) + 1
+        return min(map(_place, self.asked), default=2 * len(ORDER))
 
     @property
     def is_wrong(self) -> bool:
@@ -88,6 +88,18 @@ class Row:
         """Return the row that `to_dict` gave."""
         lists = {name: tuple(data[name]) for name in ("lines", "kinds", "files")}
         return cls(**{**data, **lists, "uses": tuple(map(Use, data["uses"]))}, report=report)
+
+
+#: Of what fails nothing: whether a gradient is meant comes before what it wastes, and a call that shows little last.
+_HARMLESS = (Status.QUESTION, Rank.WASTE, Rank.LIMIT, Status.VACUOUS)
+
+
+def _place(one: Judged) -> int:
+    """Return the place of a finding among all kinds, the most dangerous first."""
+    rank = one.found.rank
+    if one.fails or rank not in _HARMLESS:
+        return ORDER.index(rank)
+    return len(ORDER) + _HARMLESS.index(rank)
 
 
 def scopes_of(uses: Iterable[Use]) -> tuple[Scope, ...]:

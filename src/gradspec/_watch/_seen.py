@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, shapes_of, text_of
+from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, look_of, shapes_of, text_of
 from gradspec._watch._uses import MAIN, Use, seen_in_the_state, seen_on_the_stack
 
 #: How many kinds of calls are kept of a function, and how many that differ only in their sizes.
@@ -16,6 +16,8 @@ KINDS, SIZES = 4, 2
 TRIES = 16
 #: From so many calls on, each sixteenth is looked at; and each whose number is a power of two.
 FIRST, EACH = 1000, 16
+#: How many looks of calls are remembered, that another of them is not looked at again.
+LOOKS = 256
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Seen:
     _flat: dict[Any, int] = field(default_factory=dict)
     #: The number of the call at which it is told again, whatever the call is.
     at: int = 0
+    _looks: set[Any] = field(default_factory=set)
     _forwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _backwards: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -64,7 +67,9 @@ class Seen:
         """Note a call; return whether what is known of the function is to be written anew."""
         number = self.forwards = next(self._forwards)
         is_power = number & (number - 1) == 0
-        if number > FIRST and number % EACH and not is_power and number != self.at:
+        look = None
+        is_often = number > EACH and number % EACH and not is_power and number != self.at
+        if is_often and (number > FIRST or (look := look_of(args, kwargs)) in self._looks):
             return False
         self.uses |= seen_in_the_state()
         kind = (*map(kind_of, args), *((name, kind_of(held)) for name, held in kwargs.items()))
@@ -76,7 +81,10 @@ class Seen:
                 self.lines[line] = None
         if is_new and len(self.kinds) < 64:
             self.kinds[kind] = text_of(args, kwargs)
-        return self._kept_of(kind, args, kwargs, is_new) or (is_power and number > 1) or number == self.at
+        is_kept = self._kept_of(kind, args, kwargs, is_new)
+        if look is not None and kind not in self._flat and len(self._looks) < LOOKS:
+            self._looks.add(look)
+        return is_kept or (is_power and number > 1) or number == self.at
 
     def _kept_of(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_new: bool) -> bool:
         """Keep a call, if it is one of a new kind or of other sizes, or shows more than the one that is kept."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from gradspec._watch._row import Program, Row, together
 from gradspec._watch._seen import Seen
+from gradspec._watch._uses import BEGAN_IN
 from gradspec._watch._watcher import Watcher
 from gradspec.report import RecordError, Report, read_record, write_record
 
@@ -38,7 +39,7 @@ class Store:
 
     def begin(self) -> None:
         """Write that this process is watched, and how another one imports what it has."""
-        plain = {"pid": os.getpid(), "executable": sys.executable, "path": sys.path, "folder": str(Path.cwd())}
+        plain = {"pid": os.getpid(), "executable": sys.executable, "path": sys.path, "folder": BEGAN_IN}
         _write(self.folder / PROCESS, {**plain, "troubles": []})
 
     def note(self, seen: Seen) -> None:

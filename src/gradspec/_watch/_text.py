@@ -55,7 +55,8 @@ def _table(rows: Sequence[Row], *, is_judged: bool = True) -> list[str]:
     cells = [("function", "calls", "backward", "used with", "verdict" if is_judged else "")]
     for row in rows:
         said = verdict(row) if is_judged else ""
-        cells.append((row.key, _count(row.forwards, row), _count(row.backwards, row), _uses(row), said))
+        backwards = _count(row.backwards, is_sure=not (row.traced or row.is_operator))
+        cells.append((row.key, _count(row.forwards, is_sure=not row.traced), backwards, _uses(row), said))
     widths = [max(map(len, column)) for column in zip(*(line[:-1] for line in cells), strict=True)]
     lines = []
     for *words, last in cells:
@@ -67,12 +68,13 @@ def _table(rows: Sequence[Row], *, is_judged: bool = True) -> list[str]:
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
-def _count(number: int, row: Row) -> str:
-    return f"{number:,}" if number or not row.traced else "not known"
+def _count(number: int, *, is_sure: bool) -> str:
+    return f"{number:,}" if number or is_sure else "not known"
 
 
 def _uses(row: Row) -> str:
-    return ", ".join(row.uses) or "plain eager mode"
+    plain = "plain eager mode" if row.backwards or row.traced or row.is_operator else "forward alone"
+    return ", ".join(row.uses) or plain
 
 
 def verdict(row: Row) -> str:

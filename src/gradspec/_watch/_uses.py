@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -48,6 +49,11 @@ _BY_FILE = {
 }
 #: What the program itself is called, and in a process that multiprocessing has spawned.
 MAIN = ("__main__", "__mp_main__")
+try:
+    #: The folder in which this process was when its watch began.
+    BEGAN_IN = os.getcwd()  # noqa: PTH109  # as os.path has it
+except OSError:  # it has been removed
+    BEGAN_IN = "/"
 #: How far up a stack is read.
 _DEPTH = 400
 
@@ -77,12 +83,22 @@ def seen_on_the_stack(package: str) -> tuple[set[Use], str]:
         file = frame.f_code.co_filename
         if is_of_torch(file):
             uses |= {use for part, use in _BY_FILE.items() if part in file}
+            if _is_sharded(frame):
+                uses.add(Use.FSDP)
         elif not file.startswith("<"):
             line = f"{file}:{frame.f_lineno}"
             inside = inside or line
             if not is_package or str(frame.f_globals.get("__name__")).partition(".")[0] != package:
                 outside = outside or line
     return uses, outside or inside
+
+
+def _is_sharded(frame: FrameType) -> bool:
+    """Whether a frame calls a module of `fully_shard`, which works by hooks and so is not on the stack itself."""
+    if frame.f_code.co_name != "_call_impl":
+        return False
+    kind = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    return kind is not None and isinstance(frame.f_locals.get("self"), kind)
 
 
 def seen_in_the_state() -> set[Use]:

@@ -16,10 +16,11 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 from gradspec._watch._seen import Seen
-from gradspec._watch._uses import MAIN, Use
+from gradspec._watch._uses import BEGAN_IN, MAIN, Use, is_of_torch
 from gradspec._watch._wrapping import ORIGINAL, telling
 
 #: The namespaces of torch's own operators, in torch 2.11 to 2.15.
@@ -31,6 +32,10 @@ OF_TORCH = frozenset(
         *("rngprims", "sparse", "static_runtime", "streams", "symm_mem", "torchbind"),
     )
 )
+
+
+#: How torch.library names the Function that it makes of an operator.
+GENERATED = "GeneratedBackwardFor_"
 
 
 class Watcher:
@@ -50,7 +55,7 @@ class Watcher:
         self._by_target: dict[Any, Seen] = {}
         self._undo: list[Callable[[], None]] = []
         self._lock = threading.RLock()
-        self._busy = threading.local()
+        self._busy = _Busy()
 
     def start(self) -> None:
         """Put the hooks in place."""
@@ -83,21 +88,27 @@ class Watcher:
         self._undo.append(partial(setattr, meta, "__init__", init))
 
     def _hook_class(self, cls: Any) -> None:
+        hooks: list[tuple[str, Callable[..., None]]]
+        hooks = [("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)]
         if _is_of_torch(cls):
-            return
-        for name, tell in (("forward", self._forward), ("backward", self._backward), ("vjp", self._backward)):
+            hooks = [("backward", self._operator_backward)] if cls.__name__.startswith(GENERATED) else []
+        for name, tell in hooks:
             held = cls.__dict__.get(name)
             function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
                 continue
-            told: Any = telling(function, _before(tell, weakref.ref(cls)))
+            told: Any = telling(function, _before(tell, weakref.ref(cls), skip=int(isinstance(held, classmethod))))
             setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
             self._undo.append(partial(_put_back, weakref.ref(cls), name))
 
     def _forward(self, of: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        with self._quietly() as is_free:
+        # Called as often as the function, as is `_backward`: a context manager would cost more than the rest.
+        if self._busy.now:
+            return
+        self._busy.now = True
+        try:
             cls = of()
-            if not is_free or cls is None:
+            if cls is None:
                 return
             if cls.setup_context is _SingleLevelFunction.setup_context:
                 if not args:
@@ -105,19 +116,44 @@ class Watcher:
                 called = getattr(type(args[0]), "_forward_cls", None)
                 if not (isinstance(called, type) and issubclass(called, cls)):
                     return  # called by its name, and not through apply
+                if called is not cls and _giver(called, "forward") is not cls:
+                    return  # called by the forward of a subclass
                 cls, args = called, args[1:]
-            seen = self._seen(cls)
+            seen = self._by_target.get(cls) or self._seen(cls)
             if seen.called(args, kwargs) and self._on_new:
                 self._on_new(seen)
+        except Exception as error:
+            self._trouble(error)
+        finally:
+            self._busy.now = False
 
     def _backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
-        with self._quietly() as is_free:
+        if self._busy.now:
+            return
+        self._busy.now = True
+        try:
             cls = of()
-            if is_free and cls is not None:
+            if cls is not None:
                 called = getattr(type(args[0]), "_forward_cls", None) if args else None
                 is_own = isinstance(called, type) and issubclass(called, cls)
+                if is_own and called is not cls and cls not in (_giver(called, "backward"), _giver(called, "vjp")):
+                    return  # called by the backward of a subclass
+                seen = self._by_target.get(called if is_own else cls) or self._seen(called if is_own else cls)
                 # torch.func differentiates by classes that it makes itself, and always with a graph.
-                self._seen(called if is_own else cls).went_back(with_graph=is_own and torch.is_grad_enabled())
+                seen.went_back(with_graph=is_own and torch.is_grad_enabled())
+        except Exception as error:
+            self._trouble(error)
+        finally:
+            self._busy.now = False
+
+    def _operator_backward(self, of: weakref.ref[Any], args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        with self._quietly() as is_free:
+            cls = of()
+            if not is_free or cls is None or any(isinstance(arg, FakeTensor) for arg in args):
+                return
+            for seen in self.functions.values():
+                if seen.is_operator and _generated(seen.target) == cls.__name__:
+                    seen.went_back(with_graph=torch.is_grad_enabled())
 
     def _hook_operators(self, kind: Any) -> None:
         call = kind.__call__
@@ -186,24 +222,42 @@ class Watcher:
     @contextlib.contextmanager
     def _quietly(self) -> Iterator[bool]:
         """Whether nothing of this thread is being noted already; whatever fails within is noted, and not raised."""
-        if getattr(self._busy, "now", False):
+        if self._busy.now:
             yield False
             return
         self._busy.now = True
         try:
             yield True
         except Exception as error:
-            self.troubles.setdefault(f"{type(error).__name__}: {error}")
+            self._trouble(error)
         finally:
             self._busy.now = False
 
+    def _trouble(self, error: Exception) -> None:
+        self.troubles.setdefault(f"{type(error).__name__}: {error}")
 
-def _before(tell: Callable[..., None], of: weakref.ref[Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+
+class _Busy(threading.local):
+    """Whether a call is being noted in this thread."""
+
+    now = False
+
+
+def _before(
+    tell: Callable[..., None], of: weakref.ref[Any], *, skip: int
+) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    """Return what is told the arguments: without the first, the class, for a classmethod."""
+
     # A function, and no partial: Dynamo looks at what a function that it traces has in its closure.
     def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        tell(of, args, kwargs)
+        tell(of, args[skip:] if skip else args, kwargs)
 
     return before
+
+
+def _giver(cls: type, name: str) -> type | None:
+    """Return the class that a method of a class is written in."""
+    return next((one for one in cls.__mro__ if name in one.__dict__), None)
 
 
 def _put_back(of: weakref.ref[Any], name: str) -> None:
@@ -229,8 +283,12 @@ def _module_of(cls: Any) -> str:
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     if cls.__module__ not in MAIN or not file or not Path(file).exists():
         return str(cls.__module__)
-    relative = os.path.relpath(file)
-    return str(Path(file).absolute()) if relative.startswith("..") else relative
+    relative = os.path.relpath(file, BEGAN_IN)
+    return str(Path(BEGAN_IN, file)) if relative.startswith("..") else relative
+
+
+def _generated(overload: Any) -> str:
+    return f"{GENERATED}{overload._namespace}_{overload._opname}_{overload._overloadname}"
 
 
 def _operator_key(overload: Any) -> str:
@@ -243,7 +301,11 @@ def _home_of(overload: Any) -> Any:
     from torch._library.custom_ops import OPDEFS
 
     definition = OPDEFS.get(overload._name.partition(".")[0])
-    return getattr(definition, "_init_fn", None)
+    made_of = getattr(definition, "_init_fn", None)
+    if isinstance(made_of, FunctionType) and is_of_torch(made_of.__code__.co_filename):  # as triton_op makes one
+        held = [cell.cell_contents for cell in made_of.__closure__ or ()]
+        return next((one for one in held if isinstance(one, FunctionType)), made_of)
+    return made_of
 
 
 def _place(thing: Any) -> str:

@@ -1,6 +1,7 @@
 r"""Forward writes to no memory that was there before, and backward writes only to what is declared.
 
-In the audit of a module in training, forward may write to its buffers and frozen parameters.
+In the audit of a module in training, forward may write to its buffers and frozen parameters; and to the buffers of a
+module in training that is an argument, as a function that checkpoints is given one.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
@@ -37,6 +38,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
     state = {storage_of(known[f"`{name}`"]) for name in moving_state(trial.spec) if f"`{name}`" in known}
+    modules = [module for arg in args if isinstance(arg, nn.Module) for module in arg.modules()]
+    state |= {storage_of(held) for one in modules if one.training for held in one.buffers(recurse=False)}
     for write in writes.found:
         if write.storage not in state:
             return _undeclared("forward", write, known)
