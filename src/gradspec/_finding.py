@@ -154,7 +154,7 @@ def broken(message: str, **facts: Any) -> Finding:
 
 def shown(error: BaseException) -> str:
     """Return an error in one line, without what differs from one run or machine to the next."""
-    text = re.sub(r"0x[0-9a-f]+", "0x…", one_line(error))
+    text = re.sub(r"0x[0-9a-f]+", "0x…", one_line(error)).removesuffix(":")
     text = re.sub(r"(?<![\w/:.])(?:/[\w.+-]+)+/", "…/", text)  # a path of this machine, not an address
     return f"{text[:400]}{'…' if len(text) > 400 else ''}"
 

@@ -17,7 +17,7 @@ from multiprocessing.popen_fork import Popen
 import pytest
 import torch
 
-from gradspec import verify
+from gradspec import audit, verify
 from gradspec._engine._child import Child, available
 from gradspec._engine._wire import send
 from gradspec.functions import GRAD_FACTOR
@@ -380,3 +380,20 @@ def test_that_a_graph_that_torch_prints_of_a_refused_export_is_dropped(capfd):
 
     assert {v.status for v in found.verdicts} == {Status.BROKEN}
     assert capfd.readouterr() == ("", "")
+
+
+class OddError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [OddError("odd one"), KeyboardInterrupt()], ids=["base", "interrupt"])
+def test_what_a_function_raises_beside_exceptions_is_said_as_it_is(error):
+    class Raises(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise error
+
+    (finding,) = [verdict.finding for verdict in audit(Raises, ["(randn(3),)"]).report.verdicts]
+    said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    assert finding.message == f"raised {said}, in a plain call or its backward pass"
+    assert "exit" not in finding.likely

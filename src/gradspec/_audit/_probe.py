@@ -43,8 +43,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         seen = [_Seen.of(trial) for trial in trials]
     except (Exception, SystemExit) as error:
         trained = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves}
-        if trained and (rest := frozenset(every) - trained):  # it may refuse a gradient that nobody wants of it
-            measured = measure(replace(subject, fixed=subject.fixed | rest), cases, profile, seed)
+        if trained and (others := frozenset(every) - trained):  # it may refuse a gradient that nobody wants of it
+            measured = measure(replace(subject, fixed=subject.fixed | others), cases, profile, seed)
             if not measured.raised:
                 return measured
         in_backward = isinstance(error, _BackwardError)

@@ -25,7 +25,7 @@ from gradspec._engine._twin import end_where_it_comes_back
 from gradspec._engine._wire import send
 from gradspec._heartbeat import Heartbeat, take
 from gradspec._one_line import visible
-from gradspec.law import Finding, Status, shown
+from gradspec.law import Finding, Status, raised, shown
 
 #: With what a child ends that cannot send its answer.
 UNSENT = 117
@@ -72,6 +72,8 @@ def _serve(
                 answer = run(question)
             except Exception as error:  # a law and an audit catch what the function raises
                 answer = own_error(error) if own_place(error) else _uncaught(error)
+            except BaseException as error:  # also a KeyboardInterrupt: the one of the user comes to the parent
+                answer = raised(error)
             finally:
                 if os.getpid() != child:  # the function has forked, and this one has come back too
                     os._exit(0)

@@ -134,7 +134,7 @@ class Watcher:
         try:
             cls = of()
             if cls is not None:
-                called = getattr(type(args[0]), "_forward_cls", None) if args else None
+                called: Any = getattr(type(args[0]), "_forward_cls", None) if args else None
                 is_own = isinstance(called, type) and issubclass(called, cls)
                 if is_own and called is not cls and cls not in (_giver(called, "backward"), _giver(called, "vjp")):
                     return  # called by the backward of a subclass
