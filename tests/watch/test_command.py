@@ -96,6 +96,21 @@ def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_pat
 
 
 @pytest.mark.slow
+def test_what_ends_the_watch_ends_the_program(tmp_path):
+    name = program(
+        tmp_path,
+        f"{WRONG}if __name__ == '__main__':\n    import time\n    use(); print(1, flush=True); time.sleep(600)",
+    )
+    command = [sys.executable, "-m", "gradspec", "watch", "--", sys.executable, name]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "1\n"
+    running.terminate()
+    _, said = running.communicate(timeout=300)
+    assert running.returncode == 143
+    assert "1 audited, 1 wrong" in said
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "last",
     [
@@ -150,6 +165,13 @@ def test_a_wrong_call_is_refused_in_a_line_before_anything_runs(tmp_path, words,
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_nothing_of_a_package_is_said_with_what_else_ran(tmp_path):
+    done = watched(tmp_path, "--only", "mine", "--", sys.executable, "-c", f"{WRONG}use()")
+    assert done.stderr == (
+        "gradspec watch: no custom gradient of what is asked about was seen, and 1 of other packages\n"
+    )
 
 
 @pytest.mark.slow
@@ -213,4 +235,5 @@ def test_pytest_reports_what_its_tests_ran(tmp_path, words):
     assert "1 audited, 1 wrong in what the program uses" in done.stdout
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith("test_it:Wrong "))
     assert row[1:3] == ["2", "2"]
+    assert "called from test_it.py:" in done.stdout
     assert row[-1] == "surrogate"

@@ -173,6 +173,23 @@ def test_compiled_code_keeps_one_graph_and_is_traced(watcher):
     }
 
 
+def test_a_module_of_fully_shard_is_a_use(watcher):
+    from torch import distributed
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    class Layer(torch.nn.Module):
+        def forward(self, t):
+            return held(t)
+
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        fully_shard(Layer(), mesh=init_device_mesh("cpu", (1,)))(x())
+    finally:
+        distributed.destroy_process_group()
+    assert only(watcher).uses == {Use.FSDP}
+
+
 def test_export_is_a_use(watcher):
     class Layer(torch.nn.Module):
         def forward(self, t):

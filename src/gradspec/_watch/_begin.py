@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ class Begun:
         """Audit what was seen, if anything could be; torch may be imported from now on without a watch."""
         self.is_over = True
         if self.watch is not None:
-            self.watch.end()
+            with contextlib.suppress(KeyboardInterrupt):  # the command audits the rest, or reports without it
+                self.watch.end()
 
 
 def begin(*, until_exit: bool = True) -> Begun | None:

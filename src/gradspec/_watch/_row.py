@@ -171,6 +171,8 @@ class Program:
     rows: tuple[Row, ...]
     #: How many processes were watched.
     processes: int = 1
+    #: How many functions ran that nobody asked about.
+    others: int = 0
     #: What went wrong in the watch itself.
     troubles: tuple[str, ...] = field(default=())
 

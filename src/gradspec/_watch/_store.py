@@ -119,8 +119,10 @@ def read_watch(folder: Path, *, only: tuple[str, ...] = (), baseline: Report | N
     processes = list(folder.glob(f"*/{PROCESS}"))
     troubles = [one for process in processes for one in json.loads(process.read_text(encoding="utf-8"))["troubles"]]
     troubles += [file.read_text(encoding="utf-8") for file in folder.glob("trouble-*.txt")]
-    rows = [replace(row, baseline=baseline) for _, row in rows_in(folder) if not only or row.package in only]
-    return Program(rows=tuple(together(rows)), processes=len(processes), troubles=tuple(dict.fromkeys(troubles)))
+    rows = together(replace(row, baseline=baseline) for _, row in rows_in(folder))
+    asked = tuple(row for row in rows if not only or row.package in only)
+    about: Any = {"processes": len(processes), "others": len(rows) - len(asked)}
+    return Program(rows=asked, troubles=tuple(dict.fromkeys(troubles)), **about)
 
 
 def rows_in(folder: Path) -> Iterator[tuple[Path, Row]]:

@@ -28,7 +28,9 @@ def text(program: Program, *, details: bool = False) -> str:
     if not program.processes:
         return for_log("\n".join([f"gradspec watch: {NO_TORCH}", *_troubles(program)]))
     if not program.rows:
-        return for_log("\n".join([f"gradspec watch: {NOTHING}", *_troubles(program)]))
+        others = f"no custom gradient of what is asked about was seen, and {program.others} of other packages"
+        said = others if program.others else NOTHING
+        return for_log("\n".join([f"gradspec watch: {said}", *_troubles(program)]))
     lines = [*_head(program), "", *_table(program.rows), "", *_findings(program.rows, details), *_end(program)]
     return for_log("\n".join(lines).rstrip())
 
@@ -73,8 +75,7 @@ def _count(number: int, *, is_sure: bool) -> str:
 
 
 def _uses(row: Row) -> str:
-    plain = "plain eager mode" if row.backwards or row.traced or row.is_operator else "forward alone"
-    return ", ".join(row.uses) or plain
+    return ", ".join(row.uses) or "plain eager mode"
 
 
 def verdict(row: Row) -> str:

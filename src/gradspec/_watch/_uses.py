@@ -47,6 +47,8 @@ _BY_FILE = {
     "torch/_functorch/vmap.py": Use.FUNC,
     "torch/export/": Use.EXPORT,
 }
+#: The packages that call the tests of a program, which may be modules of the package that they test.
+_RUNNERS = ("_pytest", "pluggy")
 #: What the program itself is called, and in a process that multiprocessing has spawned.
 MAIN = ("__main__", "__mp_main__")
 try:
@@ -88,7 +90,8 @@ def seen_on_the_stack(package: str) -> tuple[set[Use], str]:
         elif not file.startswith("<"):
             line = f"{file}:{frame.f_lineno}"
             inside = inside or line
-            if not is_package or str(frame.f_globals.get("__name__")).partition(".")[0] != package:
+            home = str(frame.f_globals.get("__name__")).partition(".")[0]
+            if home not in _RUNNERS and not (is_package and home == package):
                 outside = outside or line
     return uses, outside or inside
 

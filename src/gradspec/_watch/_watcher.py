@@ -255,7 +255,7 @@ def _before(
     return before
 
 
-def _giver(cls: type, name: str) -> type | None:
+def _giver(cls: Any, name: str) -> type | None:
     """Return the class that a method of a class is written in."""
     return next((one for one in cls.__mro__ if name in one.__dict__), None)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,12 +151,27 @@ def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the program; this reports then
     try:
         process = subprocess.Popen(command, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, before))
-        code = process.wait()
+        with _passed_on(process):
+            code = process.wait()
     except OSError as error:
         raise Unusable(f"{command[0]} cannot be run: {error.strerror}") from None
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 - code if code < 0 else code
+
+
+@contextlib.contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """What ends this process ends the program: a scheduler, `timeout` or a closed terminal knows only this one."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: held for number, held in before.items() if held is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda number, _: process.send_signal(number))
+    try:
+        yield
+    finally:
+        for number, held in before.items():
+            signal.signal(number, held)
 
 
 def _seen(folder: Path, only: tuple[str, ...], baseline: Sequence[Report]) -> Program:
