@@ -110,7 +110,7 @@ def _cases(seen: Seen) -> list[Case]:
             if len(found) > max(before, 1):
                 break
     if not found:
-        raise NotAuditedError(next(iter(whys)))
+        raise NotAuditedError(list(whys)[-1])  # of the call as it was, and not in float64
     return found
 
 
