@@ -34,7 +34,7 @@ class Watch:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The names of the functions and operators that were called: "package.module:Name", "namespace::name"."""
+        """The Functions and operators that were called, by the names that the report has."""
         return tuple(seen.key for seen in self._seen())
 
     def audit(self, *, seed: int = 0) -> Program:

@@ -14,6 +14,7 @@ from gradspec.spec._schema import functional, home_of, named, overload_of, signa
 if TYPE_CHECKING:
     # What the annotations of FunctionSpec name, for who reads those of the constructor here.
     from collections.abc import Iterator, Mapping  # noqa: F401
+    from typing import Literal  # noqa: F401
 
     from torch import Tensor  # noqa: F401
 
