@@ -65,6 +65,8 @@ nitpick_ignore += [("py:class", "DeviceMesh")]
 nitpick_ignore += [("py:class", "gradspec.nn._memory_bank._module.LinearAverage")]
 # Sphinx cuts the annotation of a field at the brackets of a callable without arguments.
 nitpick_ignore += [("py:class", "collections.abc.Callable[[]")]
+# What `gradspec.watch` returns, which its docstring describes.
+nitpick_ignore += [("py:class", "gradspec._watch._watch.Watch")]
 exclude_patterns = ["records", "examples", "images"]
 suppress_warnings: list[str] = []
 default_role = "code"

@@ -91,7 +91,11 @@ def test_a_summary_says_again_what_it_was_read_from() -> None:
 
 def test_an_edit_of_a_law_touches_it_and_an_edit_of_a_helper_touches_more() -> None:
     laws, specs = sample.homes()
-    assert list(_changed.touched(laws, ["src/gradspec/laws/tensor/_vjp.py"])) == ["vjp"]
+    assert list(_changed.touched(laws, ["src/gradspec/laws/tensor/_global_state.py"])) == ["global_state"]
+    assert list(_changed.touched(laws, ["src/gradspec/laws/tensor/_vjp.py"])) == [
+        "vjp",
+        "declared_draws",
+    ]
     helper = list(_changed.touched(laws, ["src/gradspec/laws/tensor/support/_compare.py"]))
     assert "vjp" in helper
     assert len(helper) > 10

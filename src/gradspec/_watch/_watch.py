@@ -82,7 +82,10 @@ def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
         only: the packages, or the namespaces of operators, that are asked about; all unless given.
 
     Returns:
-        A context manager that gives itself. Its `audit()` judges what was seen.
+        A context manager that gives itself. Its text is the table of what was seen, and `functions` are the names. Its
+        `audit(seed=0)` judges each function on the calls that were kept, in a fork of this process where there can be
+        one; the text of what that returns is the report of `gradspec watch`, `is_wrong` says whether a gradient is
+        wrong in what the code uses, and `rows` has a row for each function.
 
     Example:
         >>> import torch, gradspec
