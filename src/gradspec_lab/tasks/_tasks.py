@@ -61,6 +61,7 @@ COVERING = [
         "nn",
         "text",
         "audits",
+        "watch",
         "engine",
         "laws",
         "lab/audits",
