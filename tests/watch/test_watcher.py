@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
+from gradspec._audit._saved_call import load_call
 from gradspec._watch._seen import Seen
+from gradspec._watch._store import Store, rows_in
 from gradspec._watch._uses import Use
 from gradspec._watch._watcher import Watcher
 from watch.watched import Cubed, Doubled, Wrong
@@ -309,6 +312,22 @@ def test_a_large_call_is_cut_to_a_few_rows_and_what_is_larger_still_is_not_kept(
     assert [tuple(call.args[0].shape) for call in wrong.calls] == [(2, 1000, 20)]
     assert not cubed.calls
     assert "MiB for 2 rows" in cubed.not_kept
+
+
+def test_a_call_that_is_cut_keeps_what_requires_a_gradient(watcher):
+    Wrong.apply(torch.zeros(100, 1000, 20, requires_grad=True))
+    (call,) = only(watcher).calls
+    assert call.is_cut
+    assert call.args[0].requires_grad
+
+
+def test_a_file_of_a_call_is_not_that_of_another(watcher, tmp_path):
+    store = Store(tmp_path)
+    for shape, dtype in (((2, 3), torch.float32), ((4, 3), torch.float32), ((5, 3), torch.float64)):
+        held(torch.randn(*shape, dtype=dtype))
+        store.note(only(watcher))  # the second is of another size, and then comes one of another kind
+    ((_, row),) = rows_in(tmp_path)
+    assert [load_call(Path(file))[0][0].shape[0] for file in row.files] == [2, 5, 4]
 
 
 def test_a_tensor_that_is_given_twice_is_kept_as_one(watcher):

@@ -19,7 +19,7 @@ from gradspec._audit._subject import subject_of
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
 from gradspec._watch._importing import importable
-from gradspec._watch._kept import ROWS, mapped, tensors_in
+from gradspec._watch._kept import ROWS, few_rows, mapped, tensors_in
 from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
 from gradspec.law import Verdict
@@ -53,8 +53,8 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     """
     cases = _cases(seen)
     scopes = scopes_of(seen.uses)
-    compiles = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
-    laws = tuple(law for law in select_laws(()) if law.cost != "compile" or (compiles and law.scope in compiles))
+    compiled = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
+    laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
     profile = replace(load_profile("quick", scopes=scopes), laws=())
     how: Any = {"name": seen.key, "path": path or importable(seen), "laws": laws, "profile": profile, "seed": seed}
     try:
@@ -159,16 +159,8 @@ def _named(case: Case, others: list[Case]) -> Case:
 
 def _small(case: Case) -> Case:
     """Return a call with a few rows of its batch, if it has many numbers."""
-    tensors = list(tensors_in((case.args, dict(case.kwargs))))
-    largest = max(tensors, key=Tensor.numel, default=None)
-    if largest is None or sum(map(Tensor.numel, tensors)) <= MANY or not largest.dim() or largest.shape[0] <= ROWS:
+    call = (case.args, dict(case.kwargs))
+    if sum(map(Tensor.numel, tensors_in(call))) <= MANY or (small := few_rows(call)) is call:
         return case
-    batch = largest.shape[0]
-
-    def cut(tensor: Tensor) -> Tensor:
-        if not tensor.dim() or tensor.shape[0] != batch:
-            return tensor
-        return tensor.detach()[:ROWS].clone().requires_grad_(tensor.requires_grad)
-
-    args, kwargs = mapped((case.args, dict(case.kwargs)), cut)
+    args, kwargs = small
     return replace(case, args=args, kwargs=kwargs, name=f"{case.name}, {ROWS} rows")

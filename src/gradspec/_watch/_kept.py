@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class NotKeptError(Exception):
     """Why a call cannot be kept, in a few words."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
     """One call of a function."""
 
@@ -48,20 +48,39 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
     own = {id(held) for module in _modules_in((args, dict(kwargs))) for held in module.parameters()}
     with _aside():
         given = mapped((args, dict(kwargs)), lambda tensor: _plain(tensor))
-        tensors = list(tensors_in(given))
-        is_cut = False
-        if sum(t.numel() * t.element_size() for t in tensors) > WHOLE_BYTES:
-            largest = max(tensors, key=Tensor.numel)
-            batch = largest.shape[0]
-            is_cut = batch > ROWS
-            if is_cut:
-                given = mapped(given, lambda t: t[:ROWS] if t.dim() and t.shape[0] == batch and id(t) not in own else t)
-            if (size := sum(t.numel() * t.element_size() for t in tensors_in(given))) > MOST_BYTES:
+        whole = given
+        if _bytes_of(given) > WHOLE_BYTES:
+            given = few_rows(given, own)
+            if (size := _bytes_of(given)) > MOST_BYTES:
                 raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for {ROWS} rows of the batch")
         copies: dict[int, Tensor] = {}
         args, kwargs = mapped(given, lambda t: t if id(t) in own else copies.setdefault(id(t), _copied(t)))
         is_flat = any(map(_is_flat, copies.values()))
-    return Kept(args=args, kwargs=kwargs, text=text, is_cut=is_cut, is_flat=is_flat)
+    return Kept(args=args, kwargs=kwargs, text=text, is_cut=given is not whole, is_flat=is_flat)
+
+
+def few_rows(call: Any, own: Collection[int] = ()) -> Any:
+    """Return a call with the first rows of its batch, the first dimension of its largest tensor; itself if it has few.
+
+    Args:
+        call: the arguments.
+        own: the identities of tensors that stay whole.
+    """
+    largest = max(tensors_in(call), key=Tensor.numel, default=None)
+    if largest is None or not largest.dim() or largest.shape[0] <= ROWS:
+        return call
+    batch = largest.shape[0]
+
+    def cut(tensor: Tensor) -> Tensor:
+        if not tensor.dim() or tensor.shape[0] != batch or id(tensor) in own:
+            return tensor
+        return tensor.detach()[:ROWS].requires_grad_(tensor.requires_grad)
+
+    return mapped(call, cut)
+
+
+def _bytes_of(call: Any) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(call))
 
 
 def text_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

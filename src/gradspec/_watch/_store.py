@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gradspec._watch._kept import Kept
 from gradspec._watch._row import Program, Row, together
 from gradspec._watch._seen import Seen
 from gradspec._watch._uses import BEGAN_IN
@@ -34,8 +35,8 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=folder))
         self._numbers: dict[int, int] = {}
-        #: The files of the calls of each function that are written.
-        self._saved: dict[int, dict[int, str]] = {}
+        #: The files of the calls of each function that are written; the calls are held, that no other has their number.
+        self._saved: dict[int, dict[Kept, str]] = {}
 
     def begin(self) -> None:
         """Write that this process is watched, and how another one imports what it has."""
@@ -49,11 +50,11 @@ class Store:
         place = self.place(seen)
         place.mkdir(exist_ok=True)
         written = self._saved.setdefault(id(seen), {})
-        for number, call in enumerate(seen.calls, 1):
-            if id(call) not in written:
-                written[id(call)] = _save(place / f"call-{number}.safetensors", call.args, call.kwargs, seen.key)
-        files = dict.fromkeys(filter(None, (written[id(call)] for call in seen.calls)))
-        row = row_of(seen, files=tuple(files))
+        for call in seen.calls:
+            if call not in written:
+                file = place / f"call-{len(written) + 1}.safetensors"
+                written[call] = _save(file, call.args, call.kwargs, seen.key)
+        row = row_of(seen, files=tuple(filter(None, (written[call] for call in seen.calls))))
         _write(place / FUNCTION, {**row.to_dict(), "path": importable(seen), "home": home_of(seen)})
 
     def end(self, watcher: Watcher) -> None:
