@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._audit._saved_call import load_call
-from gradspec._watch._audits import NotAuditedError, audited
+from gradspec._watch._audits import audit_into
 from gradspec._watch._importing import resolved
 from gradspec._watch._kept import Kept, text_of
 from gradspec._watch._row import Row
 from gradspec._watch._seen import Seen
-from gradspec._watch._store import FUNCTION, answered
+from gradspec._watch._store import FUNCTION
 from gradspec.spec._schema import overload_of
 
 
@@ -33,10 +33,7 @@ def main(place: Path, target: Any = None) -> None:
     for file in row.files:
         args, kwargs, _ = load_call(Path(file))
         seen.kept.append(Kept(args=args, kwargs=kwargs, text=text_of(args, kwargs)))
-    try:
-        answered(place, audited(seen, path=path, folder=place))
-    except NotAuditedError as why:
-        answered(place, why=str(why))
+    audit_into(place, seen, path=path)
 
 
 if __name__ == "__main__":

@@ -23,13 +23,17 @@ def can_fork() -> bool:
     return hasattr(os, "fork") and not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch's own
 
 
-def forked(run: Callable[[], None], log: Path) -> str:
-    """Run something in a fork whose output goes to a file; return how it ended, if not well."""
-    return ended(started(run, log), log)
+#: The file in the folder of a function to which its audit prints.
+LOG = "audit.log"
 
 
-def started(run: Callable[[], None], log: Path) -> int:
-    """Begin to run something in a fork whose output goes to a file; return its process number.
+def forked(run: Callable[[], None], place: Path) -> None:
+    """Run the audit of a function in a fork."""
+    ended(started(run, place), place)
+
+
+def started(run: Callable[[], None], place: Path) -> int:
+    """Begin the audit of a function in a fork, whose output goes to its folder; return its process number.
 
     The fork computes on one thread: torch's pool of threads does not survive it.
     """
@@ -51,7 +55,8 @@ def started(run: Callable[[], None], log: Path) -> int:
             warnings.resetwarnings()
             warnings.simplefilter("ignore")
             _leave_a_removed_folder()
-            _to(log)
+            _to(place / LOG)
+            os.environ.pop(FOLDER, None)  # what it starts is not watched
             with _as_torch_begins():
                 run()
             code = 0
@@ -63,23 +68,23 @@ def started(run: Callable[[], None], log: Path) -> int:
     return child
 
 
-def ended(child: int, log: Path) -> str:
-    """Wait for a fork; return how it ended, if not well."""
+def ended(child: int, place: Path) -> None:
+    """Wait for a fork; write how it ended, if not well."""
     try:
         _, status = os.waitpid(child, 0)
     except ChildProcessError:  # the program has waited for it
-        return ""
+        return
     except BaseException:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
         raise
-    if status == 0:
-        return ""
     if os.WIFSIGNALED(status):
-        return f"its audit was ended by {signal.Signals(os.WTERMSIG(status)).name}"
-    last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
-    return f"its audit failed: {last[-1] if last else 'without a word'}"
+        answered(place, why=f"its audit was ended by {signal.Signals(os.WTERMSIG(status)).name}")
+    elif status:
+        log = place / LOG
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+        answered(place, why=f"its audit failed: {last[-1] if last else 'without a word'}")
 
 
 def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ...] = ()) -> None:

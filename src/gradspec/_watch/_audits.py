@@ -22,6 +22,7 @@ from gradspec._watch._importing import importable
 from gradspec._watch._kept import ROWS, few_rows, mapped, tensors_in
 from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
+from gradspec._watch._store import answered
 from gradspec.law import Verdict
 from gradspec.profile import load_profile
 from gradspec.report import Report
@@ -64,6 +65,14 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     files = {} if folder is None else _files(seen, cases, folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
     return replace(report, verdicts=tuple(verdicts))
+
+
+def audit_into(place: Path, seen: Seen, *, seed: int = 0, path: str = "") -> None:
+    """Audit a function, and write to its folder what was found, or why it was not audited."""
+    try:
+        answered(place, audited(seen, seed=seed, path=path, folder=place))
+    except NotAuditedError as why:
+        answered(place, why=str(why))
 
 
 def _files(seen: Seen, cases: list[Case], folder: Path) -> dict[str, Path]:

@@ -7,15 +7,13 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from gradspec._watch._apart import can_fork, ended, forked, started
-from gradspec._watch._begin import FOLDER
 from gradspec._watch._importing import here
 from gradspec._watch._seen import Seen
-from gradspec._watch._store import FUNCTION, Store, answered, rows_in
+from gradspec._watch._store import FUNCTION, Store, rows_in
 from gradspec._watch._watcher import Watcher
 
 
@@ -46,12 +44,12 @@ class ProgramWatch:
         if self.store.claims(seen.key, seen.where):
             place = self.store.place(seen)
             self._is_over = True  # what is forked now is not the program
-            self._running[place] = started(partial(self._beside, seen, place), place / "audit.log")
+            self._running[place] = started(partial(self._beside, seen, place), place)
             self._is_over = False
 
     def _beside(self, seen: Seen, place: Path) -> None:
         self.watcher.stop()
-        _audit(seen, place)
+        _audit(place, seen)
 
     def _is_asked(self, seen: Seen) -> bool:
         return not self._only or seen.package in self._only
@@ -64,8 +62,7 @@ class ProgramWatch:
         self.watcher.stop()
         self.store.end(self.watcher)
         for place, child in self._running.items():
-            if why := ended(child, place / "audit.log"):
-                answered(place, why=why)
+            ended(child, place)
         if not can_fork():
             return  # the command audits from the files
         asked = [seen for seen in self.watcher.functions.values() if self._is_asked(seen)]
@@ -75,15 +72,13 @@ class ProgramWatch:
             if sys.stderr is not None and sys.stderr.isatty():
                 print(f"gradspec watch: audit {number} of {len(asked)}: {seen.key}", file=sys.stderr, flush=True)
             place = self.store.place(seen)
-            if why := forked(partial(_audit, seen, place), place / "audit.log"):
-                answered(place, why=why)
+            forked(partial(_audit, place, seen), place)
 
         for place, row in rows_in(self._folder):  # what only its children have seen
             target = here(json.loads((place / FUNCTION).read_text(encoding="utf-8"))["home"])
             if target is None or not row.files or not self.store.claims(row.key, row.where):
                 continue
-            if why := forked(partial(_audit_of, place, target), place / "audit.log"):
-                answered(place, why=why)
+            forked(partial(_audit_of, place, target), place)
 
     def _in_a_fork(self) -> None:
         """Begin anew in a child: what the parent saw is the parent's."""
@@ -103,18 +98,14 @@ class ProgramWatch:
         self.store.end(self.watcher)
 
 
-def _audit(seen: Seen, place: Path) -> None:
-    from gradspec._watch._audits import NotAuditedError, audited
+# Imported in the fork, and not by the program: with them comes the whole engine.
+def _audit(place: Path, seen: Seen) -> None:
+    from gradspec._watch._audits import audit_into
 
-    os.environ.pop(FOLDER, None)
-    try:
-        answered(place, audited(seen, folder=place))
-    except NotAuditedError as why:
-        answered(place, why=str(why))
+    audit_into(place, seen)
 
 
 def _audit_of(place: Path, target: Any) -> None:
     from gradspec._watch import _alone
 
-    os.environ.pop(FOLDER, None)
     _alone.main(place, target)

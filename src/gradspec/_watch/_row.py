@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ class Row:
     lines: tuple[str, ...] = ()
     #: The kinds of calls, each as its first one.
     kinds: tuple[str, ...] = ()
-    processes: int = 1
     #: What an audit found, for what the program uses; None where there is none, and why.
     report: Report | None = None
     why: str = ""
@@ -128,7 +127,6 @@ def _both(one: Row, other: Row) -> Row:
         uses=tuple(use for use in Use if use in (*one.uses, *other.uses)),
         lines=tuple(dict.fromkeys((*one.lines, *other.lines))),
         kinds=tuple(dict.fromkeys((*one.kinds, *other.kinds))),
-        processes=one.processes + other.processes,
         files=has_report.files or one.files or other.files,
         why=has_report.why or one.why or other.why,
     )
@@ -174,7 +172,7 @@ class Program:
     #: How many functions ran that nobody asked about.
     others: int = 0
     #: What went wrong in the watch itself.
-    troubles: tuple[str, ...] = field(default=())
+    troubles: tuple[str, ...] = ()
 
     @property
     def is_wrong(self) -> bool:

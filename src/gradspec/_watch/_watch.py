@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 
 from gradspec._watch._apart import can_fork, forked
-from gradspec._watch._audits import NotAuditedError, audited
+from gradspec._watch._audits import audit_into
 from gradspec._watch._row import Program, together
 from gradspec._watch._seen import Seen
-from gradspec._watch._store import Store, answered, read_watch, row_of
+from gradspec._watch._store import Store, read_watch, row_of
 from gradspec._watch._text import seen_text
 from gradspec._watch._watcher import Watcher
 
@@ -56,9 +56,9 @@ class Watch:
                 store.note(seen)
                 place = store.place(seen)
                 if not can_fork():
-                    _audit(seen, place, seed)
-                elif why := forked(partial(_audit, seen, place, seed), place / "audit.log"):
-                    answered(place, why=why)
+                    audit_into(place, seen, seed=seed)
+                else:
+                    forked(partial(audit_into, place, seen, seed=seed), place)
             store.end(self._watcher)
             return read_watch(Path(folder)).with_files_in(None)
 
@@ -105,10 +105,3 @@ def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
         True
     """
     return Watch((only,) if isinstance(only, str) else tuple(only))
-
-
-def _audit(seen: Seen, place: Path, seed: int) -> None:
-    try:
-        answered(place, audited(seen, seed=seed))
-    except NotAuditedError as why:
-        answered(place, why=str(why))
