@@ -73,13 +73,13 @@ class Server:
             subprocess.TimeoutExpired: it did not end in time, and was killed.
         """
         with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder, "out"), Path(folder, "err")
+            nothing, out, err = (Path(folder, name) for name in ("in", "out", "err"))
             command = [str(word) for word in words]
             order = {
                 "words": command,
                 "cwd": str(Path(cwd or "").resolve()),
                 "env": dict(os.environ if env is None else env),
-                "streams": [os.devnull, str(stdout or out), str(err)],
+                "streams": [str(nothing), str(stdout or out), str(err)],
             }
             assert self._process.stdin is not None
             self._process.stdin.write(f"{json.dumps(order)}\n".encode())

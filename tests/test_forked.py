@@ -44,7 +44,7 @@ def test_words_folder_environment_streams_and_exit_code_are_those_of_a_subproces
     env = {**os.environ, "COLOUR": "red"}
     expected = subprocess.run(
         [sys.executable, *words],
-        stdin=subprocess.DEVNULL,
+        input="",
         capture_output=True,
         text=True,
         cwd=folder,

@@ -86,7 +86,7 @@ class RecordKeeper:
         if not self.found or not (targets := targets_of(self.config)):
             return
         from gradspec._engine._reuse import current, grown
-        from gradspec._record import RecordError, only_writer, put_aside, write
+        from gradspec._record import RecordError, is_device, only_writer, put_aside, write
         from gradspec.law import verdict_from_dict
         from gradspec.report import read_records, records_to_json
 
@@ -100,7 +100,8 @@ class RecordKeeper:
         aside, planned = "", [check.cell for check in run.checks]
         with only_writer(path):
             try:
-                reports = read_records(path) if path.exists() else ()  # another run may have written to it since
+                is_there = path.exists() and not is_device(path)
+                reports = read_records(path) if is_there else ()  # another run may have written to it since
             except RecordError:
                 reports, aside = (), f"; what was there cannot be read, and is kept as {put_aside(path)}"
             write(records_to_json(grown(reports, report, planned)), path)

@@ -169,3 +169,18 @@ def test_a_record_that_cannot_be_read_is_kept_beside_the_new_one(gradspec, folde
     assert "; measured again, and it is kept as record.json.unreadable\n" in again.stderr
     assert (folder / "record.json.unreadable").read_text() == text
     assert gradspec("show", "record.json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["gradspec check tiny:HONEST --record pipe --law vjp", "pytest --gradspec tiny:HONEST --gradspec-record pipe"],
+    ids=["command", "pytest"],
+)
+def test_a_pipe_takes_the_record_and_stays(folder, words):
+    os.mkfifo(folder / "pipe")
+    reader = ["timeout", "100", "cat", "pipe"]  # it waits for a writer, and there is none where a file took its place
+    with (folder / "read.json").open("wb") as file, subprocess.Popen(reader, stdout=file, cwd=folder):
+        python("-m", *words.split(), cwd=folder)
+
+    assert (folder / "pipe").is_fifo()
+    assert "vjp" in {verdict.law for verdict in read_record(folder / "read.json").verdicts}

@@ -108,6 +108,21 @@ def test_what_dead_writers_left_is_removed_and_what_a_living_one_writes_is_not(t
     assert left == {f"{_partial(path)}{os.getppid()}.x.partial", f".record.json.elsewhere.{dead.pid}.x.partial"}
 
 
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    write("record", pipe)
+
+    assert os.read(reading, 100) == b"record"
+    assert [file.name for file in tmp_path.iterdir()] == ["pipe"]
+    assert pipe.is_fifo()
+    with pytest.raises(RecordError, match="is a device or a pipe, and holds no record"):
+        read(pipe, "verification", again="")
+    os.close(reading)
+
+
 def test_a_file_is_put_aside_beside_those_that_were(tmp_path: Path) -> None:
     names = []
     for text in ("one", "two"):

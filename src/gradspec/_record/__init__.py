@@ -8,7 +8,7 @@ from gradspec._record._experiment import (
     update_experiment,
     write_experiment,
 )
-from gradspec._record._file import SCHEMA, RecordError, from_text, read, to_text, write
+from gradspec._record._file import SCHEMA, RecordError, from_text, is_device, read, to_text, write
 from gradspec._record._files import file_of
 from gradspec._record._packages import is_beneath, versions
 from gradspec._record._provenance import provenance, same_environment
@@ -28,6 +28,7 @@ __all__ = [
     "file_of",
     "from_text",
     "is_beneath",
+    "is_device",
     "laws_behind",
     "only_writer",
     "provenance",

@@ -77,6 +77,8 @@ def read(path: Path, kind: str, *others: str, again: str) -> dict[str, Any]:
     Raises:
         RecordError: it cannot be read either.
     """
+    if is_device(path):
+        raise RecordError(f"{path} is a device or a pipe, and holds no record")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -88,13 +90,16 @@ def write(text: str, path: Path) -> None:
     """Write a file, all or nothing: a reader sees the old one or the new one, whoever else writes.
 
     A link of the user's own is followed, and the mode of a file that is there stays. What a writer of this machine
-    that has died left half-written is removed.
+    that has died left half-written is removed. A device or a pipe (`/dev/null`, `>(cat)`) is written to, and stays.
 
     Raises:
         OSError: the disk or the folder does not take it.
         UnicodeEncodeError: it is not valid Unicode.
     """
     content = text.encode()
+    if is_device(path):
+        path.write_bytes(content)
+        return
     path = followed(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_partial(path)
@@ -111,6 +116,11 @@ def write(text: str, path: Path) -> None:
         with contextlib.suppress(OSError):
             Path(partial).unlink()
         raise
+
+
+def is_device(path: Path) -> bool:
+    """Whether what stands at a path is a device or a pipe: it holds no record, and no file may take its place."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def followed(path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from gradspec._record import RecordError, only_writer, put_aside
+from gradspec._record import RecordError, is_device, only_writer, put_aside
 from gradspec.cli._say import say
 from gradspec.cli._shared import Interrupted, refuse_another_record, save
 from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_records, records_to_json
@@ -67,7 +67,7 @@ class Kept:
 
     def _read(self, *, final: bool = False) -> tuple[Report, ...]:
         """Return what the file holds; in the end one that cannot be read is put aside, and nothing is lost."""
-        if self._path is None or not self._path.exists():
+        if self._path is None or not self._path.exists() or is_device(self._path):
             return ()
         try:
             return read_records(self._path)
@@ -83,7 +83,7 @@ def known_in(record: Path | None, reading: Callable[[Path], Recorded], kind: str
     if record is None:
         return None
     refuse_another_record(record, kind)
-    if fresh or not record.exists():
+    if fresh or not record.exists() or is_device(record):
         return None
     try:
         return reading(record)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._one_line import for_log, visible
-from gradspec._record import RecordError, write
+from gradspec._record import RecordError, is_device, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
 from gradspec.cli._say import say
@@ -110,6 +110,8 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
     try:
         if path.is_dir():
             raise Unusable(f"{option} {path} is a folder: give the path of a file")
+        if is_device(path):
+            return
         nearest = next(parent for parent in path.absolute().parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest):
             pass
@@ -123,6 +125,8 @@ def refuse_another_record(path: Path, *kinds: str) -> None:
     Raises:
         Unusable: it is there, and is no record of one of these kinds.
     """
+    if is_device(path):
+        return
     try:
         with path.open("rb") as file:
             beginning = file.read(200).decode(errors="replace").strip()
