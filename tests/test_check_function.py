@@ -175,6 +175,9 @@ def test_input_may_be_computed_and_is_apart_from_its_graph(x: torch.Tensor) -> N
         (lambda x: gradspec.check(Round, x, primal=_scaled), ValueError, "primal does not take the inputs"),
         (lambda x: gradspec.check(Round, x, surrogate=_scaled), ValueError, "surrogate does not take the inputs"),
         (lambda x: gradspec.check(Round, (x, x)), ValueError, "does not fit Round"),
+        (lambda x: gradspec.check(Round, x, laws=["vpj"]), ValueError, "has no law 'vpj': did you mean 'vjp'?"),
+        (lambda x: gradspec.check(Round, x, laws="vjp"), TypeError, "laws is the text 'vjp': write a list"),
+        (lambda x: gradspec.check(Round, x, laws=[3]), TypeError, "laws holds 3: give a Law, or the name of one"),
         (lambda x: gradspec.check(_fails, x), ValueError, "_fails raises on these inputs: RuntimeError: no kernel"),
     ],
 )

@@ -17,6 +17,7 @@ from gradspec._audit._references import with_references
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
 from gradspec._audit._words import in_words, reworded
+from gradspec._engine._named import laws_of
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec._outcome import CheckError
@@ -34,7 +35,7 @@ def check(
     primal: Callable[..., Any] | None = None,
     surrogate: Callable[..., Any] | None = None,
     gradient: Callable[..., Any] | None = None,
-    laws: Sequence[Law] | None = None,
+    laws: Sequence[Law | str] | None = None,
     seed: int = 0,
     raise_exception: bool = True,
 ) -> bool:
@@ -53,8 +54,8 @@ def check(
             only the gradients of these are checked.
         gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
             torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
-        laws: the laws to run; without them those of values, first derivatives, memory and effects in eager mode, which
-            need no compiler.
+        laws: the laws to run, or the names of ours, as ["vjp"]; without them those of values, first derivatives, memory
+            and effects in eager mode, which need no compiler.
         seed: of all random numbers.
         raise_exception: whether a finding is an exception; False returns False in its place.
 
@@ -96,7 +97,7 @@ def check(
         raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
     zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
     spec = eager_spec(subject, (case,), replace(measured, wrt=wrt, zero=zero))
-    asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws
+    asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws_of(laws)
     chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)

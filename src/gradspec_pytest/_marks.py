@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gradspec.spec import Spec
 
 
-def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law] | None = None) -> pytest.MarkDecorator:
+def parametrize_with_laws(specs: Sequence[Spec], laws: Sequence[Law | str] | None = None) -> pytest.MarkDecorator:
     """Make of a test function one test for each spec, law and case; its argument `check` is called to run it.
 
     The options `--gradspec-profile` and `--gradspec-law` say which laws, and how hard.
 
     Args:
         specs: what is verified; their names are unique.
-        laws: the laws to choose from; ours, and those of installed packages, unless given.
+        laws: the laws to choose from, or the names of ours; ours, and those of installed packages, unless given.
 
     Example:
         >>> from gradspec_pytest import parametrize_with_laws
@@ -42,6 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("gradspec_laws")
     if marker is None:
         return
+    from gradspec._engine._named import laws_of
     from gradspec._engine._plan import plan
     from gradspec._engine._session import Session
     from gradspec._registry._laws import LawError, laws, select_laws
@@ -51,6 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     option = metafunc.config.option
     specs, given = marker.args
     try:
+        given = laws_of(given) if given else None
         profile = profile_of(option)
         profile = replace(profile, laws=tuple(option.gradspec_laws) or profile.laws)
         select_laws(profile.laws, given)  # refuses a name that no law has

@@ -6,7 +6,7 @@ from torch.autograd import Function
 
 from gradspec import audit
 from gradspec.findings import findings
-from gradspec.law import Rank
+from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 
 NAMES = ("surrogate", "adjoint", "cotangent_linearity", "cotangent_layout", "second_order", "retained_graph")
@@ -72,6 +72,35 @@ class Misread(Normed):
         return torch.as_strided(g, g.shape, torch.empty(g.shape).stride())
 
 
+class Single(Normed):
+    """Takes float32 alone, as a kernel does."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        if x.dtype != torch.float32:
+            raise TypeError("no kernel")
+        return Normed.forward(ctx, x, w)
+
+
+class OnePercentOff(Normed):
+    @staticmethod
+    def factor(dtype):
+        return 1.01
+
+
+class SingleOnePercentOff(Single, OnePercentOff):
+    pass
+
+
+class SingleOfWeight(Single):
+    """Off by one percent in the smaller of two gradients."""
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        x_bar, w_bar = super().backward(ctx, y_bar)
+        return x_bar, 1.01 * w_bar
+
+
 def found(function):
     return findings(audit(function, [CALL], laws=CHOSEN, name="it", jobs=1).report)
 
@@ -113,3 +142,22 @@ def test_what_rounds_on_purpose_computes_in_its_own_dtype():
             return y_bar, None
 
     assert not [one for one in found(Rounded) if "float32" in one.verdict.finding.message]
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), [(OnePercentOff, "x"), (SingleOnePercentOff, "x"), (SingleOfWeight, "w")]
+)
+def test_one_percent_of_one_gradient_is_seen_in_float32(function, name):
+    (wrong,) = audit(function, [CALL], laws=["surrogate"], name="it", jobs=1).report.of(law="surrogate")
+
+    assert wrong.status is Status.BROKEN
+    assert f"the gradient of `{name}` is off by the factor 1.01" in wrong.finding.likely
+
+
+@pytest.mark.parametrize(
+    "call", [CALL, "(1000 * randn(8, 64), randn(64) / 1000)", "(randn(2, 3, 4) / 100, 50 * randn(4))"]
+)
+def test_a_kernel_for_float32_holds(call):
+    report = audit(Single, [call], laws=["surrogate"], name="it", jobs=1).report
+
+    assert [v.status for v in report.verdicts] == [Status.HOLDS]

@@ -209,12 +209,21 @@ def test_what_is_not_marked_is_asked_about_once(function, case, words):
         (Threshold, f"({X}, {W})", {}),
         (torch.relu, "(zeros(30),)", {}),
         (SquaredLayer(), f"({X},)", {}),
+        (lambda *args: Product.apply(*args), f"(randn(4, 3, requires_grad=True), {W})", {}),
+        (lambda *args: Product.apply(*args), f"({X}, {W})", {"wrt": ("args[0]",)}),
     ],
 )
 def test_what_is_answered_or_needs_no_answer_is_not_asked(function, case, how):
     found = audited(function, case, **how)
 
     assert said(found)[0] not in (Status.BROKEN, Status.QUESTION), said(found)
+
+
+def test_of_several_tensors_in_one_argument_those_are_asked_about_that_are_marked():
+    found = audit(lambda *args: Product.apply(*args), [f"({X}, {W})"], wrt=["args[0]"], name="product", laws=CHEAP)
+
+    assert {v.status for v in found.report.verdicts} == {Status.HOLDS}
+    assert "wrt=('args[0]',)" in found.proposal
 
 
 def test_what_is_applied_is_not_called_by_itself():

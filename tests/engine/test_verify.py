@@ -155,6 +155,14 @@ def test_a_profile_chooses_laws_and_may_not_name_an_unknown_one():
         plan([SCALE], profile=Profile(name="mine", laws=("no_such_law",)))
 
 
+def test_laws_are_given_by_name_too():
+    report = verify([SCALE], laws=["vjp", *[law for law in LAWS if law.name == "primal"]])
+
+    assert list(report.laws) == ["vjp", "primal"]
+    with pytest.raises(ValueError, match="gradspec has no law 'primer': did you mean 'primal'"):
+        verify([SCALE], laws=["primer"])
+
+
 def test_a_law_of_somebody_else_runs_beside_ours():
     law = Law(
         name="small",

@@ -31,13 +31,13 @@ from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
 from gradspec._audit._written import promised, proposed
 from gradspec._engine._compiler import import_dynamo
+from gradspec._engine._named import laws_of
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
 from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Status
-from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
@@ -50,7 +50,7 @@ def audit(
     *,
     name: str = "",
     path: str = "",
-    laws: Sequence[Law] | None = None,
+    laws: Sequence[Law | str] | None = None,
     profile: Profile | None = None,
     seed: int = 0,
     jobs: int | None = None,
@@ -75,7 +75,7 @@ def audit(
             does not take their dtype, it is audited in one that it takes.
         name: the function's name in the report; its own unless given.
         path: its import path, `package.module:Name`, for the text of the proposal.
-        laws: the laws to choose from, ours unless told.
+        laws: the laws to choose from, or the names of ours, as ["surrogate"]; all of ours unless told.
         profile: how hard; `quick` unless told.
         seed: of all random numbers.
         jobs: how many child processes at a time; as many as there are processors, where that pays.
@@ -103,7 +103,7 @@ def audit(
     Raises:
         TypeError: `function`, `reference`, `surrogate` or `gradient` cannot be called.
         ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call
-            of a Function has a floating-point tensor; none of the laws that are asked for can judge it; or
+            of a Function has a floating-point tensor; a law is unknown, or none of those can judge it; or
             `reference` or `surrogate` takes other arguments, or raises on a case; or both `surrogate` and `gradient`
             are given.
 
@@ -122,7 +122,7 @@ def audit(
         >>> [str(verdict.status) for verdict in found.report.of(law="surrogate")]
         ['question']
     """
-    found_by_sweep = ""
+    laws, found_by_sweep = laws_of(laws), ""
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
@@ -132,7 +132,7 @@ def audit(
             function,
             cases,
             lambda texts, few: audit(function, texts, laws=few, profile=hard, **alike).report.verdicts,
-            laws or LAWS,
+            laws,
             hard,
             seed,
         )
@@ -161,8 +161,8 @@ def audit(
         finding = ended_call(ended) if ended else refused_call(measured)
         return refused(spec, finding, profile, seed, paths, given)
     if sharded:
-        spec, laws = placed(spec, made[0]), without_spec(laws or LAWS)
-    chosen = selected(laws or LAWS, profile, measured, subject)
+        spec, laws = placed(spec, made[0]), without_spec(laws)
+    chosen = selected(laws, profile, measured, subject)
     profile = replace(profile, laws=())  # they are chosen
     checks = plan([spec], chosen, profile, seed=seed, paths=paths)
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
@@ -179,7 +179,7 @@ def audit(
         *([found_by_sweep] if found_by_sweep else []),
     ]
     if measured.is_noisy:
-        left_out = [law for law in laws or LAWS if law.judges(spec.kind) and law not in chosen]
+        left_out = [law for law in laws if law.judges(spec.kind) and law not in chosen]
         silent = apart(lambda: silent_for_form(subject, made[0], measured, left_out, hard, seed), hard, seed)
         seen += of_noise(measured, () if isinstance(silent, Finding) else silent)
     report = with_remarks(report, spec.name, seen)

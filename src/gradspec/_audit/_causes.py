@@ -27,9 +27,9 @@ def explained(
     seed: int,
 ) -> Report:
     """Return the report of an audit with the causes that plain calls show."""
+    report = with_float32(report, subject, cases, measured, laws, profile, seed)
     if not subject.has_reference:  # which says what backward should be: nothing is left to guess
         report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
-    report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)
     report = with_hidden(report, measured)
     return with_roots(report, measured)

@@ -42,7 +42,7 @@ def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured) ->
         name=subject.name,
         primal=primal,
         surrogate=surrogate,
-        wrt=measured.wrt,
+        wrt=tuple(one for name in measured.wrt for one in measured.partly.get(name, (name,))),
         zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
         supports=Supports.eager(),  # a refusal breaks no promise that nobody gave

@@ -8,10 +8,11 @@ from functools import partial
 
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
+from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
 from gradspec.explain import by_differences, why_not_derivative
-from gradspec.law import Finding, Law, Reason, Status, Verdict
+from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -32,6 +33,7 @@ def with_how_wrong(
     # A verdict that is reused says it already.
     broken = {v.case for v in report.violations if _is_unexplained(v)}
     said: dict[str, _Shown] = {}
+    subject, cases = as_single(subject, cases, measured) or (subject, cases)
     for case in cases:
         if law is None or case.name not in broken:
             continue
@@ -46,8 +48,9 @@ def with_how_wrong(
 
 
 def _is_unexplained(verdict: Verdict) -> bool:
-    is_broken = verdict.law == "surrogate" and verdict.status is Status.BROKEN
-    return is_broken and verdict.finding.reason is None and not verdict.finding.follows
+    finding = verdict.finding
+    is_wrong = finding.status is Status.BROKEN and finding.rank != Rank.WASTE
+    return verdict.law == "surrogate" and is_wrong and finding.reason is None and not finding.follows
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ class Measured:
 
     #: The arguments, as in the signature, to which a gradient flows.
     wrt: tuple[str, ...] = ()
+    #: Of those that hold several tensors, of which a call marks some and no gradient flows to the rest: `xs[0]`, ...
+    partly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: The argument of which the output is a view.
     view_of: str | None = None
     #: The dtype of the first floating-point output that has another one than the arguments, and theirs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,6 +54,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
     shared = next((name for one in seen for name in one.shared), None)
     measured = Measured(
         wrt=tuple(name for name in every if name in fits.values()),
+        partly=_partly(subject, trials, every, leaves),
         view_of=_parameter(shared, tuple(subject.signature.parameters)) if shared else None,
         noisy_forward=any(one.noisy_forward for one in seen),
         noisy_backward=any(one.noisy_backward for one in seen),
@@ -87,6 +88,21 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         in_float32=in_float32(trials),
         infinite_at_zero=where(infinite_at_zero, tuple(name for name in names if name in leaves), any),
     )
+
+
+def _partly(
+    subject: Subject, trials: Sequence[Trial], every: tuple[str, ...], reached: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return, of the arguments with several tensors of which a call marks some, those that a gradient is asked of."""
+    marked = {leaf for leaves in subject.marked.values() for leaf in leaves}
+    leaves = dict.fromkeys(leaf for trial in trials for leaf in Inputs.of(trial).wrt)
+    asked: dict[str, tuple[str, ...]] = {}
+    for name in every if marked else ():
+        mine = [leaf for leaf in leaves if leaf != name and _parameter(leaf, every) == name]
+        some = tuple(f"{name}[{leaf[len(name) + 1 :]}]" for leaf in mine if leaf in reached or leaf in marked)
+        if len(some) < len(mine):
+            asked[name] = some
+    return asked
 
 
 def _with_lost(

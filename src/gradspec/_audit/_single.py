@@ -75,12 +75,12 @@ def with_float32(
     Each law that float64 breaks, or on which it cannot tell, is asked again in float32. What is broken there is said in
     the words of float32; what holds there, and is off here by no more than its rounding, follows from the lost digits.
     """
-    single = in_dtype(cases, torch.float32) if measured.in_float32 else None
+    single = as_single(subject, cases, measured)
     unclear = {v.law for v in report.verdicts if _is_unclear(v)}
     asked = [law for law in laws if law.name in unclear]
     if single is None or not asked:
         return report
-    spec = eager_spec(replace(subject, call=_refusing_float64(subject.call)), single, measured)
+    spec = eager_spec(*single, measured)
     again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
     found = {(v.law, v.case): v for v in again.verdicts}
     roots: dict[str, str] = {}
@@ -97,6 +97,12 @@ def with_float32(
         return replace(verdict, finding=_lost(verdict.finding, "" if root == verdict.law else root))
 
     return replace(report, verdicts=tuple(map(said, report.verdicts)))
+
+
+def as_single(subject: Subject, cases: Sequence[Case], measured: Measured) -> tuple[Subject, tuple[Case, ...]] | None:
+    """Return a function that computes in float32, and its calls, so that nothing is asked of it in float64."""
+    single = in_dtype(cases, torch.float32) if measured.in_float32 else None
+    return None if single is None else (replace(subject, call=_refusing_float64(subject.call)), single)
 
 
 def _lost(finding: Finding, root: str) -> Finding:

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from gradspec._engine._autograd import settle
 from gradspec._engine._check import rerun
+from gradspec._engine._named import laws_of
 from gradspec._engine._parallel import Progress, run_checks
 from gradspec._engine._plan import Check, plan, with_roots
 from gradspec._engine._reuse import current, known_of, made_when
@@ -29,7 +30,7 @@ settle()
 @one_at_a_time
 def verify(
     specs: Sequence[Spec],
-    laws: Sequence[Law] | None = None,
+    laws: Sequence[Law | str] | None = None,
     profile: Profile | None = None,
     *,
     seed: int = 0,
@@ -44,7 +45,8 @@ def verify(
 
     Args:
         specs: what is verified; their names are unique.
-        laws: the laws to run, each on the specs of its kinds; ours unless told. The profile may choose among them.
+        laws: the laws to run, or the names of ours, as ["vjp"]; all of ours unless told. Each runs on the specs of its
+            kinds, and the profile may choose among them.
         profile: how hard; `quick` unless told.
         seed: of all random numbers: the same seed gives the same verdicts.
         case: run only this case.
@@ -62,9 +64,9 @@ def verify(
         The report. A spec or a law that raises is a verdict in it, never an exception.
 
     Raises:
-        ValueError: two specs of one name, or a profile that names an unknown law.
+        ValueError: two specs of one name, or an unknown law that is named here or in the profile.
     """
-    laws, profile = tuple(laws or LAWS), profile or load_profile("quick")
+    laws, profile = laws_of(laws), profile or load_profile("quick")
     checks = plan(specs, laws, profile, seed=seed, case=case, paths=paths)
     return run_plan(
         checks,

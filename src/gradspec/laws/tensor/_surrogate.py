@@ -63,7 +63,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
     try:
         finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
     except StandInError:  # an audit of a function that takes its own dtype only
-        return _twice(trial, inputs)
+        return _in_single(trial, inputs)
     return (
         finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
     )
@@ -84,6 +84,35 @@ def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Findi
         own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
         return own if by_differences.status is Status.INCONCLUSIVE else by_differences
     return own if own.status is Status.BROKEN else in_double
+
+
+def _in_single(trial: Trial, inputs: Inputs) -> Finding:
+    """Return what is said of a case without float64: in float32 a direction shows each argument by itself only.
+
+    Along its own gradient an argument moves the value as far as it can: what rounds there is a thousandth of it.
+    """
+    finding = _twice(trial, inputs)
+    if finding.status is not Status.HOLDS or any(t.dtype.to_real() != torch.float32 for t in inputs.tensors()):
+        return finding
+    for number in range(len(inputs.wrt)):
+        for attempt in range(2):
+            finding = _along_its_gradient(trial, inputs, number, trial.seed + attempt)
+            if finding.status is Status.HOLDS:
+                break
+        else:
+            return finding
+    return HOLDS
+
+
+def _along_its_gradient(trial: Trial, inputs: Inputs, number: int, seed: int) -> Finding:
+    x = inputs.tensors()
+    v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
+    gradient = _value_and_gradients(trial, inputs, v)[1][number]
+    if gradient is None or not 0 < float(gradient.norm()) < math.inf:
+        return HOLDS  # as far as all arguments together have shown
+    u = [torch.zeros_like(t) for t in x]
+    u[number] = (gradient / gradient.norm() * math.sqrt(gradient.numel()) / 9).to(x[number].dtype)
+    return _in_direction(trial, inputs, tuple(u), seed, is_beside=False, is_alone=True)
 
 
 def _twice(trial: Trial, inputs: Inputs) -> Finding:
@@ -116,7 +145,9 @@ def _one_direction(
     return finding
 
 
-def _in_direction(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int, *, is_beside: bool) -> Finding:
+def _in_direction(
+    trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int, *, is_beside: bool, is_alone: bool = False
+) -> Finding:
     x = inputs.tensors()
     v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
     y, grads = _value_and_gradients(trial, inputs, v)
@@ -132,8 +163,9 @@ def _in_direction(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], seed: int
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
     size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
     scale = max(abs(exact), abs(numeric.value), size)
-    is_clear = numeric.is_clear(scale, dtype)
-    if is_clear and numeric.agrees(exact, scale, dtype):
+    derivative = max(abs(exact), abs(numeric.value), size / 100)
+    is_clear = numeric.bar <= derivative / 1000 if is_alone else numeric.is_clear(scale, dtype)
+    if is_clear and numeric.agrees(exact, derivative if is_alone else scale, dtype):
         return HOLDS
     if not is_beside and is_kink(along, scale, dtype):
         return judged_beside(
