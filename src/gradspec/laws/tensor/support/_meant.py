@@ -54,7 +54,11 @@ def _question(trial: Trial, inputs: Inputs) -> Finding | None:
     found = vjp(trial.spec.surrogate, inputs, seed=trial.seed)
     if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
         return None
-    sloped = [name for name, g in found.items() if g is not None and bool(g.any())]
+    # What cancels, as a bias before a normalisation, leaves its rounding.
+    top = max((largest(g) for g in found.values() if g is not None), default=0.0)
+    sloped = [
+        name for name, g in found.items() if g is not None and largest(g) > _ROUNDED * torch.finfo(g.dtype).eps * top
+    ]
     if flat := [name for name in sloped if is_flat(function, inputs, name)]:
         names, why = flat, "Forward is flat nearly everywhere in it, where a derivative is 0."
         if unmasked := [name for name in flat if is_unmasked(trial, inputs, name)]:
