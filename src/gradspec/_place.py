@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from pathlib import Path
 from traceback import walk_tb
 
 _OURS = Path(__file__).parent
 #: Rooms of ours with code that is checked as a user's is.
 _CHECKED = tuple(_OURS / room for room in ("functions", "nn", "operators"))
+
+
+#: Python's own library, and the folders in it where packages are installed.
+_STANDARD = Path(sysconfig.get_path("stdlib"))
+_INSTALLED = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")} | {
+    _STANDARD / "site-packages",
+    _STANDARD / "dist-packages",
+}
 
 
 def place_of(error: BaseException) -> str:
@@ -21,9 +30,11 @@ def place_of(error: BaseException) -> str:
 
 
 def is_under_test(filename: str) -> bool:
-    """Return whether a file is neither torch's nor of what checks it."""
+    """Return whether a file is neither torch's nor Python's own, nor of what checks it."""
     path = Path(filename)
     if filename.startswith("<") or any(path.is_relative_to(room) for room in _torch()):
+        return False
+    if path.is_relative_to(_STANDARD) and not any(path.is_relative_to(room) for room in _INSTALLED):
         return False
     return not path.is_relative_to(_OURS) or any(path.is_relative_to(room) for room in _CHECKED)
 

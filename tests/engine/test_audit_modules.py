@@ -275,3 +275,57 @@ def test_state_that_moves_is_told_from_an_argument_of_its_name():
 
     found = audit(Moves(), ["(randn(5, 3), randn(3))"], laws=[NAMED["freed"]])
     assert any(remark.startswith("Forward moves `self.mean`,") for remark in found.remarks)
+
+
+class Recomputed(Function):
+    """Runs a body again in backward, and differentiates it by its input and by what it is given beside."""
+
+    @staticmethod
+    def forward(ctx, x, body, *weights):
+        ctx.save_for_backward(x)
+        ctx.body, ctx.weights = body, weights
+        return body(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.body(x)
+        x_bar, *others = torch.autograd.grad(y, (x, *ctx.weights), y_bar)
+        return x_bar, None, *others
+
+
+class Block(nn.Module):
+    def __init__(self, *, is_right):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+        self.is_right = is_right
+
+    def forward(self, x):
+        return Recomputed.apply(x, self.body, *(self.body.parameters() if self.is_right else ()))
+
+
+@pytest.mark.parametrize("with_reference", [False, True])
+def test_parameters_that_backward_forgets_are_lost_whatever_the_inputs_are_held_to(with_reference):
+    block = Block(is_right=False)
+    reference = (lambda x: block.body(x)) if with_reference else None
+    found = audit(block, ["(randn(4, 3, requires_grad=True),)"], laws=["surrogate", "vjp"], reference=reference)
+
+    (verdict,) = found.report.of(law="surrogate")
+    assert verdict.status is Status.BROKEN
+    assert verdict.finding.message.startswith("backward returns no gradient for `body.0.weight`")
+
+
+def test_parameters_require_a_gradient_where_only_the_inputs_are_held_to_a_reference():
+    block = Block(is_right=True)
+    laws = ["primal", "vjp", "cotangent_linearity", "needs_input_grad", "retained_graph", "checkpoint"]
+    found = audit(block, ["(randn(4, 3, requires_grad=True),)"], laws=laws, reference=lambda x: block.body(x))
+
+    assert {v.status for v in found.report.verdicts} == {Status.HOLDS}
+
+
+def test_a_module_that_a_checkpoint_calls_in_backward_keeps_the_state_of_the_call():
+    found = audit(Block(is_right=True), ["(randn(4, 3, requires_grad=True),)"], laws=["checkpoint"])
+
+    assert [v.status for v in found.report.verdicts] == [Status.HOLDS]

@@ -104,6 +104,21 @@ class Hangs(Function):
             pass
 
 
+class HangsElsewhere(Function):
+    """Halves until the number is small, which a negative one never is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        size = x.sum()
+        while abs(size) > 1e-3 or size < 0:
+            size = size / 2 if size > 0 else size
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
 class ForwardModeAlone(Function):
     @staticmethod
     def forward(x):
@@ -147,3 +162,13 @@ def test_an_audit_says_what_a_plain_call_that_gives_nothing_did(function, messag
     assert verdict.finding.message.startswith(message)
     assert verdict.finding.likely.startswith(likely)
     assert bool(verdict.finding.likely) == bool(likely)
+
+
+@pytest.mark.skipif(not available(), reason="no fork on this machine")
+def test_a_loop_that_ends_for_the_given_numbers_only_is_told_from_one_that_never_does():
+    profile = replace(load_profile("quick"), time_limit=2.0)
+    (verdict,) = audit(HangsElsewhere, ["(rand(3),)"], laws=[LAYOUT], profile=profile).report.verdicts
+
+    assert verdict.status is Status.NOT_MEASURED
+    assert verdict.finding.message.endswith("with other numbers in its arguments; the call as it is answers")
+    assert "bound its iterations" in verdict.finding.likely

@@ -15,7 +15,7 @@ from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
-from gradspec._audit._look import Look, look
+from gradspec._audit._look import Look, is_answered, look
 from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
@@ -150,7 +150,8 @@ def audit(
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     ended = None
     if isinstance(found, Finding):  # the function has ended the process, or hangs
-        ended, found = found, Look(measured=Measured(raised=found.message))
+        is_plain = found.is_cut_off and apart(lambda: is_answered(subject, named, hard, seed), profile, seed) is True
+        ended, found = ended_call(found, elsewhere=is_plain), Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     if subject.has_reference and not measured.raised:
@@ -158,7 +159,7 @@ def audit(
     spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if measured.raised:
-        finding = ended_call(ended) if ended else refused_call(measured)
+        finding = ended or refused_call(measured)
         return refused(spec, finding, profile, seed, paths, given)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws)

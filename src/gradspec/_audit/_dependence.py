@@ -73,6 +73,12 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
     So is one that is as small as rounding leaves it, if the output does not move with the argument.
     """
+    values = [t for t in _values(trial, inputs) if differentiable(t)]
+    size = sum(float((w * t).abs().sum()) for w, t in zip(like(tuple(values), trial.seed), values, strict=True))
+    tiny = _ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
+    here = gradient_of(trial, inputs, name)
+    if here is None or not float(here.abs().max() if here.numel() else 0.0) <= tiny:  # nor is a NaN zero
+        return False
     found = _gradients_elsewhere(trial, inputs, name)
     if any(t is None for t in found):
         return False
@@ -80,9 +86,6 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
     found += _nearer_to_zero(trial, inputs, name)  # where a tanh is saturated, or a clip clips, it is as much so above
     if not any(bool(t.any()) for t in found if t is not None):
         return True
-    values = [t for t in _values(trial, inputs) if differentiable(t)]
-    size = sum(float((w * t).abs().sum()) for w, t in zip(like(tuple(values), trial.seed), values, strict=True))
-    tiny = _ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
     is_tiny = all(float(t.abs().max()) <= tiny for t in found if t is not None)  # not of a NaN
     return is_tiny and not moves_with(trial, inputs, name, is_value=True)
 

@@ -11,6 +11,8 @@ from gradspec._audit._own_dtype import accepted, in_dtype, plain_error, refused
 from gradspec._audit._probe import measure
 from gradspec._audit._remarks import of_dtypes
 from gradspec._audit._subject import Subject
+from gradspec._audit._trials import flat_trial, takes_gradient
+from gradspec.laws.tensor.support._call import Inputs, vjp
 from gradspec.profile import Profile
 from gradspec.spec import Case
 
@@ -23,6 +25,15 @@ class Look:
     #: The dtype that took the place of the one of the calls.
     own: torch.dtype | None = None
     remarks: tuple[str, ...] = ()
+
+
+def is_answered(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int) -> bool:
+    """Call a function and its backward on the cases as they are given only; return True, if it comes to that."""
+    for case in cases:
+        every = tuple(name for name in subject.signature.parameters if takes_gradient(subject, case, name))
+        trial = flat_trial(subject, case, Measured(wrt=every), profile, seed)
+        vjp(trial.spec.function, Inputs.of(trial), seed=seed)
+    return True
 
 
 def look(subject: Subject, cases: tuple[Case, ...], profile: Profile, seed: int) -> Look:

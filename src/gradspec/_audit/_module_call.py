@@ -36,7 +36,8 @@ def with_state(subject: Subject, module: torch.nn.Module, cases: tuple[Case, ...
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         state = {full: kwargs.pop(name) for name, full in names.items()}
-        backward.restore()  # a pass that raised has left it as it was
+        if torch._C._current_graph_task_id() == -1:  # in a backward pass a checkpoint calls it again
+            backward.restore()  # a pass that raised has left it as it was
         try:
             return backward.with_state(torch.func.functional_call(module, state, args, kwargs), state)
         finally:

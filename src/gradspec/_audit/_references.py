@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
+from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakIdKeyDictionary
+
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
@@ -48,7 +52,27 @@ def with_references(
         surrogate = _with_backward(subject, primal, gradient)
     given = (primal, surrogate)
     named = [None if one is None else _named(role, one, subject, cases) for role, one in zip(roles, given, strict=True)]
+    if named != [None, None] and subject.state:
+        subject = replace(subject, call=_trained(subject.call, frozenset(subject.state) - subject.fixed))
     return replace(subject, primal=named[0], surrogate=named[1])
+
+
+def _trained(call: Callable[..., Any], parameters: frozenset[str]) -> Callable[..., Any]:
+    """Return the call of a module whose parameters require a gradient where an input does, as in training."""
+    # A second call with the same tensors, as of a checkpoint, has the same leaves.
+    known = WeakIdKeyDictionary()
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        is_plain = not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is None
+        if is_plain and any(isinstance(t, torch.Tensor) and t.requires_grad for t in tree_leaves((args, kwargs))):
+            for name in parameters & kwargs.keys():
+                if not (value := kwargs[name]).requires_grad:
+                    if value not in known:
+                        known[value] = value.detach().requires_grad_()
+                    kwargs[name] = known[value]
+        return call(*args, **kwargs)
+
+    return called
 
 
 def _with_backward(subject: Subject, primal: Any, gradient: Any) -> Callable[..., Any]:
@@ -105,7 +129,7 @@ def measured_with(
         fixed=(),
         ignored=(),
         hidden=(),
-        lost=(),
+        lost=tuple(one for one in measured.lost if one.is_wrong and subject.parameter_of(one.name) in subject.state),
     )
 
 

@@ -33,9 +33,20 @@ def refused_call(measured: Measured) -> Finding:
     return Finding(status=Status.ERROR, message=f"{call} raises {measured.raised}", likely=likely)
 
 
-def ended_call(found: Finding) -> Finding:
-    """Return the finding that the process of the plain calls died, or gave no answer, forward or backward."""
-    message = found.message if "own" in found.details else f"{found.message}, in a plain call or its backward pass"
+_IN_A_CALL = "in a plain call or its backward pass"
+
+
+def ended_call(found: Finding, *, elsewhere: bool) -> Finding:
+    """Return the finding that the process of the plain calls died, or gave no answer, forward or backward.
+
+    Args:
+        found: how it ended.
+        elsewhere: whether the call itself has answered, and only others like it have not.
+    """
+    where = "with other numbers in its arguments; the call as it is answers" if elsewhere else ""
+    message = found.message if "own" in found.details else f"{found.message}, {where or _IN_A_CALL}"
+    if elsewhere:
+        found = replace(found, likely="a loop that does not end where it does not converge: bound its iterations")
     status = found.status if found.is_cut_off else Status.ERROR
     return replace(found, status=status, message=message)
 
