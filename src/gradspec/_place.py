@@ -39,6 +39,11 @@ def is_under_test(filename: str) -> bool:
     return not path.is_relative_to(_OURS) or any(path.is_relative_to(room) for room in _CHECKED)
 
 
+def is_of_gradspec(filename: str) -> bool:
+    """Return whether a file is one of what checks code."""
+    return Path(filename).is_relative_to(_OURS) and not is_under_test(filename)
+
+
 def _torch() -> list[Path]:
     module = sys.modules.get("torch")
     return [Path(module.__file__).parent] if module is not None and module.__file__ else []

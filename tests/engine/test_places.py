@@ -79,6 +79,29 @@ def test_a_gradient_that_is_nan_where_the_value_is_finite_is_one_finding_with_it
     assert not declared.failures, "a spec may declare it"
 
 
+class Undefined(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 0
+
+    @staticmethod
+    def backward(ctx, v):
+        return v * 0 / 0
+
+
+def applied(x):
+    return Undefined.apply(x)  # the call
+
+
+@pytest.mark.parametrize(("function", "called"), [(Undefined, ""), (applied, "the call")])
+def test_a_line_of_what_calls_an_audit_is_no_line_of_the_function(function, called):
+    first, *_ = findings(audit(function, ["(tensor([100.0, 0.5]),)"], laws=["surrogate"]).report)
+    line = next(n for n, said in enumerate(LINES, 1) if said.endswith(f"# {called or 'the power'}"))
+    place = f", called at test_places.py:{line}, in applied," if called else ""
+
+    assert first.verdict.finding.reason.words == f"the backward of Undefined{place} makes NaN first"
+
+
 class Unwritten(Function):
     @staticmethod
     def forward(ctx, x):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._place import is_under_test
+from gradspec._place import is_of_gradspec, is_under_test
 from gradspec.explain._given import values_and_gradients
 from gradspec.law import Finding, Rank, Reason, Trial, broken
 from gradspec.laws import is_stand_in
@@ -76,7 +76,8 @@ def _made_by(trial: Trial) -> Reason | None:
     if not first:
         return None
     operation, what, place = first[0]
-    words = f"the backward of {operation}{f', called at {place}' if place else ''}, makes {what} first"
+    of = operation.removesuffix("Backward")  # of a Function; an operation of torch has a number behind it
+    words = f"the backward of {of}{f', called at {place},' if place else ''} makes {what} first"
     return Reason(kind="nan", words=words, evidence={"operation": operation, "place": place}, of_function=True)
 
 
@@ -85,8 +86,13 @@ def _are_finite(tensors: tuple[Any, ...]) -> bool:
 
 
 def _place(trace: str) -> str:
-    """Return the last line of a trace that is neither torch's nor ours, as "ops.py:9, in focal"."""
-    lines = [(path, line, name) for path, line, name in _LINE.findall(trace) if is_under_test(path)]
+    """Return the last line of a trace within our call that is neither torch's nor ours, as "ops.py:9, in focal"."""
+    lines: list[tuple[str, str, str]] = []
+    for path, line, name in _LINE.findall(trace):
+        if is_under_test(path):
+            lines.append((path, line, name))
+        elif is_of_gradspec(path):  # what stands before has called us: a command line, a test
+            lines.clear()
     if not lines:
         return ""
     path, line, name = lines[-1]
