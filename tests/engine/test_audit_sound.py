@@ -148,3 +148,23 @@ class Normalised(Function):
 def test_forward_moves_the_statistics_of_a_module_that_is_an_argument_and_backward_does_not(again, status):
     verdict = judged(Normalised, (torch.randn(3, 2), nn.BatchNorm1d(2), again), "declared_writes")
     assert verdict.status is status
+
+
+class Smoothed(Function):
+    """Writes to a table that it has made; torch keeps the table of a first run for the second, which writes to it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        weight = torch.full_like(x, 0.1)
+        weight.scatter_add_(1, torch.tensor([[1], [0]]), torch.full_like(x[:, :1], 0.9))
+        ctx.save_for_backward(x, weight)
+        return (weight * x.sin()).sum()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar * weight * x.cos()
+
+
+def test_a_result_that_forward_writes_to_is_not_saved_by_a_checkpoint():
+    assert judged(Smoothed, "(randn(2, 3),)", "selective_checkpoint").status is Status.HOLDS

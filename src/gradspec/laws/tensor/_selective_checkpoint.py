@@ -1,7 +1,8 @@
 r"""Selective activation checkpointing gives the same value and the declared gradient, whatever its policy saves.
 
 It runs with a policy that saves the result of each operation, except those that write to an argument, and with one that
-saves none. If forward writes to a saved result, torch refuses the first policy, and only the second runs.
+saves none. If forward writes to a result, only the second runs: what was saved would be written to once more, which
+torch refuses in some places, and in others does without a word.
 
 Why it matters: large models save matrix products and compute everything else again. The second run of forward finds a
 saved result by its position among the calls of the same operation.
@@ -17,6 +18,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from gradspec._scope import Scope
@@ -38,11 +43,50 @@ def _recomputes(_: Any, operation: Any, *args: Any, **kwargs: Any) -> Checkpoint
 POLICIES = {"saves all results": _saves, "saves none": _recomputes}
 
 
+class _Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """While it is entered, notes whether an operation writes to what another one has returned."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found: bool = False
+        #: Held, that no other memory has their address.
+        self._results: dict[int, torch.UntypedStorage] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and note what it writes to and what it returns."""
+        kwargs = kwargs or {}
+        names = [one.name for one in func._schema.arguments]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        written = [given.get(one.name) for one in func._schema.arguments if one.alias_info and one.alias_info.is_write]
+        self.found |= any(_memory(value) in self._results for value in tree_leaves(written))
+        found = func(*args, **kwargs)
+        if not func._schema.is_mutable:
+            mine = {_memory(value) for value in tree_leaves(given)}
+            for value in tree_leaves(found):
+                if (memory := _memory(value)) and memory not in mine:
+                    self._results[memory] = value.untyped_storage()
+        return found
+
+
+def _memory(value: Any) -> int:
+    """Return where the memory of a tensor begins; 0 of anything else."""
+    return value.untyped_storage().data_ptr() if isinstance(value, Tensor) and value.layout is torch.strided else 0
+
+
+def _writes_to_a_result(trial: Trial, inputs: Inputs) -> bool:
+    writes = _Writes()
+    with writes:
+        trial.spec.function(*inputs.args())
+    return writes.found
+
+
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     for name, policy in POLICIES.items():
+        if policy is _saves and _writes_to_a_result(trial, inputs):
+            continue
         run = partial(
             checkpoint,
             frozen(trial.spec.function, inputs),  # anew: a call may write to the arguments that it holds
@@ -53,7 +97,7 @@ def _check(trial: Trial) -> Finding:
             finding = judge_run(trial, inputs, f"selective checkpointing that {name}", run)
         except RuntimeError as error:
             if "has been mutated" in str(error):
-                continue  # of a result that forward wrote to later: the policy is at fault
+                continue  # by a backward that writes to it: the policy is at fault
             raise
         if finding is not HOLDS:
             return finding
