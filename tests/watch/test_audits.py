@@ -37,3 +37,33 @@ def test_a_module_and_its_parameters_are_audited_as_they_belong_together():
     row = audited(Runs, torch.randn(2, 3, requires_grad=True), layer, *layer.parameters())
     assert not row.is_wrong
     assert not any(one.is_question for one in row.asked)
+
+
+class Linear(torch.autograd.Function):
+    """Saves its arguments as they are, whatever autocast makes of the product."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar @ weight, y_bar.T @ x
+
+
+class CastLinear(Linear):
+    forward = staticmethod(torch.amp.custom_fwd(Linear.forward, device_type="cpu"))
+    backward = staticmethod(torch.amp.custom_bwd(Linear.backward, device_type="cpu"))
+
+
+@pytest.mark.parametrize(("function", "is_wrong"), [(Linear, True), (CastLinear, False)])
+def test_autocast_is_promised_where_the_program_uses_it(function, is_wrong):
+    x, weight = (torch.randn(rows, 3).requires_grad_() for rows in (4, 2))
+    with gradspec.watch() as seen, torch.autocast("cpu", torch.bfloat16):
+        function.apply(x, weight)
+    (row,) = seen.audit().rows
+
+    assert row.is_wrong is is_wrong
+    assert [one.found.verdict.law for one in row.asked if one.fails] == (["autocast"] if is_wrong else [])

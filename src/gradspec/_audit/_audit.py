@@ -40,7 +40,7 @@ from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Case, FunctionSpec, Supports
 
 
 @one_at_a_time
@@ -64,6 +64,7 @@ def audit(
     wrt: Sequence[str] = (),
     zero_gradient: Sequence[str] = (),
     noise: Sequence[str] = (),
+    supports: Supports | None = None,
     sweep: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
@@ -87,6 +88,8 @@ def audit(
         zero_gradient: the arguments that get no gradient on purpose, or zeros.
         noise: the arguments that are noise, and get no gradient. What a function draws inside needs no name: each call
             is replayed from the same state of the generators.
+        supports: what the function promises, as `Supports.eager(autocast=True)`: that it refuses this is a finding.
+            Beside training nothing is promised unless told.
         sweep: whether to try the calls that are written as text with other sizes, values and options first, one changed
             at a time; the smallest that shows a wrong value or gradient is audited with the given ones.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
@@ -126,7 +129,7 @@ def audit(
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
-        alike |= {"noise": noise}
+        alike |= {"noise": noise, "supports": supports}
         hard = replace(profile or load_profile("quick"), laws=())
         shown_by = swept(
             function,
@@ -142,7 +145,8 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile = profile or load_profile("quick")
     subject, named = subject_of(function, named, name)
-    subject, named = with_marks(replace(subject, home=home_in(path)), named, wrt, zero_gradient, noise)
+    subject = replace(subject, home=home_in(path), supports=supports or Supports.eager())
+    subject, named = with_marks(subject, named, wrt, zero_gradient, noise)
     roles = ("reference", "surrogate" if gradient is None else "gradient")
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, gradient=gradient, roles=roles)
     paths = {subject.name: path} if path else None

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec.laws.tensor.support._reference import stand_in
-from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec, Supports
+from gradspec.spec import Case, Effects, FunctionSpec, OperatorSpec
 from gradspec.spec._function_parts import REPLAYED
 from gradspec.spec._gradient import as_declared
 
@@ -45,7 +45,7 @@ def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured) ->
         wrt=tuple(one for name in measured.wrt for one in measured.partly.get(name, (name,))),
         zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
-        supports=Supports.eager(),  # a refusal breaks no promise that nobody gave
+        supports=subject.supports,
         effects=Effects(view_of=measured.view_of),
         noise=REPLAYED if measured.is_noisy else None,
     )

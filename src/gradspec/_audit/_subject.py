@@ -15,7 +15,7 @@ from torch._library.custom_ops import CustomOpDef
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._module_call import with_state
-from gradspec.spec import Case
+from gradspec.spec import Case, Supports
 from gradspec.spec._schema import functional, overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
 
@@ -51,6 +51,8 @@ class Subject:
     #: What forward should compute, and the map whose derivative backward should apply; None where nobody has said so.
     primal: Callable[..., Any] | None = None
     surrogate: Callable[..., Any] | None = None
+    #: What is promised: a refusal of anything else breaks no promise.
+    supports: Supports = field(default_factory=Supports.eager)
 
     @property
     def has_reference(self) -> bool:

@@ -23,10 +23,11 @@ from gradspec._watch._kept import ROWS, few_rows, mapped, tensors_in
 from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import answered
+from gradspec._watch._uses import Use
 from gradspec.law import Verdict
 from gradspec.profile import load_profile
 from gradspec.report import Report
-from gradspec.spec import Case
+from gradspec.spec import Case, Supports
 
 #: How many calls are audited, the first of each kind first.
 CALLS = 3
@@ -58,6 +59,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
     profile = replace(load_profile("quick", scopes=scopes), laws=())
     how: Any = {"name": seen.key, "path": path or importable(seen), "laws": laws, "profile": profile, "seed": seed}
+    how["supports"] = Supports.eager(autocast=True if Use.AUTOCAST in seen.uses else None)
     try:
         report = audit(seen.target, cases, **how).report
     except (TypeError, ValueError) as error:
