@@ -133,3 +133,10 @@ class StraightThrough(Function):
 @pytest.mark.parametrize("function", [Saturates, StraightThrough])
 def test_where_a_gradient_is_zero_or_meant_to_be_another_one_nothing_is_wrong(function):
     assert swept(function, "(randn(2, 3, requires_grad=True),)")[0] == []
+
+
+def test_a_question_of_the_given_call_ends_no_sweep():
+    found = audit(StraightThrough, ["(randn(2, 3, requires_grad=True),)"], sweep=True, jobs=1)
+
+    assert [v.status for v in found.report.of(law="surrogate")] == [Status.QUESTION]
+    assert any(remark.startswith("By the sweep, ") for remark in found.remarks)

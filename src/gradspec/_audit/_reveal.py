@@ -60,8 +60,9 @@ def swept(
     tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
     taken = _taken(function, tried, profile, seed)
     # Where a gradient is wrong already, or perhaps meant to be another one, no further call says more of it.
-    known = {verdict.law for verdict in judge(written, asked) if verdict.status is not Status.HOLDS} if taken else set()
-    asked = [law for law in asked if law.name not in known]
+    given = judge(written, asked) if taken and asked else ()
+    known = {verdict.law for verdict in given if verdict.status is not Status.HOLDS}
+    asked = [law for law in asked if law.name in {verdict.law for verdict in given} - known]
     found: dict[str, str] = {}
     for verdict in judge(taken, asked) if taken and asked else ():
         if _is_wrong(verdict) and verdict.law not in found and verdict.case not in written:
