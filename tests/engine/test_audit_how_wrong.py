@@ -172,6 +172,36 @@ def test_an_index_that_repeats_is_the_cause_and_the_second_derivative_follows():
     assert finding.follows == ["second_order"]
 
 
+class SegmentMean(Function):
+    """Divides by the count of another segment: nothing is assigned, where a table of counts is read wrongly."""
+
+    @staticmethod
+    def forward(ctx, x, index, size):
+        count = torch.zeros(size, dtype=x.dtype).index_add_(0, index, torch.ones_like(x[:, 0])).clamp(min=1)
+        ctx.save_for_backward(index, count)
+        return torch.zeros(size, x.shape[1], dtype=x.dtype).index_add_(0, index, x) / count[:, None]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        index, count = ctx.saved_tensors
+        return y_bar[index] / count[: len(index), None], None, None
+
+
+def test_of_an_index_that_repeats_no_more_is_said_than_was_shown():
+    case = "(randn(6, 2), tensor([0, 0, 0, 2, 2, 4]), 6)"
+    (finding,) = found(SegmentMean, case, "surrogate")
+    reference = segment_mean_of_one_hot
+    (of_reference,) = findings(audit(SegmentMean, [case], laws=["vjp"], reference=reference).report)
+
+    for one in (finding, of_reference):
+        assert "repeats: wrong in what the elements of one index share" in one.verdict.finding.likely
+
+
+def segment_mean_of_one_hot(x, index, size):
+    one_hot = (index[None, :] == torch.arange(size)[:, None]).to(x.dtype)
+    return one_hot @ x / one_hot.sum(1, keepdim=True).clamp(min=1)
+
+
 def test_a_clipped_cotangent_is_one_finding():
     (finding,) = found(Clips, "(randn(2, 3),)", "surrogate", "cotangent_linearity")
 

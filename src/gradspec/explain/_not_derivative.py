@@ -13,13 +13,10 @@ from torch import Tensor
 
 from gradspec._one_line import listed
 from gradspec.explain._linearity import SMALL, ignores
+from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import differentiable, outputs
 
-REPEATED = (
-    "right where no index repeats: backward assigns to what an index points at, and must add, as index_add_ and "
-    "index_put_ with accumulate=True do"
-)
 CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
 EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
@@ -39,7 +36,8 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
         numbers: how the gradients differ from the differences of forward, with the cause where a test shows one.
     """
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
-        return Reason(kind="repeated index", words=REPEATED)
+        shown = _holds(law, _of_one_element_an_index(trial))
+        return Reason(kind="repeated index", words=f"right where no index repeats: {ASSIGNED if shown else SHARED}")
     if same := ignores(trial):
         which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
         return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
@@ -127,6 +125,20 @@ def _with_distinct_indices(trial: Trial) -> Trial | None:
     args = tuple(map(_distinct, trial.case.args))
     changed = any(a is not b for a, b in zip(args, trial.case.args, strict=True))
     return replace(trial, case=replace(trial.case, args=args)) if changed else None
+
+
+def _of_one_element_an_index(trial: Trial) -> Trial:
+    """Return the call of the function with an output that is zero but at the last element of each index."""
+    masks = [
+        last_of_each(value) for value in trial.case.args if isinstance(value, Tensor) and _distinct(value) is not value
+    ]
+
+    @wraps(trial.spec.surrogate)
+    def masked(*args: Any) -> Any:
+        y = tuple(masked_rows(t, masks) for t in outputs(trial.spec.surrogate(*args)))
+        return y if len(y) > 1 else y[0]
+
+    return replace(trial, spec=replace(trial.spec, surrogate=masked, gradient=None))
 
 
 def _distinct(value: object) -> object:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, vjp
@@ -53,7 +54,11 @@ def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
             not _repeats(row) and wrong.holds(once, drawn=True) and wrong.holds(twice, drawn=True) is False
         )
         if is_cause:
-            said = f"right where no index in `{name}` repeats: x[i] += ... keeps one of them, index_add_ adds them all"
+            alone = tuple(masked_rows(t, [last_of_each(value)]) for t in wrong.v)
+            is_assigned = any(a is not b for a, b in zip(alone, wrong.v, strict=True)) and wrong.is_right(
+                wrong.inputs, alone
+            )
+            said = f"right where no index in `{name}` repeats: {ASSIGNED if is_assigned else SHARED}"
             return Reason(kind="repeated index", words=said, evidence={"argument": name})
     return None
 
