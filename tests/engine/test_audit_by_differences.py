@@ -1,6 +1,7 @@
 """What an audit says of a wrong gradient without a spec: its elements, beside the differences of forward, and why."""
 
 import pytest
+import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -16,6 +17,37 @@ DRAWS = next(law for law in LAWS if law.name == "declared_draws")
 def finding(function, case, laws=SURROGATE):
     (verdict,) = audit(function, [case], laws=laws).report.verdicts
     return verdict.finding
+
+
+def positive_definite(g, a, b):
+    of_b = torch.linalg.solve(a, g)
+    of_a = -of_b @ torch.linalg.solve(a, b).mT
+    return 0.75 * (of_a + of_a.mT) / 2, of_b
+
+
+def solved(a, b):
+    return torch.cholesky_solve(b, torch.linalg.cholesky((a + a.mT) / 2))
+
+
+def test_a_function_that_refuses_arguments_far_away_is_judged_near_them():
+    call = "(2 * eye(3) + 0.1 * ones(3, 3), randn(3, 2))"
+    wrong = finding(made(solved, positive_definite), call)
+
+    assert wrong.status is Status.BROKEN
+    assert "is off by the factor 0.75, and right for `args[1]`" in wrong.likely
+
+
+def of_probabilities(p):
+    if abs(p.sum() - 1) > 1e-9:
+        raise ValueError("no probabilities")
+    return p.log()
+
+
+def test_a_function_that_refuses_every_step_is_no_verdict_in_its_favour():
+    said = finding(made(of_probabilities, lambda g, p: 2 * g / p), "randn(5).softmax(0)")
+
+    assert said.status is Status.INCONCLUSIVE
+    assert "a small step away the function raises ValueError: no probabilities" in said.message
 
 
 def both(q, k):

@@ -9,7 +9,7 @@ from typing import Any
 from gradspec._engine._plan import Check
 from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
-from gradspec.laws import cause_of, is_stand_in, quietly, torch_version
+from gradspec.laws import cause_of, is_audited, quietly, torch_version
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -70,7 +70,7 @@ def _lasting(finding: Finding) -> dict[str, Any]:
 def _promised(check: Check, law: Law) -> bool | None:
     if law.capability is None:
         # An audit has no spec that promises a transform: what refuses one breaks no word.
-        is_audit = isinstance(check.spec, FunctionSpec) and is_stand_in(check.spec.primal)
+        is_audit = isinstance(check.spec, FunctionSpec) and is_audited(check.spec)
         may_refuse = law.refusable_without and not getattr(check.spec.supports, law.refusable_without)
         return None if may_refuse or (is_audit and law.family == "transforms") else True
     promised: bool | None = getattr(check.spec.supports, law.capability)

@@ -131,6 +131,13 @@ OF_GRADIENTS = (
         ("vjp",),
     ),
     Symptom(
+        "repair",
+        "the gradient is right once one expression of backward reads otherwise",
+        "a sign, a dimension, a factor or an order in that line is wrong",
+        "write the line as it is given",
+        ("vjp",),
+    ),
+    Symptom(
         "wrong terms",
         "the terms of some arguments in the tangent are wrong",
         "jvp has a wrong derivative for the arguments that are named",

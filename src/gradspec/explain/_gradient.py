@@ -27,6 +27,7 @@ from gradspec.explain._other_cotangents import (
     of_one_output,
     reduced,
 )
+from gradspec.explain._repaired import repaired
 from gradspec.explain._saved import of_a_saved_tensor
 from gradspec.explain._symptoms import at_the_output, exchanged, in_some_places, of_a_part, of_forward, transposed
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
@@ -58,6 +59,7 @@ TESTS: tuple[Test, ...] = (
     in_some_places,
     at_the_output,
     of_a_saved_tensor,
+    repaired,
     missing_term,
     of_a_part,
     other_dimension,

@@ -8,7 +8,7 @@ from gradspec.laws.tensor import LAWS as TENSOR_LAWS
 from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_form, learn, torch_version, untold
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._reference import is_stand_in, stand_in
+from gradspec.laws.tensor.support._reference import is_audited, is_stand_in, stand_in
 from gradspec.laws.tensor.support._unit import comparing
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
@@ -23,6 +23,7 @@ __all__ = [
     "Surroundings",
     "cause_of",
     "comparing",
+    "is_audited",
     "is_silent_for_form",
     "is_stand_in",
     "learn",

@@ -24,7 +24,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
@@ -159,7 +159,13 @@ def _in_direction(
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
-    numeric = slope(along, dtype)
+    try:
+        numeric = slope(along, dtype)
+    except StandInError as error:  # a matrix is positive definite no more, or a number no probability
+        said = (
+            f"a small step away the function raises {shown(error.__cause__ or error)}: no numerical derivative is there"
+        )
+        return Finding(status=Status.INCONCLUSIVE, message=said)
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
     size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
     scale = max(abs(exact), abs(numeric.value), size)

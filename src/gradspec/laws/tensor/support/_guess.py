@@ -27,6 +27,9 @@ def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | Non
     # One factor for all of them to more digits than tell it from 1: rounding in a narrower dtype is none.
     if ratio.numel() > 1 and torch.allclose(got, ratio[0] * expected, rtol=min(1e-6, _off(ratio[0])), atol=0):
         return factor_reason(ratio[0].item())
+    if torch.equal(got.abs(), expected.abs()):
+        flipped = int((got != expected).sum())
+        return Reason(kind="sign", words=f"the sign is flipped in {flipped} of {got.numel()} elements")
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         said = "the right numbers stand in the wrong places: an operand is transposed or a view misread"
         return Reason(kind="places", words=said)

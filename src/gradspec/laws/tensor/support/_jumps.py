@@ -30,7 +30,10 @@ def _jump(along: Callable[[float], float], length: float, points: int, size: flo
     left, right, found = -length / 2, length / 2, float("inf")
     for _ in range(1 + NARROWED):
         steps = torch.linspace(left, right, points, dtype=torch.float64)
-        values = torch.tensor([along(float(step)) for step in steps], dtype=torch.float64)
+        try:
+            values = torch.tensor([along(float(step)) for step in steps], dtype=torch.float64)
+        except Exception:  # so far away the function takes nothing: nothing is shown
+            return 0.0
         differences = torch.diff(values, n=ORDER).abs()
         place = int(differences.argmax())
         here = float(differences[place]) / _OF_ONE

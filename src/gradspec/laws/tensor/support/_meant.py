@@ -98,13 +98,26 @@ def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
         for moved in (0.5 * x[at], x[at], x[at] + _FAR * away, x[at] + 8 * _FAR * away)
     )
     values = [_values(function, place) for place in (half, near, far, farther)]
-    if not _is_equal(values[2], values[3]) or _is_equal(values[0], values[1]):
+    if not _is_equal(values[2], values[3]) or _is_equal(values[0], values[1]) or not _is_elementwise(function, x, at):
         return False
     sizes = []
     for place in (near, far):
         given = vjp(trial.spec.surrogate, Inputs({**inputs.values, name: place[at]}, inputs.wrt), seed=trial.seed)[name]
         sizes.append(0.0 if given is None else float(given.abs().max()))
     return sizes[1] > _MASKED * sizes[0]
+
+
+def _is_elementwise(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...], at: int) -> bool:
+    """Whether an element of an argument that goes far away moves no other element of the outputs, as a softmax does."""
+    before = _values(function, x)
+    for far in (_FAR, -_FAR):
+        moved = x[at].clone()
+        moved.view(-1)[0] += far
+        after = _values(function, (*x[:at], moved, *x[at + 1 :]))
+        for a, b in zip(before, after, strict=True):
+            if not a.shape == b.shape == x[at].shape or not torch.equal(a.flatten()[1:], b.flatten()[1:]):
+                return False
+    return True
 
 
 def _is_equal(a: list[Tensor], b: list[Tensor]) -> bool:

@@ -102,6 +102,11 @@ def module_state(spec: FunctionSpec) -> frozenset[str]:
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_state", ()))
 
 
+def is_audited(spec: FunctionSpec) -> bool:
+    """Return whether a spec is that of an audit, which promises nothing that nobody has said."""
+    return is_stand_in(spec.primal) or "gradspec_audited" in getattr(spec.primal, "__dict__", {})
+
+
 def declared_zero(spec: FunctionSpec) -> frozenset[str]:
     """Return the arguments that get no gradient: on purpose, as the caller of an audit says, or as it tells itself."""
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_zero", ()))
