@@ -10,8 +10,8 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 
 MEANT = (
-    "a wrong backward; or meant so, as in a straight-through estimator: then name the surrogate, by --surrogate or in "
-    "a spec"
+    "a wrong backward; or meant so, as in a straight-through estimator or a clipped gradient: then say what it is, by "
+    "--surrogate or --gradient, or in a spec"
 )
 
 

@@ -262,8 +262,8 @@ def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
         argument="directional derivative",
         got=got,
         expected=str(numeric),
-        likely="a wrong backward; or meant so, as in a straight-through estimator: then name the surrogate, by "
-        "--surrogate or in a spec",
+        likely="a wrong backward; or meant so, as in a straight-through estimator or a clipped gradient: then say what "
+        "it is, by --surrogate or --gradient, or in a spec",
     )
 
 
