@@ -59,6 +59,51 @@ class Overflows(Function):
         return y_bar.unsqueeze(-1) * x.exp() / x.exp().sum(-1, keepdim=True)
 
 
+class OfOneBatch(Function):
+    """The gradient of a weight, summed over the first dimension only."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w = ctx.saved_tensors
+        return y_bar * w, (y_bar * x).sum(0).reshape(-1, *w.shape)[0]
+
+
+class AlignsAbove(Function):
+    """A product of a lower triangle, which backward takes to begin in the other corner."""
+
+    @staticmethod
+    def forward(ctx, q, k):
+        ctx.save_for_backward(q, k)
+        return (q @ k.T).tril(len(k) - len(q))
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        q, k = ctx.saved_tensors
+        y_bar = y_bar.tril()
+        return y_bar @ k, y_bar.T @ q
+
+
+class Leaks(Function):
+    """A mask of the output, whose sign is that of the argument for a positive slope."""
+
+    @staticmethod
+    def forward(ctx, x, slope):
+        y = torch.where(x > 0, x, slope * x)
+        ctx.save_for_backward(y)
+        ctx.slope = slope
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (y,) = ctx.saved_tensors
+        return torch.where(y > 0, y_bar, ctx.slope * y_bar), None
+
+
 def swept(function, call):
     found = audit(function, [call], laws=SURROGATE, sweep=True)
     wrong = [verdict.case for verdict in found.report.verdicts if verdict.status is Status.BROKEN]
@@ -72,6 +117,9 @@ def swept(function, call):
         (DropsTail, "(randn(2, 8),)", "(randn(1, 9))"),
         (ForgetsTheOption, "(randn(3),)", "(randn(1), True)"),
         (Overflows, "(randn(2, 3),)", "(randn(1, 1) + 1000)"),
+        (OfOneBatch, "(randn(2, 3), randn(3))", "(randn(2, 2, 1), randn(1))"),
+        (AlignsAbove, "(randn(3, 2), randn(3, 2))", "(randn(1, 1), randn(2, 1))"),
+        (Leaks, "(randn(7), 0.5)", "(randn(7), -0.5)"),
     ],
 )
 def test_a_call_that_shows_what_is_wrong_is_found_and_made_small(function, call, wrong):
@@ -94,10 +142,13 @@ def test_a_call_that_is_no_text_is_left_as_it_is():
     assert any("no call is written as text" in remark for remark in found.remarks)
 
 
-def test_sizes_that_are_equal_stay_so_and_every_variant_can_be_read():
+def test_sizes_that_are_equal_stay_so_or_not_and_every_variant_can_be_read():
     texts = list(variants("(randn(4, 6), rand(6), 0.5)", Tiled, inspect.signature(lambda x, w, p: x)))
     assert "(randn(4, 1), rand(1), 0.5)" in texts
     assert "(randn(4, 6), rand(6), 1.0)" in texts
+    assert "(randn(4, 7), rand(6), 0.5)" in texts
+    assert "(randn(2, 4, 6), rand(6), 0.5)" in texts
+    assert "(randn(4, 6), rand(6), -0.5)" in texts
     assert "(randn(4, 6) + 1000, rand(6), 0.5)" in texts
     assert not any("rand(6) + 1000" in text for text in texts), "in which range they make sense, nobody knows"
     assert {TILE - 1, TILE, TILE + 1, 2 * TILE - 1} <= {read_case(text).args[0].shape[0] for text in texts}

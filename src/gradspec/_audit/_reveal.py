@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
@@ -20,7 +20,7 @@ from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile
 
 #: How many calls are tried at most for each that is given, and how many smaller ones of one that shows something.
-MOST, SMALLER = 64, 16
+MOST, SMALLER = 96, 16
 #: The laws that say whether a value and a gradient are right.
 ASKED = ("primal", "vjp", "surrogate")
 
@@ -78,7 +78,7 @@ def swept(
 
 
 def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> list[str]:
-    """Return the calls that the function takes, and of which it makes numbers."""
+    """Return the calls that the function takes, forward and backward, and of which it makes numbers."""
     found = apart(lambda: [_is_taken(function, text, seed) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is asked alone
         found = [apart(partial(_is_taken, function, text, seed), profile, seed) is True for text in tried]
@@ -89,12 +89,22 @@ def _is_taken(function: Callable[..., Any], text: str, seed: int) -> bool:
     try:
         case = read_case(text, seed=seed)
         subject, (case,) = subject_of(function, (case,))
-        with torch.no_grad():
-            y = subject.call(*case.args, **case.kwargs)
+        args, kwargs = tree_map(_trained, (case.args, dict(case.kwargs)))
+        numbers = [t for t in tree_leaves(subject.call(*args, **kwargs)) if _is_real(t)]
+        given = [t for t in tree_leaves((args, kwargs)) if _is_real(t) and t.requires_grad]
+        if sloped := [t for t in numbers if t.requires_grad]:
+            torch.autograd.grad(sloped, given, [torch.ones_like(t) for t in sloped], allow_unused=True)
     except Exception:
         return False
-    numbers = [t for t in tree_leaves(y) if isinstance(t, Tensor) and t.is_floating_point()]
     return bool(numbers) and all(bool(t.isfinite().all()) for t in numbers)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _trained(value: Any) -> Any:
+    return value.detach().clone().requires_grad_() if _is_real(value) else value
 
 
 def _smallest(

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from types import CodeType
-from typing import Any
+from typing import Any, TypeGuard
 
 from gradspec._audit._case_syntax import call_of, text_of
 
@@ -34,7 +34,7 @@ def variants(text: str, function: Callable[..., Any], signature: inspect.Signatu
         signature: of the call; its defaults say which options there are.
     """
     seen = {text_of(call_of(text))}
-    for variant in (*_sizes(text, function), *_values(text), *_options(text, signature)):
+    for variant in (*_forms(text), *_sizes(text, function), *_values(text), *_options(text, signature)):
         if variant not in seen:
             seen.add(variant)
             yield variant
@@ -44,6 +44,32 @@ def smaller(text: str) -> Iterator[str]:
     """Yield a call with one of its sizes smaller, the smallest first."""
     for size in _sizes_in(call_of(text)):
         yield from (_resized(text, size, other) for other in range(1, min(size, 5)))
+
+
+def _forms(text: str) -> Iterator[str]:
+    """Yield a call in which sizes that were equal are so no more, and one with a dimension more."""
+    places = list(_shapes(call_of(text)))
+    for number, place in enumerate(places):
+        equal = [k for k, other in enumerate(places) if other.value == place.value]
+        for changed in ([number], [k for k in equal if k != number]):
+            if 0 < len(changed) < len(equal):
+                tree = call_of(text)
+                for k, size in enumerate(_shapes(tree)):
+                    if k in changed:
+                        size.value = int(size.value) + 1  # type: ignore[arg-type]  # a whole number
+                yield text_of(tree)
+    shaped = [node for node in ast.walk(call_of(text)) if _is_shaped(node)]
+    most = max((len(node.args) for node in shaped), default=0)
+    for number, node in enumerate(shaped):
+        if len(node.args) == most and all(isinstance(one, ast.Constant) for one in node.args):
+            tree = call_of(text)
+            mine = [one for one in ast.walk(tree) if _is_shaped(one)][number]
+            mine.args = [ast.Constant(2), *mine.args]
+            yield text_of(tree)
+
+
+def _is_shaped(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SHAPED
 
 
 def _sizes(text: str, function: Callable[..., Any]) -> Iterator[str]:
@@ -86,7 +112,7 @@ def _others(node: ast.expr) -> list[ast.expr]:
         case ast.Constant(value=bool() as value):
             return [ast.Constant(not value)]
         case ast.Constant(value=float() as value):
-            return [ast.Constant(value * 2), ast.Constant(value / 2)]
+            return [ast.Constant(value * 2), ast.Constant(value / 2), ast.Constant(-value)]
         case ast.Constant(value=int() as value):
             return [ast.Constant(value + 1)]
     return []
