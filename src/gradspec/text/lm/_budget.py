@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from gradspec.text.lm._account import Memory
 from gradspec.text.lm._errors import BudgetError
 from gradspec.text.lm._model import Usage
+from gradspec.text.lm._queue import LaterError, Queue, Reservation
 from gradspec.text.lm._request import Request, canonical
 
 if TYPE_CHECKING:
@@ -19,19 +21,14 @@ TEMPLATE_TOKENS = 64
 MESSAGE_TOKENS = 16
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reservation:
-    """What one call may cost at most, taken from the budget until the call is settled."""
-
-    tokens: int
-
-
 class Budget:
     """A hard limit on calls and tokens, exact however many calls run at once.
 
-    A call reserves itself, and the most tokens that it can cost, before it is made; if they are not left, it is not
-    made and `BudgetError` is raised. When the reply is there, its true usage takes the place of the reservation. Each
-    attempt counts as a call. A call that failed without a reply keeps its tokens reserved, since it may have been paid;
+    A call reserves itself, and the most tokens that it can cost, before it is made. When the reply is there, its true
+    usage takes the place of the reservation. A call for which too few tokens are left waits for the calls in flight in
+    this process, as long as what they may leave is enough, in the order in which the calls came; else it is not made
+    and `BudgetError` is raised. So calls at once complete where calls one after the other do. Each attempt counts as a
+    call. A call that failed without a reply keeps its tokens reserved, since it may have been paid;
     one that the server refused with an error status gives them back. A usage that cannot be, a negative or infinite
     one, counts as none: the reservation is spent.
 
@@ -70,6 +67,7 @@ class Budget:
                 raise ValueError(f"a limit on {what} is at least 0, not {limit}")
         self._limits = (calls, tokens)
         self._account = Memory() if kept is None else kept.account(name)
+        self._queue = Queue(self._take)
 
     def __repr__(self) -> str:
         calls, tokens = self._limits
@@ -85,15 +83,39 @@ class Budget:
         """The tokens spent or reserved."""
         return self._account.read()[1]
 
-    def reserve(self, request: Request) -> Reservation:
-        """Take one call and the most that it can cost, or raise `BudgetError` and take nothing."""
-        most = 0 if self._limits[1] is None else most_tokens(request)
+    def reserve(self, request: Request) -> Future[Reservation]:
+        """Take one call and the most that it can cost, as soon as calls in flight have left so much.
 
+        Returns:
+            The reservation, or where it will be; `BudgetError` instead of it where the call cannot fit.
+        """
+        return self._queue.enter(0 if self._limits[1] is None else most_tokens(request))
+
+    def withdraw(self, place: Future[Reservation]) -> None:
+        """Give up a reservation that no call was made for."""
+        self._queue.leave(place, lambda reservation: self._account.add(-1, -reservation.tokens))
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
+
+        def settle() -> None:
+            if usage is not None and is_possible(usage):
+                self._account.add(0, usage.total - reservation.tokens)
+
+        self._queue.end(reservation, settle)
+
+    def call(self) -> AbstractContextManager[None]:
+        """Make a call that was reserved: what it asks of the same budget does not wait for it."""
+        return self._queue.inside()
+
+    def _take(self, most: int, in_flight: int) -> None:
         def allowed(made: int, spent: int) -> None:
             calls, tokens = self._limits
             if calls is not None and made >= calls:
                 raise BudgetError(f"{made} of {calls} calls are made; raise Budget(calls=...) to go on")
             if tokens is not None and spent + most > tokens:
+                if spent - in_flight + most <= tokens:
+                    raise LaterError
                 left = f"{tokens - spent}" if spent < tokens else "none"
                 raise BudgetError(
                     f"the next call may cost {most} tokens, and {left} of {tokens} are left; "
@@ -101,12 +123,6 @@ class Budget:
                 )
 
         self._account.add(1, most, allowed)
-        return Reservation(tokens=most)
-
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
-        if usage is not None and is_possible(usage):
-            self._account.add(0, usage.total - reservation.tokens)
 
 
 def is_possible(usage: Usage) -> bool:

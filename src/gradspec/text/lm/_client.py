@@ -15,12 +15,13 @@ from gradspec.text.lm._correction import correction
 from gradspec.text.lm._deadline import deadline
 from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._queue import Reservation
 from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
-from gradspec.text.lm._steps import Ask, Sleep, Steps, adrive, drive
+from gradspec.text.lm._steps import Ask, Join, Sleep, Steps, adrive, drive
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
@@ -104,7 +105,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused(_meter.name_of(self)):
+            with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
                 return complete(self._model, request.messages, **request.arguments)
 
         return drive(self._checked(request, until), ask)
@@ -116,7 +117,7 @@ class Client:
         request, until = self._request(messages, schema, sample, options), self._until()
 
         async def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused(_meter.name_of(self)):
+            with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
                 return await acomplete(self._model, request.messages, **request.arguments)
 
         return await adrive(self._checked(request, until), ask)
@@ -170,7 +171,7 @@ class Client:
         while True:
             attempt += 1
             yield from self._placed(request, until)
-            reservation = self._budget.reserve(request)
+            reservation = yield from self._reserved(request, until)
             try:
                 completion: Completion = yield Ask(request=request)
             except BaseException as error:
@@ -189,6 +190,20 @@ class Client:
                 self._budget.settle(reservation, completion.usage)
                 return completion
             yield Sleep(seconds=delay)
+
+    def _reserved(self, request: Request, until: float | None) -> Steps[Reservation]:
+        """Reserve from the budget; calls in flight may have to end first."""
+        place = self._budget.reserve(request)
+        if place.done():
+            return place.result()
+        try:
+            reservation: Reservation = yield Join(future=place, until=until)
+        except BaseException as error:
+            self._budget.withdraw(place)
+            if isinstance(error, TimeoutError):
+                raise ModelTimeoutError(f"{self._budget!r} had too few tokens left before the deadline") from None
+            raise
+        return reservation
 
     def _placed(self, request: Request, until: float | None) -> Steps[None]:
         """Wait for a place under the rate limit."""
