@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 #: Tokens that a chat template may add to a request, and to each of its messages.
 TEMPLATE_TOKENS = 64
 MESSAGE_TOKENS = 16
+#: Options that limit a reply. The first two are OpenAI's; servers obey others in their place: llama.cpp the next,
+#: Ollama `num_predict`, vLLM `min_tokens`, transformers those with `new`, Gemini the last.
+LIMITS = (
+    "max_completion_tokens",
+    "max_tokens",
+    "n_predict",
+    "num_predict",
+    "min_tokens",
+    "max_new_tokens",
+    "min_new_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+)
+#: Options that ask for several replies; the last is llama.cpp's.
+COUNTS = ("n", "best_of", "n_cmpl")
 
 
 class Budget:
@@ -33,8 +48,8 @@ class Budget:
     one, counts as none: the reservation is spent.
 
     No token is shorter than a byte, so a request costs at most its UTF-8 bytes and what the chat template adds; the
-    reply costs at most `max_tokens` or `max_completion_tokens`, the larger if both are given, `n` or `best_of`
-    times. A limit on tokens therefore needs one of the two.
+    reply costs at most `max_tokens` or `max_completion_tokens`, `n` or `best_of` times. A limit on tokens therefore
+    needs one of the two. If other limits are given, such as `n_predict`, the largest counts.
 
     Args:
         calls: Calls at most; None for no limit.
@@ -135,11 +150,12 @@ def most_tokens(request: Request) -> int:
     options = request.options
     if "extra_body" in options:
         raise ValueError("a limit on tokens cannot see into extra_body; pass its entries as options")
-    given: list[int] = [
-        options[name] for name in ("max_completion_tokens", "max_tokens") if options.get(name) is not None
-    ]
-    if not given or not all(_is_int(limit) and limit >= 0 for limit in given):
-        raise ValueError("a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply")
+    given: list[int] = [limit for name in LIMITS for limit in _said(options, name)]
+    if not any(options.get(name) is not None for name in LIMITS[:2]) or not all(map(_is_limit, given)):
+        raise ValueError(
+            "a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply; it and every "
+            "other limit, such as n_predict, is a whole number, 0 or more"
+        )
     said = sum(len(m.content.encode("utf-8", "surrogatepass")) + MESSAGE_TOKENS for m in request.messages)
     beside = len(canonical([request.options, request.schema]))
     return TEMPLATE_TOKENS + said + beside + max(given) * _replies(options)
@@ -147,11 +163,24 @@ def most_tokens(request: Request) -> int:
 
 def _replies(options: Mapping[str, Any]) -> int:
     """Return how many replies the server writes, those that it does not send too."""
-    counts = [options[name] for name in ("n", "best_of") if options.get(name) is not None]
+    counts = [count for name in COUNTS for count in _said(options, name)]
     if not all(_is_int(count) and count >= 1 for count in counts):
-        raise ValueError("a limit on tokens needs n and best_of to be whole numbers above 0")
+        raise ValueError(f"a limit on tokens needs {', '.join(COUNTS)} to be whole numbers above 0")
     replies: int = max(counts, default=1)
     return replies
+
+
+def _said(options: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yield what options say under a name, in options within options too, as Ollama takes them."""
+    for given, value in options.items():
+        if given == name and value is not None:
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _said(value, name)
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0  # -1 is no limit to llama.cpp
 
 
 def _is_int(value: object) -> bool:
