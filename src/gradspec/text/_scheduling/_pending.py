@@ -9,12 +9,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradspec.text._data import Kind
 
 if TYPE_CHECKING:
     from gradspec.text._scheduling._scheduler import Scheduler
+
+T = TypeVar("T")
 
 #: What runs the call that is being made here.
 RUNNING: ContextVar[Scheduler | None] = ContextVar("gradspec.text.running", default=None)
@@ -48,7 +50,7 @@ class Pending:
     async def aresult(self) -> Any:
         """Await the value on the running loop."""
         self._read = True
-        return await asyncio.shield(asyncio.wrap_future(self.future))
+        return await shielded(self.future)
 
     @property
     def unread_error(self) -> BaseException | None:
@@ -61,6 +63,16 @@ class Pending:
         error = self.unread_error
         if error is not None:
             _LOG.error("a call failed and nobody read what it returned: %r", error)
+
+
+async def shielded(future: Future[T], seconds: float | None = None) -> T:
+    """Await a future of another thread; who stops waiting must not stop what others wait for."""
+    inner = asyncio.wrap_future(future)
+    try:
+        return await asyncio.wait_for(asyncio.shield(inner), seconds)
+    except (asyncio.CancelledError, TimeoutError):
+        inner.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints its error
+        raise
 
 
 def fail(future: Future[Any], error: BaseException) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradspec.text._events import CacheHit, Retried, emit, watched
+from gradspec.text._scheduling._stop import check_stopped
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
@@ -170,6 +171,7 @@ class Client:
         started, attempt = time.monotonic(), 0
         while True:
             attempt += 1
+            check_stopped()
             yield from self._placed(request, until)
             reservation = yield from self._reserved(request, until)
             try:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from gradspec.text._scheduling._stop import check_stopped
 from gradspec.text.lm import _bridge
 from gradspec.text.lm._telling import telling
 
@@ -123,6 +124,7 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
     """
     check_model(model)
     said = as_messages(messages)
+    check_stopped()
     with telling(model, options) as told:
         reply = model(said, **options)
         if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
