@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from gradspec.text.lm._account import Memory
-from gradspec.text.lm._errors import BudgetError
+from gradspec.text.lm._errors import BudgetError, CacheError
 from gradspec.text.lm._model import Usage
 from gradspec.text.lm._queue import LaterError, Queue, Reservation
 from gradspec.text.lm._request import Request, canonical
@@ -108,16 +109,21 @@ class Budget:
 
     def withdraw(self, place: Future[Reservation]) -> None:
         """Give up a reservation that no call was made for."""
-        self._queue.leave(place, lambda reservation: self._account.add(-1, -reservation.tokens))
+        self._queue.leave(place, lambda reservation: self._add(-1, -reservation.tokens))
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
+        more = usage.total - reservation.tokens if usage is not None and is_possible(usage) else 0
+        self._queue.end(reservation, lambda: self._add(0, more))
 
-        def settle() -> None:
-            if usage is not None and is_possible(usage):
-                self._account.add(0, usage.total - reservation.tokens)
-
-        self._queue.end(reservation, settle)
+    def _add(self, calls: int, tokens: int) -> None:
+        if calls or tokens:
+            try:
+                self._account.add(calls, tokens)
+            except CacheError as error:  # the call is made: its reply must not be lost
+                warnings.warn(
+                    f"what a call cost is not kept; its reservation counts in its place: {error}", stacklevel=2
+                )
 
     def call(self) -> AbstractContextManager[None]:
         """Make a call that was reserved: what it asks of the same budget does not wait for it."""

@@ -39,7 +39,9 @@ class OpenAIModel:
         base_url: The address, such as `http://localhost:11434/v1`; None for `OPENAI_BASE_URL`, or OpenAI itself.
         api_key: The key; None for `OPENAI_API_KEY`, or for no key where `base_url` is given.
         timeout: Seconds that one call may take in all: name look-up, connection, headers and the whole body.
-        headers: Further headers, for a gateway; as secret as the key.
+        headers: Further headers, for a gateway; as secret as the key. A gateway may choose the provider by them, so
+            a cache keeps the replies to other headers apart, by a hash. Only `Authorization`, `Proxy-Authorization`,
+            `api-key` and `x-api-key` say nothing but who pays, and share replies.
         max_reply_bytes: The longest reply that is read.
 
     No redirect is followed: it is a `StatusError`. `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` count, but a loopback
@@ -99,8 +101,9 @@ class OpenAIModel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The protocol, the address and the name by which a cache knows the model; never the key."""
-        return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model}
+        """What a cache knows the model by: the protocol, the address, the name, and a hash of headers given; no key."""
+        told_apart = {} if (found := self._secrets.fingerprint(self.base_url)) is None else {"headers": found}
+        return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model, **told_apart}
 
     def __call__(self, messages: Messages, *, schema: Mapping[str, Any] | None = None, **options: Any) -> Completion:
         """Return the completion of messages; options go into the request's body as they are."""
