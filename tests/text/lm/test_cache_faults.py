@@ -79,6 +79,16 @@ def test_a_lock_that_comes_while_the_call_runs_keeps_its_reservation(path):
     assert budget._queue._in_flight == 0
 
 
+def test_spending_that_cannot_be_read_is_not_nothing(path):
+    budget = Budget(calls=1, kept=Cache(path))
+    client = Client(lambda messages: "ok", budget=budget)
+    client("a")
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("ALTER TABLE spent RENAME COLUMN tokens TO others")
+    with pytest.raises(CacheError, match="no such column"):
+        client("a")
+
+
 @pytest.mark.parametrize("mode", ["read_write", "replay"])
 def test_a_damaged_file_is_one_error_before_anything_is_paid(path, mode):
     path.write_bytes(b"this is no database" * 1000)

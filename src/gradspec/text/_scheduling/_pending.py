@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,15 +33,30 @@ class Pending:
         future: Where it will be.
     """
 
-    __slots__ = ("__weakref__", "_read", "future", "kind")
+    __slots__ = ("__weakref__", "_process", "_read", "future", "kind")
 
     def __init__(self, kind: Kind, future: Future[Any]) -> None:
         self.kind, self.future = kind, future
         self._read = False
+        self._process = os.getpid()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was on its way when this process was forked: who brings it is only in the other one."""
+        return self._process != os.getpid() and not self.future.done()
+
+    def check(self) -> None:
+        """Raise if it never comes."""
+        if self.is_lost:
+            raise RuntimeError(
+                "a value was on its way when the process was forked, and comes only in the parent; read it, or end the "
+                "`concurrency` block, before the fork"
+            )
 
     def result(self) -> Any:
         """Wait for the value, or raise what came of it instead."""
         self._read = True
+        self.check()
         inside = RUNNING.get()
         if inside is None or self.future.done():
             return self.future.result()
@@ -50,6 +66,7 @@ class Pending:
     async def aresult(self) -> Any:
         """Await the value on the running loop."""
         self._read = True
+        self.check()
         return await shielded(self.future)
 
     @property
