@@ -90,6 +90,15 @@ class Budget:
         return f"Budget(calls={self.calls} of {calls}, tokens={self.tokens} of {tokens})"
 
     @property
+    def left(self) -> tuple[int | None, int | None]:
+        """The calls and the tokens that are left; None for no limit."""
+        calls, tokens = (
+            None if limit is None else limit - used
+            for limit, used in zip(self._limits, self._account.read(), strict=True)
+        )
+        return calls, tokens
+
+    @property
     def calls(self) -> int:
         """The calls made."""
         return self._account.read()[0]
@@ -153,6 +162,11 @@ def is_possible(usage: Usage) -> bool:
 
 def most_tokens(request: Request) -> int:
     """Return an upper bound of the tokens that a request and its reply cost."""
+    return sum(bounds(request))
+
+
+def bounds(request: Request) -> tuple[int, int]:
+    """Return upper bounds of the tokens of a request, and of those of its reply."""
     options = request.options
     if "extra_body" in options:
         raise ValueError("a limit on tokens cannot see into extra_body; pass its entries as options")
@@ -164,7 +178,7 @@ def most_tokens(request: Request) -> int:
         )
     said = sum(len(m.content.encode("utf-8", "surrogatepass")) + MESSAGE_TOKENS for m in request.messages)
     beside = len(canonical([request.options, request.schema]))
-    return TEMPLATE_TOKENS + said + beside + max(given) * _replies(options)
+    return TEMPLATE_TOKENS + said + beside, max(given) * _replies(options)
 
 
 def _replies(options: Mapping[str, Any]) -> int:

@@ -22,6 +22,7 @@ from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
+from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._steps import Ask, Join, Sleep, Steps, adrive, drive
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
@@ -103,7 +104,10 @@ class Client:
         Raises:
             ModelError: And its kinds: what failed, and whether a later call may work.
         """
-        request, until = self._request(messages, schema, sample, options), self._until()
+        request, until = self.request(messages, schema=schema, sample=sample, **options), self._until()
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, request.messages, {"schema": schema, "sample": sample, **options})
 
         def ask(request: Request) -> Completion:
             with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
@@ -115,7 +119,10 @@ class Client:
         self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
     ) -> Completion:
         """Return the completion of messages, from an event loop; the same arguments, results and errors."""
-        request, until = self._request(messages, schema, sample, options), self._until()
+        request, until = self.request(messages, schema=schema, sample=sample, **options), self._until()
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, request.messages, {"schema": schema, "sample": sample, **options})
 
         async def ask(request: Request) -> Completion:
             with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
@@ -123,9 +130,20 @@ class Client:
 
         return await adrive(self._checked(request, until), ask)
 
-    def _request(
-        self, messages: Messages, schema: Mapping[str, Any] | None, sample: int, options: Mapping[str, Any]
+    @property
+    def cache(self) -> Cache | None:
+        """Where replies are kept."""
+        return self._cache
+
+    @property
+    def schema_attempts(self) -> int:
+        """How often a reply of the wrong schema is asked for."""
+        return self._schema_attempts
+
+    def request(
+        self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
     ) -> Request:
+        """Return what a call would ask."""
         if schema is not None:
             check_schema(schema)
         return Request(
