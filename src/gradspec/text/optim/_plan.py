@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradspec.text.lm._errors import BudgetError
+from gradspec.text.optim._gain import POINTS, examples_needed
 
 if TYPE_CHECKING:
     from gradspec.text.lm._budget import Budget
@@ -71,8 +72,19 @@ class Plan:
     proposals: int | None
     #: How many of them can be compared too.
     comparisons: int | None
+    #: How many different examples test.
+    tests: int
     #: What else is to be known.
     remarks: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> tuple[int, int]:
+        """How many examples that test would show a difference of 5 points with a chance of 80 %, for scores of 0 or 1.
+
+        The first number holds if the new text only mends answers, the second if the answers of the two texts have
+        nothing to do with each other, each half of them right.
+        """
+        return examples_needed(POINTS), examples_needed(0.5)
 
     def check(self) -> None:
         """Raise `BudgetError` if the budget does not allow for one comparison."""
@@ -96,6 +108,9 @@ class Plan:
                 f"the budget allows for {self.proposals} proposal{'' if self.proposals == 1 else 's'} and "
                 f"{self.comparisons} comparison{'' if self.comparisons == 1 else 's'}, if each costs the most"
             )
+        few, many = self.needed
+        has = f"there {'is' if self.tests == 1 else 'are'} {self.tests}"
+        lines.append(f"to show a difference of 5 points takes {few} to {many} different examples that test; {has}")
         return "\n".join([*lines, *self.remarks])
 
 
@@ -104,6 +119,7 @@ def plan_of(
     least: Sequence[Asked],
     prices: Mapping[str, tuple[float, float]],
     budget: Budget | None,
+    tests: int,
     remarks: Sequence[str],
 ) -> Plan:
     """Return the plan of what was asked in each part, `least` being what one comparison surely asks."""
@@ -125,6 +141,7 @@ def plan_of(
         left=left,
         proposals=proposals,
         comparisons=comparisons,
+        tests=tests,
         remarks=tuple(remarks),
     )
 

@@ -15,6 +15,7 @@ from gradspec.text.lm._request import Request
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._stand_in import answered_by, instance
 from gradspec.text.optim._examples import Examples
+from gradspec.text.optim._gain import keys_of
 from gradspec.text.optim._plan import Plan, plan_of
 from gradspec.text.optim._scores import Run
 from gradspec.text.optim._tgd import TextualGradientDescent
@@ -178,4 +179,4 @@ def rehearsed(
     if budget is None and len(limits) > 1:
         remarks["the models have several budgets; pass budget= to say which one must allow for a comparison"] = None
     used = budget or (limits[0] if len(limits) == 1 else None)
-    return plan_of(parts, least, prices, used, [*remarks])
+    return plan_of(parts, least, prices, used, len(set(keys_of(examples.test))), [*remarks])
