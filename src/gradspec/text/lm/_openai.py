@@ -102,7 +102,7 @@ class OpenAIModel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a cache knows the model by: the protocol, the address, the name, and a hash of headers given; no key."""
+        """The protocol, the address, the name and a hash of the headers, by which a cache knows the model; no key."""
         told_apart = {} if (found := self._secrets.fingerprint(self.base_url)) is None else {"headers": found}
         return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model, **told_apart}
 
