@@ -126,6 +126,7 @@ def test_what_is_not_shown_to_be_better_keeps_the_old_text(right, shown):
     assert found.gain.shown == json.loads(found.to_json())["shown"] == shown
     assert ("not shown to be better; the first texts are kept" in str(found)) == (not shown)
     assert ("a difference of 5 points would need" in str(found)) == (not shown)
+    assert "<ins>+ new</ins>" in found.page()  # what was proposed, kept or not
 
 
 def test_the_best_on_validation_is_kept_where_that_is_asked_or_nothing_tests():
