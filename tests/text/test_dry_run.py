@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from gradspec.text import Variable
+from gradspec.text import Variable, ops
 from gradspec.text.lm import Budget, BudgetError, Cache, Client, Completion, Usage
 from gradspec.text.ops import chat
 from gradspec.text.optim import TextualGradientDescent, optimize
@@ -207,3 +209,38 @@ def test_a_model_outside_of_the_budget_is_refused():
     program = Program()
     with pytest.raises(ValueError, match="the model 'worst' is asked outside of the budget"):
         program.optimized(budget=Budget(calls=1000))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_run_of_a_random_program_asks_more_than_its_plan(seed):
+    draw = random.Random(seed)
+    model = Worst()
+    client = Client(model, name="worst", options={"max_tokens": draw.choice([40, 80])})
+    prompts = [Variable("Be brief. " * draw.randint(0, 9), role=f"prompt {i}", requires_grad=True) for i in range(2)]
+    depth, fans = draw.randint(1, 3), draw.randint(1, 2)
+
+    def program(question):
+        said = [question] * fans
+        for level in range(depth + len(question) % 2):  # an input decides how much is asked
+            said = [
+                chat(client, [{"role": "user", "content": [prompts[level % 2], " ", part, f" {place}"]}])
+                for place, part in enumerate(said)
+            ]
+        return ops.sum(said)
+
+    def metric(prediction, target):
+        return draw.random(), "" if draw.random() < 0.3 else f"{prediction} is not {target}"
+
+    writer = TextualGradientDescent(prompts, client, momentum=draw.randint(0, 2))
+    data = [("q" * draw.randint(1, 9), f"a{i}") for i in range(12)]
+    settings = {"steps": draw.randint(1, 4), "batch": draw.randint(1, 3), "success": lambda score: score > 0.7}
+    plan = optimize(program, data, metric, writer, dry_run=True, **settings)
+    assert model.asked == []
+    found = optimize(program, data, metric, writer, **settings)
+    assert plan.least_calls <= plan.comparison.calls <= plan.total.calls
+    assert 0 < len(model.asked) <= plan.total.calls
+    assert model.tokens <= plan.total.tokens
+    assert found.calls == len(model.asked)
+    if found.steps[0].validation is not None:
+        tested = plan.loads[-1].calls // (1 if found.before != found.best else 2)
+        assert plan.least_calls <= len(model.asked) - tested
