@@ -103,6 +103,19 @@ def test_a_call_inside_of_a_call_does_not_wait_for_it(tokens, fits):
             client("outside")
 
 
+def test_a_plain_call_on_the_thread_of_a_loop_does_not_wait_for_the_tasks_of_that_loop():
+    client = client_of(Budget(tokens=200))
+
+    async def program():
+        running = asyncio.ensure_future(client.acall("task"))
+        await asyncio.sleep(0)
+        with pytest.raises(BudgetError):
+            client("plain")
+        return await running
+
+    assert asyncio.run(program()).text == "ok"
+
+
 def test_who_stops_waiting_gives_its_place_up():
     budget = Budget(tokens=200)
 

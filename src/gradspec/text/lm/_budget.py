@@ -135,7 +135,7 @@ class Budget:
                 )
 
     def call(self) -> AbstractContextManager[None]:
-        """Make a call that was reserved: what it asks of the same budget does not wait for it."""
+        """Make a call whose end others may wait for: what it asks of the same budget does not wait."""
         return self._queue.inside()
 
     def _take(self, most: int, in_flight: int) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from gradspec.text._events import CacheHit, Retried, emit, watched
+from gradspec.text._scheduling._run_sync import loop_runs
 from gradspec.text._scheduling._stop import check_stopped
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
@@ -113,7 +115,9 @@ class Client:
             with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
                 return complete(self._model, request.messages, **request.arguments)
 
-        return drive(self._checked(request, until), ask)
+        # On the thread of an event loop, the calls in flight may be tasks of that loop: to wait for them would not end.
+        with self._budget.call() if loop_runs() else nullcontext():
+            return drive(self._checked(request, until), ask)
 
     async def acall(
         self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any

@@ -77,7 +77,7 @@ class Queue:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Make a call that has a reservation."""
+        """Make a call that has a reservation; none that is made in the block waits."""
         token = _INSIDE.set(_INSIDE.get() | {id(self)})
         try:
             yield
