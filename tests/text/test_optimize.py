@@ -41,6 +41,7 @@ def tuned(*texts: str, metric: Any = None, **settings: Any):
     """Return the report, the prompt, and the model that wrote texts `n=...`; a text's number is its score."""
     prompt = Variable("n=0", role="prompt", requires_grad=True)
     writer = Writer(*texts)
+    settings.setdefault("only_shown", False)  # what the test examples show is another test's subject
     found = optimize(
         lambda question: prompt + " " + question,
         settings.pop("data", DATA),

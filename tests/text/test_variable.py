@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -326,3 +327,24 @@ def test_gradient_data_can_be_assigned() -> None:
     (gradient,) = grad(x + "b", x, Variable("g"))
     gradient.data = "other"
     assert gradient.parts[0].data == "other"
+
+
+def test_pickle_keeps_a_leaf_without_its_gradient_and_its_hooks() -> None:
+    x = Variable("a", role="prompt", requires_grad=True)
+    x.register_hook(lambda gradient: gradient)
+    (x + "b").backward(Variable("shorter"))
+    y = pickle.loads(pickle.dumps(x))
+    assert (y.data, y.role, y.requires_grad, y.is_leaf) == ("a", "prompt", True, True)
+    assert y.grad is None
+    assert copy.copy(x).grad is None
+    assert x.grad is not None
+    (y + "b").backward(Variable("longer"))
+    assert (y.grad.data, x.grad.data) == ("longer", "shorter")
+
+
+def test_pickle_keeps_the_parts_of_a_gradient() -> None:
+    x = Variable("a", requires_grad=True)
+    (x + x).backward(Variable("shorter"))
+    (x + "b").backward(Variable("kinder"))
+    assert [*map(str, pickle.loads(pickle.dumps(x.grad)).parts)] == [*map(str, x.grad.parts)]
+    assert len(x.grad.parts) == 2

@@ -21,7 +21,7 @@ from gradspec.text.lm import (
     StatusError,
     Usage,
 )
-from gradspec.text.lm._budget import most_tokens
+from gradspec.text.lm._budget import LIMITS, most_tokens
 from gradspec.text.lm._request import Request
 from text.lm.server import Server
 
@@ -135,6 +135,30 @@ def test_the_bound_counts_bytes_of_everything_that_is_sent():
     assert most("", options={"max_tokens": 6}) == base + 1
     assert most("", schema={"type": "object"}) > base
     assert most("", options={"max_tokens": 5, "tools": ["x" * 100]}) > base + 100
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        *({name: 1000} for name in LIMITS[1:]),
+        {"options": {"num_predict": 1000}},
+        {"max_tokens": 100, "n_cmpl": 10},
+    ],
+    ids=str,
+)
+def test_a_limit_that_servers_obey_in_place_of_max_tokens_counts(alias):
+    model, calls = of_cost(1)
+    with pytest.raises(BudgetError, match="may cost"):
+        Client(model, budget=Budget(tokens=1000))("hi", **{"max_completion_tokens": 5, "max_tokens": 5, **alias})
+    assert calls == []
+
+
+@pytest.mark.parametrize("alias", [{"n_predict": -1}, {"options": {"num_predict": -2}}, {"n_predict": "9"}], ids=str)
+def test_a_limit_that_bounds_nothing_is_refused(alias):
+    model, calls = of_cost(1)
+    with pytest.raises(ValueError, match="such as n_predict, is a whole number"):
+        Client(model, budget=Budget(tokens=1000))("hi", max_tokens=5, **alias)
+    assert calls == []
 
 
 def test_each_attempt_is_a_call_and_a_refused_one_costs_no_tokens():

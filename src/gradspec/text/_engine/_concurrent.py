@@ -17,6 +17,7 @@ from gradspec.text._engine._node import CallNode
 from gradspec.text._engine._pass import Pass
 from gradspec.text._scheduling._overlap import no_stop
 from gradspec.text._scheduling._run_sync import run_sync
+from gradspec.text._scheduling._stop import STOP, Stop
 
 if TYPE_CHECKING:
     from gradspec.text._graph._variable import Variable
@@ -72,6 +73,7 @@ class Calls:
     def __init__(self, limit: int) -> None:
         self.pending = 0
         self._free = asyncio.Semaphore(limit)
+        self._stop = Stop()
         self._threads = ThreadPoolExecutor(limit, thread_name_prefix="gradspec.text")
         self._tasks: set[asyncio.Task[Any]] = set()
         self._finished: asyncio.Queue[tuple[CallNode, Given, asyncio.Task[Any]]] = asyncio.Queue()
@@ -98,8 +100,9 @@ class Calls:
         await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
 
     def abandon(self) -> None:
-        """Cancel what there is and wait for nothing; what a thread still returns is dropped."""
+        """Cancel what there is and wait for nothing; what a thread still returns is dropped, and it asks no model."""
         self._cancel()
+        self._stop.now()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _cancel(self) -> None:
@@ -122,6 +125,7 @@ class Calls:
             if inspect.iscoroutinefunction(call):
                 return await call(*args, **kwargs)
             context = copy_context()
+            context.run(STOP.set, self._stop)
             run = asyncio.get_running_loop().run_in_executor
             result = await run(self._threads, lambda: context.run(no_stop, call, *args, **kwargs))
             return await result if inspect.isawaitable(result) else result

@@ -160,6 +160,15 @@ class Variable(Placed):
             copy._grad = self._grad.__deepcopy__(memo)
         return copy
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: of a leaf neither its gradient nor its hooks and its place in graphs, as in torch."""
+        state = dict(vars(self))
+        if self._grad_fn is None:
+            state["_data"] = self.data
+            for name in ("_grad", "_accumulator", "_hooks", "_grad_hooks", "_pending"):
+                state.pop(name, None)
+        return state
+
     def __repr__(self) -> str:
         role = f", role={self.role!r}" if self.role else ""
         if self._grad_fn is not None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradspec.text._data import Kind
 
 if TYPE_CHECKING:
     from gradspec.text._scheduling._scheduler import Scheduler
+
+T = TypeVar("T")
 
 #: What runs the call that is being made here.
 RUNNING: ContextVar[Scheduler | None] = ContextVar("gradspec.text.running", default=None)
@@ -30,15 +33,30 @@ class Pending:
         future: Where it will be.
     """
 
-    __slots__ = ("__weakref__", "_read", "future", "kind")
+    __slots__ = ("__weakref__", "_process", "_read", "future", "kind")
 
     def __init__(self, kind: Kind, future: Future[Any]) -> None:
         self.kind, self.future = kind, future
         self._read = False
+        self._process = os.getpid()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was on its way when this process was forked: who brings it is only in the other one."""
+        return self._process != os.getpid() and not self.future.done()
+
+    def check(self) -> None:
+        """Raise if it never comes."""
+        if self.is_lost:
+            raise RuntimeError(
+                "a value was on its way when the process was forked, and comes only in the parent; read it, or end the "
+                "`concurrency` block, before the fork"
+            )
 
     def result(self) -> Any:
         """Wait for the value, or raise what came of it instead."""
         self._read = True
+        self.check()
         inside = RUNNING.get()
         if inside is None or self.future.done():
             return self.future.result()
@@ -48,7 +66,8 @@ class Pending:
     async def aresult(self) -> Any:
         """Await the value on the running loop."""
         self._read = True
-        return await asyncio.shield(asyncio.wrap_future(self.future))
+        self.check()
+        return await shielded(self.future)
 
     @property
     def unread_error(self) -> BaseException | None:
@@ -61,6 +80,16 @@ class Pending:
         error = self.unread_error
         if error is not None:
             _LOG.error("a call failed and nobody read what it returned: %r", error)
+
+
+async def shielded(future: Future[T], seconds: float | None = None) -> T:
+    """Await a future of another thread; who stops waiting must not stop what others wait for."""
+    inner = asyncio.wrap_future(future)
+    try:
+        return await asyncio.wait_for(asyncio.shield(inner), seconds)
+    except (asyncio.CancelledError, TimeoutError):
+        inner.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints its error
+        raise
 
 
 def fail(future: Future[Any], error: BaseException) -> None:

@@ -17,7 +17,7 @@ def run_sync(awaitable: Awaitable[T]) -> T:
     A notebook runs its cells on a loop, and no second one may run in the same thread.
     """
     # Not inside of an except clause: each error of the awaitable would be shown as one of its handling.
-    result, error = _in_thread(awaitable) if _loop_runs() else asyncio.run(_outcome(awaitable))
+    result, error = _in_thread(awaitable) if loop_runs() else asyncio.run(_outcome(awaitable))
     try:
         if error is not None:
             raise error
@@ -26,7 +26,8 @@ def run_sync(awaitable: Awaitable[T]) -> T:
         del error  # the error holds this frame
 
 
-def _loop_runs() -> bool:
+def loop_runs() -> bool:
+    """Return whether an event loop runs in this thread, so that whoever waits here holds it up."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,14 +34,23 @@ class Scheduler:
         #: The places of the calls that run on an event loop.
         self.slots: asyncio.Semaphore | None = None
         self._ends = ends
-        self._running = 0
         self._stopped = False
-        self._ready: deque[Callable[[], None]] = deque()
-        self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gradspec.text")
+        self._renew()
         #: In the order in which the program made them, until they are read or the block ends.
         self._made: list[Pending] = []
         self._sweep = SWEEP
+
+    def _renew(self) -> None:
+        """Begin with nothing under way; a fork has neither the threads nor what they do."""
+        self._process = os.getpid()
+        self._running = 0
+        self._ready: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gradspec.text")
+
+    def _here(self) -> None:
+        if self._process != os.getpid():
+            self._renew()
 
     def start(
         self,
@@ -53,6 +63,7 @@ class Scheduler:
 
         Of several errors the one of the first call is raised, whichever came first.
         """
+        self._here()
         made = Pending(kind, Future())
         if len(self._made) >= self._sweep:
             self._made = [pending for pending in self._made if not pending.future.done() or pending.unread_error]
@@ -66,18 +77,23 @@ class Scheduler:
             try:
                 for need in needed:
                     need._read = True  # its error is ours from here on
+                    need.check()
                     need.future.result()
                 context.run(self._begin, made.future, calls(), combine)
             except BaseException as error:
                 fail(made.future, error)
 
-        when_done([need.future for need in needed], begin)
+        when_done([need.future for need in needed if not need.is_lost], begin)
         return made
 
     def finish(self) -> None:
         """Wait for everything, and raise the first error that nobody has read."""
-        wait([pending.future for pending in self._made])
+        self._here()
+        wait([pending.future for pending in self._made if not pending.is_lost])
         self._threads.shutdown(wait=True)
+        for pending in self._made:
+            if not pending._read:
+                pending.check()
         unread = [pending for pending in self._made if pending.unread_error is not None]
         for pending in unread:
             pending._read = True
@@ -86,6 +102,7 @@ class Scheduler:
 
     def stop(self, *, patient: bool) -> None:
         """Start nothing more; wait for what runs, if patient."""
+        self._here()
         with self._lock:
             self._stopped = True
             ready, self._ready = self._ready, deque()

@@ -5,6 +5,7 @@ from gradspec.text.lm._cache import Cache
 from gradspec.text.lm._client import Client
 from gradspec.text.lm._errors import (
     BudgetError,
+    CacheError,
     CacheMissError,
     ModelConnectionError,
     ModelError,
@@ -36,6 +37,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Cache",
+    "CacheError",
     "CacheMissError",
     "Client",
     "Completion",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 #: Raises where calls and tokens so far do not allow for more.
@@ -47,22 +48,20 @@ class Kept:
 
     Args:
         name: Which of the accounts in the file.
-        opened: Returns the connection of this process, and the lock of its users.
+        opened: Returns a block with the connection of this process, for one user at a time.
     """
 
-    def __init__(self, name: str, opened: Callable[[], tuple[sqlite3.Connection, threading.Lock]]) -> None:
+    def __init__(self, name: str, opened: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:
         self._name, self._opened = name, opened
 
     def read(self) -> tuple[int, int]:
         """Return the calls and the tokens."""
-        connection, lock = self._opened()
-        with lock:
+        with self._opened() as connection:
             return self._read(connection)
 
     def add(self, calls: int, tokens: int, allowed: Allowed | None = None) -> None:
         """Add to both, if it is allowed; no other process adds meanwhile."""
-        connection, lock = self._opened()
-        with lock:
+        with self._opened() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 made, spent = self._read(connection)
@@ -70,15 +69,18 @@ class Kept:
                     allowed(made, spent)
                 row = (self._name, made + calls, spent + tokens)
                 connection.execute("INSERT OR REPLACE INTO spent (name, calls, tokens) VALUES (?, ?, ?)", row)
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite has rolled back by itself where the disk was full
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def _read(self, connection: sqlite3.Connection) -> tuple[int, int]:
         query = "SELECT calls, tokens FROM spent WHERE name = ?"
         try:
             row = connection.execute(query, (self._name,)).fetchone()
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise  # what cannot be read is not nothing
             return 0, 0  # a file that is only replayed, of a version that kept no accounts
         return (0, 0) if row is None else (int(row[0]), int(row[1]))

@@ -8,9 +8,11 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import TypeVar
 
 from gradspec.text._scheduling._overlap import no_stop
+from gradspec.text._scheduling._stop import STOP
 from gradspec.text.lm._deadline import seconds_left
 from gradspec.text.lm._errors import ModelTimeoutError
 
@@ -25,10 +27,12 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 
 
 def wait_for(awaitable: Awaitable[T]) -> T:
-    """Run an awaitable on the background loop and wait for what it returns; an interrupt cancels it."""
+    """Run an awaitable on the background loop and wait for what it returns; an interrupt or a stop cancels it."""
     future = asyncio.run_coroutine_threadsafe(in_time(awaitable), _loop())
+    stop = STOP.get()
     try:
-        return future.result()
+        with nullcontext() if stop is None else stop.cancels(future):
+            return future.result()
     except BaseException:
         future.cancel()
         raise

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from gradspec.text.lm._account import Memory
-from gradspec.text.lm._errors import BudgetError
+from gradspec.text.lm._errors import BudgetError, CacheError
 from gradspec.text.lm._model import Usage
+from gradspec.text.lm._queue import LaterError, Queue, Reservation
 from gradspec.text.lm._request import Request, canonical
 
 if TYPE_CHECKING:
@@ -17,27 +20,37 @@ if TYPE_CHECKING:
 #: Tokens that a chat template may add to a request, and to each of its messages.
 TEMPLATE_TOKENS = 64
 MESSAGE_TOKENS = 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reservation:
-    """What one call may cost at most, taken from the budget until the call is settled."""
-
-    tokens: int
+#: Options that limit a reply. The first two are OpenAI's; servers obey others in their place: llama.cpp the next,
+#: Ollama `num_predict`, vLLM `min_tokens`, transformers those with `new`, Gemini the last.
+LIMITS = (
+    "max_completion_tokens",
+    "max_tokens",
+    "n_predict",
+    "num_predict",
+    "min_tokens",
+    "max_new_tokens",
+    "min_new_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+)
+#: Options that ask for several replies; the last is llama.cpp's.
+COUNTS = ("n", "best_of", "n_cmpl")
 
 
 class Budget:
     """A hard limit on calls and tokens, exact however many calls run at once.
 
-    A call reserves itself, and the most tokens that it can cost, before it is made; if they are not left, it is not
-    made and `BudgetError` is raised. When the reply is there, its true usage takes the place of the reservation. Each
-    attempt counts as a call. A call that failed without a reply keeps its tokens reserved, since it may have been paid;
+    A call reserves itself, and the most tokens that it can cost, before it is made. When the reply is there, its true
+    usage takes the place of the reservation. A call for which too few tokens are left waits for the calls in flight in
+    this process, as long as what they may leave is enough, in the order in which the calls came; else it is not made
+    and `BudgetError` is raised. So calls at once complete where calls one after the other do. Each attempt counts as a
+    call. A call that failed without a reply keeps its tokens reserved, since it may have been paid;
     one that the server refused with an error status gives them back. A usage that cannot be, a negative or infinite
     one, counts as none: the reservation is spent.
 
     No token is shorter than a byte, so a request costs at most its UTF-8 bytes and what the chat template adds; the
-    reply costs at most `max_tokens` or `max_completion_tokens`, the larger if both are given, `n` or `best_of`
-    times. A limit on tokens therefore needs one of the two.
+    reply costs at most `max_tokens` or `max_completion_tokens`, `n` or `best_of` times. A limit on tokens therefore
+    needs one of the two. If other limits are given, such as `n_predict`, the largest counts.
 
     Args:
         calls: Calls at most; None for no limit.
@@ -70,10 +83,20 @@ class Budget:
                 raise ValueError(f"a limit on {what} is at least 0, not {limit}")
         self._limits = (calls, tokens)
         self._account = Memory() if kept is None else kept.account(name)
+        self._queue = Queue(self._take)
 
     def __repr__(self) -> str:
         calls, tokens = self._limits
         return f"Budget(calls={self.calls} of {calls}, tokens={self.tokens} of {tokens})"
+
+    @property
+    def left(self) -> tuple[int | None, int | None]:
+        """The calls and the tokens that are left; None for no limit."""
+        calls, tokens = (
+            None if limit is None else limit - used
+            for limit, used in zip(self._limits, self._account.read(), strict=True)
+        )
+        return calls, tokens
 
     @property
     def calls(self) -> int:
@@ -85,15 +108,44 @@ class Budget:
         """The tokens spent or reserved."""
         return self._account.read()[1]
 
-    def reserve(self, request: Request) -> Reservation:
-        """Take one call and the most that it can cost, or raise `BudgetError` and take nothing."""
-        most = 0 if self._limits[1] is None else most_tokens(request)
+    def reserve(self, request: Request) -> Future[Reservation]:
+        """Take one call and the most that it can cost, as soon as calls in flight have left so much.
 
+        Returns:
+            The reservation, or where it will be; `BudgetError` instead of it where the call cannot fit.
+        """
+        return self._queue.enter(0 if self._limits[1] is None else most_tokens(request))
+
+    def withdraw(self, place: Future[Reservation]) -> None:
+        """Give up a reservation that no call was made for."""
+        self._queue.leave(place, lambda reservation: self._add(-1, -reservation.tokens))
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
+        more = usage.total - reservation.tokens if usage is not None and is_possible(usage) else 0
+        self._queue.end(reservation, lambda: self._add(0, more))
+
+    def _add(self, calls: int, tokens: int) -> None:
+        if calls or tokens:
+            try:
+                self._account.add(calls, tokens)
+            except CacheError as error:  # the call is made: its reply must not be lost
+                warnings.warn(
+                    f"what a call cost is not kept; its reservation counts in its place: {error}", stacklevel=2
+                )
+
+    def call(self) -> AbstractContextManager[None]:
+        """Make a call whose end others may wait for: what it asks of the same budget does not wait."""
+        return self._queue.inside()
+
+    def _take(self, most: int, in_flight: int) -> None:
         def allowed(made: int, spent: int) -> None:
             calls, tokens = self._limits
             if calls is not None and made >= calls:
                 raise BudgetError(f"{made} of {calls} calls are made; raise Budget(calls=...) to go on")
             if tokens is not None and spent + most > tokens:
+                if spent - in_flight + most <= tokens:
+                    raise LaterError
                 left = f"{tokens - spent}" if spent < tokens else "none"
                 raise BudgetError(
                     f"the next call may cost {most} tokens, and {left} of {tokens} are left; "
@@ -101,12 +153,6 @@ class Budget:
                 )
 
         self._account.add(1, most, allowed)
-        return Reservation(tokens=most)
-
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Put the true usage in the place of a reservation; without one the reservation counts as spent."""
-        if usage is not None and is_possible(usage):
-            self._account.add(0, usage.total - reservation.tokens)
 
 
 def is_possible(usage: Usage) -> bool:
@@ -116,26 +162,45 @@ def is_possible(usage: Usage) -> bool:
 
 def most_tokens(request: Request) -> int:
     """Return an upper bound of the tokens that a request and its reply cost."""
+    return sum(bounds(request))
+
+
+def bounds(request: Request) -> tuple[int, int]:
+    """Return upper bounds of the tokens of a request, and of those of its reply."""
     options = request.options
     if "extra_body" in options:
         raise ValueError("a limit on tokens cannot see into extra_body; pass its entries as options")
-    given: list[int] = [
-        options[name] for name in ("max_completion_tokens", "max_tokens") if options.get(name) is not None
-    ]
-    if not given or not all(_is_int(limit) and limit >= 0 for limit in given):
-        raise ValueError("a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply")
+    given: list[int] = [limit for name in LIMITS for limit in _said(options, name)]
+    if not any(options.get(name) is not None for name in LIMITS[:2]) or not all(map(_is_limit, given)):
+        raise ValueError(
+            "a limit on tokens needs the option max_tokens or max_completion_tokens, to bound the reply; it and every "
+            "other limit, such as n_predict, is a whole number, 0 or more"
+        )
     said = sum(len(m.content.encode("utf-8", "surrogatepass")) + MESSAGE_TOKENS for m in request.messages)
     beside = len(canonical([request.options, request.schema]))
-    return TEMPLATE_TOKENS + said + beside + max(given) * _replies(options)
+    return TEMPLATE_TOKENS + said + beside, max(given) * _replies(options)
 
 
 def _replies(options: Mapping[str, Any]) -> int:
     """Return how many replies the server writes, those that it does not send too."""
-    counts = [options[name] for name in ("n", "best_of") if options.get(name) is not None]
+    counts = [count for name in COUNTS for count in _said(options, name)]
     if not all(_is_int(count) and count >= 1 for count in counts):
-        raise ValueError("a limit on tokens needs n and best_of to be whole numbers above 0")
+        raise ValueError(f"a limit on tokens needs {', '.join(COUNTS)} to be whole numbers above 0")
     replies: int = max(counts, default=1)
     return replies
+
+
+def _said(options: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yield what options say under a name, in options within options too, as Ollama takes them."""
+    for given, value in options.items():
+        if given == name and value is not None:
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _said(value, name)
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0  # -1 is no limit to llama.cpp
 
 
 def _is_int(value: object) -> bool:

@@ -6,15 +6,18 @@ import os
 import sqlite3
 import threading
 import time
+import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from gradspec.text.lm._account import Kept
-from gradspec.text.lm._errors import CacheMissError, ModelTimeoutError
+from gradspec.text.lm._errors import CacheError, CacheMissError, ModelTimeoutError
 from gradspec.text.lm._model import Completion
-from gradspec.text.lm._replies import connect, from_json, to_json
+from gradspec.text.lm._replies import connect, from_json, in_our_words, to_json
 from gradspec.text.lm._request import Request, key_of
 from gradspec.text.lm._single_flight import Flights
 from gradspec.text.lm._steps import Join, Sleep, Steps
@@ -63,8 +66,7 @@ class Cache:
 
     def __len__(self) -> int:
         """The number of replies."""
-        connection, _ = self._here()
-        with self._lock:
+        with self._opened() as connection:
             return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
 
     def close(self) -> None:
@@ -76,25 +78,23 @@ class Cache:
 
     def get(self, request: str) -> Completion | None:
         """Return the reply kept under a canonical request, or None."""
-        connection, _ = self._here()
-        with self._lock:
-            row = connection.execute("SELECT reply FROM replies WHERE key = ?", (key_of(request),)).fetchone()
-        return None if row is None else from_json(row[0])
+        key = key_of(request)
+        with self._opened() as connection:
+            row = connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        try:
+            return None if row is None else from_json(row[0])
+        except ValueError as error:
+            raise CacheError(f"{self.path} has under the key {key[:12]} {error}; delete the row or the file") from None
 
     def put(self, request: str, reply: Completion) -> None:
         """Keep a reply under a canonical request."""
-        connection, _ = self._here()
         row = (key_of(request), request, to_json(reply))
-        with self._lock:
+        with self._opened() as connection:
             connection.execute("INSERT OR REPLACE INTO replies (key, request, reply) VALUES (?, ?, ?)", row)
 
     def account(self, name: str) -> Kept:
         """Return the account of that name in the file, for a `Budget`."""
-
-        def opened() -> tuple[sqlite3.Connection, threading.Lock]:
-            return self._here()[0], self._lock
-
-        return Kept(name, opened)
+        return Kept(name, self._opened)
 
     def through(self, request: Request, pay: Steps[Completion], until: float | None) -> Steps[Completion]:
         """Return the reply kept, or the one that another is getting, or run `pay` for it and keep that."""
@@ -125,7 +125,7 @@ class Cache:
         key, locked = key_of(asked), False
         landed: Completion | Exception | None = None
         try:
-            while not (locked := flights.lock(key)):
+            while not (locked := self._locked(flights, key)):
                 if until is not None and time.monotonic() >= until:
                     raise ModelTimeoutError("another process did not get the reply to this request before the deadline")
                 yield Sleep(seconds=LOOK_AGAIN)
@@ -133,7 +133,7 @@ class Cache:
             found = self.get(asked) if look else None
             if found is None:
                 found = yield from pay
-                self.put(asked, found)
+                self._keep(asked, found)
             landed = found
             return found
         except Exception as error:
@@ -143,6 +143,26 @@ class Cache:
             if locked:
                 flights.unlock(key)
             flights.land(key, landed)
+
+    def _keep(self, request: str, reply: Completion) -> None:
+        """Keep a reply that is paid; where that fails, say so and lose nothing."""
+        try:
+            self.put(request, reply)
+        except CacheError as error:
+            warnings.warn(
+                f"a reply was paid and is returned, and not kept; the same request is paid again: {error}", stacklevel=2
+            )
+
+    def _locked(self, flights: Flights, key: str) -> bool:
+        with in_our_words(f"{self.path}.lock"):
+            return flights.lock(key)
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection of this process to one user at a time."""
+        connection, _ = self._here()
+        with self._lock, in_our_words(str(self.path)):
+            yield connection
 
     def _here(self) -> tuple[sqlite3.Connection, Flights]:
         """Return what this process works with; a fork must share neither a connection nor a future."""
@@ -162,5 +182,6 @@ def _shared(path: str) -> Flights:
     with _single_flight_lock:
         flights = _single_flights.get((os.getpid(), path))
         if flights is None:
-            flights = _single_flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
+            with in_our_words(f"{path}.lock"):
+                flights = _single_flights[os.getpid(), path] = Flights(Path(f"{path}.lock"))
         return flights

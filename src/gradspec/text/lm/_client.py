@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from gradspec.text._events import CacheHit, Retried, emit, watched
+from gradspec.text._scheduling._run_sync import loop_runs
+from gradspec.text._scheduling._stop import check_stopped
 from gradspec.text.lm import _meter
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
@@ -15,12 +18,14 @@ from gradspec.text.lm._correction import correction
 from gradspec.text.lm._deadline import deadline
 from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Messages, Model, Usage, acomplete, as_messages, complete
+from gradspec.text.lm._queue import Reservation
 from gradspec.text.lm._rate import RateLimit
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._retry import Retry
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
-from gradspec.text.lm._steps import Ask, Sleep, Steps, adrive, drive
+from gradspec.text.lm._stand_in import stand_in
+from gradspec.text.lm._steps import Ask, Join, Sleep, Steps, adrive, drive
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
@@ -101,29 +106,48 @@ class Client:
         Raises:
             ModelError: And its kinds: what failed, and whether a later call may work.
         """
-        request, until = self._request(messages, schema, sample, options), self._until()
+        request, until = self.request(messages, schema=schema, sample=sample, **options), self._until()
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, request.messages, {"schema": schema, "sample": sample, **options})
 
         def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused(_meter.name_of(self)):
+            with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
                 return complete(self._model, request.messages, **request.arguments)
 
-        return drive(self._checked(request, until), ask)
+        # On the thread of an event loop, the calls in flight may be tasks of that loop: to wait for them would not end.
+        with self._budget.call() if loop_runs() else nullcontext():
+            return drive(self._checked(request, until), ask)
 
     async def acall(
         self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
     ) -> Completion:
         """Return the completion of messages, from an event loop; the same arguments, results and errors."""
-        request, until = self._request(messages, schema, sample, options), self._until()
+        request, until = self.request(messages, schema=schema, sample=sample, **options), self._until()
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, request.messages, {"schema": schema, "sample": sample, **options})
 
         async def ask(request: Request) -> Completion:
-            with deadline(until), _meter.paused(_meter.name_of(self)):
+            with deadline(until), _meter.paused(_meter.name_of(self)), self._budget.call():
                 return await acomplete(self._model, request.messages, **request.arguments)
 
         return await adrive(self._checked(request, until), ask)
 
-    def _request(
-        self, messages: Messages, schema: Mapping[str, Any] | None, sample: int, options: Mapping[str, Any]
+    @property
+    def cache(self) -> Cache | None:
+        """Where replies are kept."""
+        return self._cache
+
+    @property
+    def schema_attempts(self) -> int:
+        """How often a reply of the wrong schema is asked for."""
+        return self._schema_attempts
+
+    def request(
+        self, messages: Messages, *, schema: Mapping[str, Any] | None = None, sample: int = 0, **options: Any
     ) -> Request:
+        """Return what a call would ask."""
         if schema is not None:
             check_schema(schema)
         return Request(
@@ -169,8 +193,9 @@ class Client:
         started, attempt = time.monotonic(), 0
         while True:
             attempt += 1
+            check_stopped()
             yield from self._placed(request, until)
-            reservation = self._budget.reserve(request)
+            reservation = yield from self._reserved(request, until)
             try:
                 completion: Completion = yield Ask(request=request)
             except BaseException as error:
@@ -189,6 +214,20 @@ class Client:
                 self._budget.settle(reservation, completion.usage)
                 return completion
             yield Sleep(seconds=delay)
+
+    def _reserved(self, request: Request, until: float | None) -> Steps[Reservation]:
+        """Reserve from the budget; calls in flight may have to end first."""
+        place = self._budget.reserve(request)
+        if place.done():
+            return place.result()
+        try:
+            reservation: Reservation = yield Join(future=place, until=until)
+        except BaseException as error:
+            self._budget.withdraw(place)
+            if isinstance(error, TimeoutError):
+                raise ModelTimeoutError(f"{self._budget!r} had too few tokens left before the deadline") from None
+            raise
+        return reservation
 
     def _placed(self, request: Request, until: float | None) -> Steps[None]:
         """Wait for a place under the rate limit."""

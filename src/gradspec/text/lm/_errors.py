@@ -55,6 +55,10 @@ class CacheMissError(ModelError, LookupError):
     """Only recorded replies may be used, and there is none for this request."""
 
 
+class CacheError(ModelError, ValueError):
+    """The file of a cache cannot be used: it is damaged, held by another program, or its disk is full."""
+
+
 def is_retryable(error: BaseException) -> bool:
     """Return whether the same call may work later.
 

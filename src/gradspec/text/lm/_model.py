@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from gradspec.text._scheduling._stop import check_stopped
 from gradspec.text.lm import _bridge
+from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._telling import telling
 
 #: The roles that a message may have.
@@ -123,6 +125,10 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
     """
     check_model(model)
     said = as_messages(messages)
+    answer = stand_in()
+    if answer is not None:
+        return answer(model, said, options)
+    check_stopped()
     with telling(model, options) as told:
         reply = model(said, **options)
         if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
@@ -143,6 +149,9 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
     """
     check_model(model)
     said = as_messages(messages)
+    answer = stand_in()
+    if answer is not None:
+        return answer(model, said, options)
     acall = getattr(model, "acall", None)
     with telling(model, options) as told:
         if acall is not None:

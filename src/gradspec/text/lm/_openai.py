@@ -19,6 +19,7 @@ from gradspec.text.lm._model import Completion, Messages, as_messages
 from gradspec.text.lm._route import Route
 from gradspec.text.lm._secrets import Secrets
 from gradspec.text.lm._sockets import Sockets
+from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._streams import Streams
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -39,7 +40,9 @@ class OpenAIModel:
         base_url: The address, such as `http://localhost:11434/v1`; None for `OPENAI_BASE_URL`, or OpenAI itself.
         api_key: The key; None for `OPENAI_API_KEY`, or for no key where `base_url` is given.
         timeout: Seconds that one call may take in all: name look-up, connection, headers and the whole body.
-        headers: Further headers, for a gateway; as secret as the key.
+        headers: Further headers, for a gateway; as secret as the key. A gateway may choose the provider by them, so
+            a cache keeps the replies to other headers apart, by a hash. Only `Authorization`, `Proxy-Authorization`,
+            `api-key` and `x-api-key` say nothing but who pays, and share replies.
         max_reply_bytes: The longest reply that is read.
 
     No redirect is followed: it is a `StatusError`. `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` count, but a loopback
@@ -99,11 +102,15 @@ class OpenAIModel:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The protocol, the address and the name by which a cache knows the model; never the key."""
-        return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model}
+        """The protocol, the address, the name and a hash of the headers, by which a cache knows the model; no key."""
+        told_apart = {} if (found := self._secrets.fingerprint(self.base_url)) is None else {"headers": found}
+        return {"protocol": "openai-chat", "base_url": self.base_url, "model": self.model, **told_apart}
 
     def __call__(self, messages: Messages, *, schema: Mapping[str, Any] | None = None, **options: Any) -> Completion:
         """Return the completion of messages; options go into the request's body as they are."""
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, as_messages(messages), {"schema": schema, **options})
         request = self._request(messages, schema, options)
         limit = self._limit()
         failed: Exception
@@ -116,6 +123,9 @@ class OpenAIModel:
 
     async def acall(self, messages: Messages, *, schema: Mapping[str, Any] | None = None, **options: Any) -> Completion:
         """Return the completion of messages, from an event loop; the same arguments, results and errors."""
+        answer = stand_in()
+        if answer is not None:
+            return answer(self, as_messages(messages), {"schema": schema, **options})
         request = self._request(messages, schema, options)
         limit = self._limit()
         failed: Exception

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from hashlib import sha256
 from urllib.parse import quote
 
 HIDDEN = "[secret]"
@@ -12,6 +13,8 @@ HIDDEN = "[secret]"
 LONG = 16
 #: The shortest beginning of a secret that is hidden at the end of a text that was cut.
 BEGINNING = 4
+#: Headers that say who asks and not what answers.
+CREDENTIALS = ("authorization", "proxy-authorization", "api-key", "x-api-key")
 
 
 class Secrets:
@@ -29,6 +32,12 @@ class Secrets:
 
     def __repr__(self) -> str:
         return "Secrets(...)"
+
+    def fingerprint(self, address: str) -> str | None:
+        """Return a hash of the headers that may decide what answers at an address; None if there are none."""
+        told = sorted((name.lower(), value) for name, value in self.headers.items())
+        told = [pair for pair in told if pair[0] not in CREDENTIALS]
+        return sha256(json.dumps([address, told]).encode()).hexdigest() if told else None
 
     def redacted(self, text: str) -> str:
         """Return a text of an error without any of them, nor the beginning of one at the end of the text."""

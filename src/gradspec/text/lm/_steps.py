@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
+from gradspec.text._scheduling._pending import shielded
 from gradspec.text.lm._model import Completion
 from gradspec.text.lm._request import Request
 
@@ -84,8 +85,8 @@ async def adrive(steps: Steps[T], ask: Callable[[Request], Coroutine[Any, Any, C
                 return await ask(request)
             case Sleep(seconds=seconds):
                 return await asyncio.sleep(seconds)
-            case Join(future=future):  # shielded: who stops waiting must not stop the other
-                return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), wanted.seconds)
+            case Join(future=future):
+                return await shielded(future, wanted.seconds)
 
     result: Any = None
     failed = False

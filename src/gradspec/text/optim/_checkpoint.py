@@ -27,17 +27,17 @@ def fingerprint(settings: dict[str, Any], data: Any) -> str:
         False
     """
     try:
-        text = json.dumps([settings, data], sort_keys=True, default=_plain)
+        text = json.dumps([settings, data], sort_keys=True, default=plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"a checkpoint must know its data again: {error}") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(thing: Any) -> Any:
+def plain(thing: Any) -> Any:
     """Return what JSON cannot say in terms that it can, with no address and no order of hashes in it."""
     name = type(thing).__qualname__
     if isinstance(thing, set | frozenset):
-        return [name, sorted(json.dumps(item, sort_keys=True, default=_plain) for item in thing)]
+        return [name, sorted(json.dumps(item, sort_keys=True, default=plain) for item in thing)]
     if is_dataclass(thing) and not isinstance(thing, type):
         return [name, {field.name: getattr(thing, field.name) for field in fields(thing)}]
     if isinstance(thing, Mapping):

@@ -6,17 +6,65 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal, overload
 
 from gradspec.text._costs import check_prices
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency as overlapping
+from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._meter import Meter, metered
 from gradspec.text.optim._checkpoint import fingerprint, load, save
 from gradspec.text.optim._examples import Example, minibatch, split
+from gradspec.text.optim._gain import Gain
+from gradspec.text.optim._plan import Plan
+from gradspec.text.optim._rehearsal import rehearsed
 from gradspec.text.optim._report import Optimized, Score, step_of
 from gradspec.text.optim._scores import Metric, Run
 from gradspec.text.optim._tgd import TextualGradientDescent
+
+
+@overload
+def optimize(
+    program: Callable[[Any], Variable],
+    data: Sequence[Example] | Mapping[str, Sequence[Example]],
+    metric: Metric,
+    optimizer: TextualGradientDescent,
+    *,
+    steps: int = ...,
+    batch: int = ...,
+    parts: tuple[float, float, float] = ...,
+    seed: int = ...,
+    patience: int | None = ...,
+    success: Callable[[float], bool] = ...,
+    concurrency: int = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
+    prices: Mapping[str, tuple[float, float]] | None = ...,
+    only_shown: bool = ...,
+    budget: Budget | None = ...,
+    dry_run: Literal[False] = ...,
+) -> Optimized: ...
+
+
+@overload
+def optimize(
+    program: Callable[[Any], Variable],
+    data: Sequence[Example] | Mapping[str, Sequence[Example]],
+    metric: Metric,
+    optimizer: TextualGradientDescent,
+    *,
+    steps: int = ...,
+    batch: int = ...,
+    parts: tuple[float, float, float] = ...,
+    seed: int = ...,
+    patience: int | None = ...,
+    success: Callable[[float], bool] = ...,
+    concurrency: int = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
+    prices: Mapping[str, tuple[float, float]] | None = ...,
+    only_shown: bool = ...,
+    budget: Budget | None = ...,
+    dry_run: Literal[True],
+) -> Plan: ...
 
 
 def optimize(
@@ -34,12 +82,16 @@ def optimize(
     concurrency: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
-) -> Optimized:
+    only_shown: bool = True,
+    budget: Budget | None = None,
+    dry_run: bool = False,
+) -> Optimized | Plan:
     """Rewrite the parameters of an optimizer until a program does better on examples that it was not trained on.
 
     Each step runs the program on a minibatch, carries the feedback back, has the optimizer write new texts, and scores
     them on the examples that validate. They are kept if the mean is higher than the best so far; else the parameters
-    get the best texts back. At the end the first and the best texts are scored on the examples that test, once.
+    get the best texts back. At the end the first and the best texts are scored on the examples that test, once, and the
+    best ones are kept only if the difference shows there.
 
     Args:
         program: From an input to its prediction, a Variable that depends on the parameters; any callable.
@@ -57,11 +109,21 @@ def optimize(
         checkpoint: A file that is written after each step. If it is there, the run goes on from it; with a `Cache`
             around the models, nothing of the step that was interrupted is paid twice.
         prices: For each model, by name, the price of a million tokens of messages and of replies.
+        only_shown: Whether the best texts are kept only if they are shown to be better on the examples that test, by a
+            95 % interval of the difference that lies above 0. Else the parameters get the first texts back. Without
+            such examples the best texts are kept.
+        budget: The budget that every model is asked within. If it does not allow for one comparison of a new text with
+            the old one, that is said before a call is made. The program and the metric are run with stand-ins for the
+            replies to find out, as with `dry_run`.
+        dry_run: Ask no model, and return the plan: how many calls, tokens and how much money the run takes at most. The
+            program and the metric are run with stand-ins for the replies; a model that they ask by other means than
+            `gradspec.text` is asked all the same.
 
     Returns:
-        The report; the parameters hold the best texts.
+        The report; the parameters hold the texts in its `after`. With `dry_run` the plan; nothing has changed then.
 
     Raises:
+        BudgetError: the budget does not allow for one comparison.
         ValueError: the checkpoint is of another run, or a setting makes no sense.
         TypeError: the metric or the program returns something else, prices are not a price table, or a checkpoint is
             asked for and the data holds an object that has no `repr` of its own.
@@ -94,6 +156,19 @@ def optimize(
     state = (None if file is None else load(file, made_for)) or {}
     meter = Meter(state.get("models"))
     run = Run(program, metric, success, concurrency)
+    if dry_run or (budget is not None and not state):
+        plan = rehearsed(
+            run,
+            examples,
+            optimizer,
+            steps=steps if dry_run else min(steps, 1),
+            batches=lambda step: minibatch(len(examples.training), batch, step, seed),
+            prices=prices or {},
+            budget=budget,
+        )
+        plan.check()
+        if dry_run:
+            return plan
 
     def put(texts: Sequence[str]) -> None:
         for param, text in zip(params, texts, strict=True):
@@ -143,14 +218,20 @@ def optimize(
                 put(state["best"])
             optimizer.zero_grad()
             keep()
-        if examples.test and "test" not in state:
+        if examples.test and state.get("tested") != state["best"]:
             after = run.scores(examples.test)
-            put(state["first"])
-            before = after if state["first"] == state["best"] else run.scores(examples.test)
-            put(state["best"])
-            state["test"] = [before, after]
+            if "test" in state:
+                before = state["test"][0]
+            else:
+                put(state["first"])
+                before = after if state["first"] == state["best"] else run.scores(examples.test)
+                put(state["best"])
+            state |= {"test": [before, after], "tested": state["best"]}
             keep()
-    return _report(state, params, ended, meter, prices or {})
+    gain = Gain.of(state["test"][0], state["test"][1], examples.test) if "test" in state else None
+    if only_shown and gain is not None and not gain.shown:
+        put(state["first"])
+    return _report(state, params, ended, meter, prices or {}, gain)
 
 
 def _check(*, steps: int, batch: int, patience: int | None) -> None:
@@ -166,17 +247,24 @@ def _ended(state: Mapping[str, Any], steps: int, patience: int | None) -> str | 
 
 
 def _report(
-    state: Mapping[str, Any], params: Sequence[Variable], ended: str, meter: Meter, prices: Mapping[str, Any]
+    state: Mapping[str, Any],
+    params: Sequence[Variable],
+    ended: str,
+    meter: Meter,
+    prices: Mapping[str, Any],
+    gain: Gain | None,
 ) -> Optimized:
     before, after = state.get("test") or (None, None)
     return Optimized(
         before=tuple(state["first"]),
-        after=tuple(state["best"]),
+        best=tuple(state["best"]),
+        after=tuple(str(param.data) for param in params),
         roles=tuple(param.role for param in params),
         validation_before=Score.of(state["before"]),
         validation_after=Score.of(state["scores"]),
         test_before=None if before is None else Score.of(before),
         test_after=None if after is None else Score.of(after),
+        gain=gain,
         steps=tuple(step_of(step) for step in state["steps"]),
         ended=ended,
         models={name: (row[0], row[1], row[2]) for name, row in sorted(meter.counts.items())},

@@ -21,7 +21,7 @@ def page(report: Optimized) -> str:
     """Return an HTML document that needs no other file and runs no script; every text in it is escaped."""
     diffs = "".join(
         f"<h2>{escape(role or 'parameter')}</h2>\n<pre>{_diff(before, after)}</pre>\n"
-        for role, before, after in zip(report.roles, report.before, report.after, strict=True)
+        for role, before, after in zip(report.roles, report.before, report.best, strict=True)
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>An optimization</title>\n'

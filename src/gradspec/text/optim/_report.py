@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
+from gradspec.text.optim._gain import Gain
 from gradspec.text.optim._interval import interval
 
 
@@ -67,7 +68,9 @@ class Optimized:
 
     #: The texts of the parameters before.
     before: tuple[str, ...]
-    #: The best texts, which the parameters hold.
+    #: The best texts on the examples that validate.
+    best: tuple[str, ...]
+    #: What the parameters hold: the best texts, or the first ones where the best are not shown to be better.
     after: tuple[str, ...]
     #: The roles of the parameters.
     roles: tuple[str, ...]
@@ -79,6 +82,8 @@ class Optimized:
     test_before: Score | None
     #: Those of the best texts.
     test_after: Score | None
+    #: How much better the best texts are on those examples; None without such examples.
+    gain: Gain | None
     #: Each step.
     steps: tuple[Step, ...]
     #: Why it ended.
@@ -109,7 +114,10 @@ class Optimized:
 
     def to_json(self) -> str:
         """Return the report as JSON."""
-        return json.dumps(asdict(self) | {"calls": self.calls, "tokens": self.tokens, "cost": self.cost}, indent=1)
+        shown = None if self.gain is None else self.gain.shown
+        return json.dumps(
+            asdict(self) | {"shown": shown, "calls": self.calls, "tokens": self.tokens, "cost": self.cost}, indent=1
+        )
 
     def page(self) -> str:
         """Return the report as an HTML page of its own, with the curve and the diff of each text."""
@@ -121,6 +129,10 @@ class Optimized:
         lines = [f"validation: {self.validation_before} -> {self.validation_after}"]
         if self.test_before is not None:
             lines.append(f"test: {self.test_before} -> {self.test_after}")
+        if self.gain is not None:
+            lines.append(f"difference: {self.gain}{'' if self.after == self.best else '; the first texts are kept'}")
+            if self.gain.needed is not None and not self.gain.shown:
+                lines.append(f"a difference of 5 points would need {self.gain.needed} examples that test")
         for number, step in enumerate(self.steps, 1):
             shown = "" if step.validation is None else f", validation {step.validation:.3f}"
             lines.append(f"step {number}: training {step.training:.3f}{shown}: {step.outcome}")
