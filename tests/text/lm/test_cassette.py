@@ -373,9 +373,13 @@ def test_no_key_and_no_header_is_in_it(tmp_path):
 
 @pytest.mark.parametrize("limit", [1, 4])
 def test_programs_on_an_event_loop_are_replayed(limit, tmp_path):
+    async def twice(model, question):
+        first = await achat(model, question)
+        return await achat(model, [{"role": "user", "content": [first, " Why?"]}])
+
     async def program(model):
         with concurrency(limit):
-            answers = await gather(*(achat(model, f"Is it {number}?") for number in range(6)))
+            answers = await gather(*(twice(model, f"Is it {number}?") for number in range(6)))
             last = await achat(model, " ".join(answer.data for answer in answers))
             return [answer.data for answer in (*answers, last)]
 
