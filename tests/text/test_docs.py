@@ -11,7 +11,7 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "text"
 
 
-@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer", "engine", "events"])
+@pytest.mark.parametrize("page", ["index", "function", "variable", "optimizer", "engine", "events", "cassette"])
 def test_every_example_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A fence ends an output that is right above it.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from gradspec.text._costs import BACKWARD
 from gradspec.text._data import holds_itself
 from gradspec.text._engine import _pass
-from gradspec.text._engine._deferred import Deferred
+from gradspec.text._engine._deferred import Deferred, calls_deferred
 from gradspec.text._engine._node import CallNode
 from gradspec.text._engine._pass import Pass
 from gradspec.text._scheduling._overlap import no_stop
+from gradspec.text._scheduling._position import branches
 from gradspec.text._scheduling._run_sync import run_sync
 from gradspec.text._scheduling._stop import STOP, Stop
 
@@ -36,9 +36,8 @@ async def run(current: Pass, limit: int) -> None:
     try:
         with current.running():
             while True:
-                for node, given in current.ready_nodes():
+                for node, given in current.ready_nodes():  # it enters each; the tasks that are started have that
                     function = node._function
-                    BACKWARD.set(node)  # the tasks that are started have it in their context
                     if function.io_bound or function._is_async:
                         calls.start(node, given, Deferred(function.backward, (node, *node._filled(given))))
                         continue
@@ -50,7 +49,7 @@ async def run(current: Pass, limit: int) -> None:
                 if not calls.pending:
                     break
                 node, given, returned = await calls.next()
-                BACKWARD.set(node)
+                current.enter(node)
                 current.deliver(node, node._after(returned, given))
     except Exception:
         await calls.stop()  # what runs is waited for: no code of the user's runs on behind this line
@@ -137,32 +136,27 @@ class Calls:
             return await self._resolved(await self._call(value.call, *args, **value.kwargs))
         if id(value) in above:
             raise holds_itself("what a backward returned")
-        if not _calls_deferred(value):
+        if not calls_deferred(value):
             return value
         results = [*(value.values() if isinstance(value, dict) else value)]
         inside = (*above, id(value))
-        due = [place for place, item in enumerate(results) if _calls_deferred(item)]
+        due = [at for at, item in enumerate(results) if calls_deferred(item)]
+        places = branches(len(results))
         if len(due) == 1:  # a task of its own for each level of a nested list would cost more than the engine
-            results[due[0]] = await self._resolved(results[due[0]], inside)
+            with places[due[0]]:
+                results[due[0]] = await self._resolved(results[due[0]], inside)
         else:
-            made = await asyncio.gather(*[self._task(self._resolved(results[place], inside)) for place in due])
-            for place, result in zip(due, made, strict=True):
-                results[place] = result
+            tasks = []
+            for at in due:
+                with places[at]:
+                    tasks.append(self._task(self._resolved(results[at], inside)))
+            for at, result in zip(due, await asyncio.gather(*tasks), strict=True):
+                results[at] = result
         return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
 
 
 def _deferred_in(returned: Any, node: CallNode) -> bool:
     try:
-        return _calls_deferred(returned)
+        return calls_deferred(returned)
     except RecursionError:
         raise holds_itself(f"what {node._function.__name__} returned") from None
-
-
-def _calls_deferred(value: Any) -> bool:
-    if isinstance(value, Deferred):
-        return True
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, Sequence) or isinstance(value, str):
-        return False
-    return any(_calls_deferred(item) for item in value)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradspec.text._data import holds_itself
+from gradspec.text._scheduling._position import branches
 from gradspec.text._scheduling._run_sync import run_sync
 
 
@@ -59,3 +61,30 @@ def resolve(value: Any) -> Any:
     if inspect.isawaitable(result):
         result = run_sync(result)
     return resolve(result)
+
+
+def resolve_in_order(value: Any, above: tuple[int, ...] = ()) -> Any:
+    """Make the calls in what a backward returned, one after the other, at the positions that they have at once."""
+    if isinstance(value, Deferred):
+        result = value.call(*resolve_in_order(value.args), **value.kwargs)
+        return resolve_in_order(run_sync(result) if inspect.isawaitable(result) else result)
+    if id(value) in above:
+        raise holds_itself("what a backward returned")
+    if not calls_deferred(value):
+        return value
+    results = [*(value.values() if isinstance(value, dict) else value)]
+    for at, place in enumerate(branches(len(results))):
+        with place:
+            results[at] = resolve_in_order(results[at], (*above, id(value)))
+    return dict(zip(value, results, strict=True)) if isinstance(value, dict) else type(value)(results)
+
+
+def calls_deferred(value: Any) -> bool:
+    """Return whether a value is a call, or holds one."""
+    if isinstance(value, Deferred):
+        return True
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return any(calls_deferred(item) for item in value)

@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import repeat
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from gradspec.text._costs import BACKWARD
+from gradspec.text._engine._deferred import resolve_in_order
 from gradspec.text._engine._merging import Merging
 from gradspec.text._engine._node import AccumulateGrad, CallNode, Edge, Node, Seed
 from gradspec.text._engine._reach import NARROWED, leading_to, uses
 from gradspec.text._events import BackwardStep, Committed, emit, watched
 from gradspec.text._grad_mode import ENABLED
+from gradspec.text._scheduling._position import PLACE, Place
 
 if TYPE_CHECKING:
     from gradspec.text._graph._variable import Variable
@@ -35,8 +37,9 @@ def run(current: Pass) -> None:
     """Run the nodes of a pass, one after the other."""
     with current.running():
         for node, given in current.ready_nodes():
-            BACKWARD.set(node)
             returned = node._function.backward(node, *node._filled(given))
+            if current.places is not None:
+                returned = resolve_in_order(returned)
             current.deliver(node, node._after(returned, given))
 
 
@@ -66,6 +69,8 @@ class Pass:
             self._runs = leading_to(wanted, self._waiting)
             self._narrow(wanted)
         self._watched = watched()
+        #: Where the calls of each node are made, if somebody asks for that.
+        self.places: dict[Node, Place] | None = None
         #: Whether a backward among them has to be awaited.
         self.is_async = False
         for node in self._runs:
@@ -94,9 +99,17 @@ class Pass:
                     node._edges, repeat(None), node._rank
                 )  # nothing was said of it, so nothing below it is asked
                 continue
+            if node in self._runs:
+                self.enter(node)
             gradients = self._merged(node, arrived, node._outputs)
             if node in self._runs:
                 yield node, node._before(gradients)
+
+    def enter(self, node: CallNode) -> None:
+        """Have what is asked from here on counted on a node, and made at its place."""
+        BACKWARD.set(node)
+        if self.places is not None:
+            PLACE.set(self.places[node])
 
     def deliver(self, node: CallNode, gradients: Iterable[Variable | None]) -> None:
         """Send what a node's backward returned along its edges."""
@@ -133,10 +146,15 @@ class Pass:
     def running(self) -> Iterator[None]:
         """Turn grad mode off, and let `needs_input_grad` say what this pass needs."""
         narrowed = NARROWED.set(None if self._wanted is None else self)
-        enabled, outer = ENABLED.set(False), BACKWARD.get()
+        enabled, outer, place = ENABLED.set(False), BACKWARD.get(), PLACE.get()
+        if place is not None:
+            position = place.next()
+            nodes = sorted((node for node in self._runs if isinstance(node, CallNode)), key=attrgetter("_rank"))
+            self.places = {node: Place((*position, number)) for number, node in enumerate(nodes)}
         try:
             yield
         finally:
+            PLACE.set(place)
             BACKWARD.set(outer)
             ENABLED.reset(enabled)
             NARROWED.reset(narrowed)

@@ -10,6 +10,7 @@ from gradspec.text._graph._merge import kind_of
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import block, overlap, scheduler
 from gradspec.text._scheduling._pending import Pending
+from gradspec.text._scheduling._position import fork
 
 
 def given(value: Any) -> Any:
@@ -59,9 +60,10 @@ def computed(
     """
     needs = [value for value in inputs if isinstance(value, Pending)]
     current = scheduler() if asks or needs else block()
-    if current is None:
-        return combine(overlap(calls()))
-    return current.start(kind, needs, calls, combine)
+    with fork():
+        if current is None:
+            return combine(overlap(calls()))
+        return current.start(kind, needs, calls, combine)
 
 
 def derived(inputs: Sequence[Any], compute: Callable[[], Any], kind: Kind) -> Any:

@@ -9,6 +9,7 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from gradspec.text._engine._node import MADE, Node
+from gradspec.text._scheduling._position import branches
 
 T = TypeVar("T")
 
@@ -40,8 +41,9 @@ async def gather(*programs: Awaitable[T]) -> list[T]:
     loop = asyncio.get_running_loop()
     made: list[list[Node]] = [[] for _ in programs]
     tasks: list[asyncio.Task[T]] = []
-    for program, nodes in zip(programs, made, strict=True):
-        context = copy_context()
+    for place, program, nodes in zip(branches(len(programs)), programs, made, strict=True):
+        with place:
+            context = copy_context()
         context.run(MADE.set, nodes)
         tasks.append(loop.create_task(_awaited(program), context=context))
     try:

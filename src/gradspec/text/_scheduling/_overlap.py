@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from gradspec.text._scheduling._pending import RUNNING
+from gradspec.text._scheduling._position import branches
 from gradspec.text._scheduling._scheduler import Scheduler
 
 T = TypeVar("T")
@@ -145,11 +146,15 @@ def overlap(calls: Sequence[Callable[[], T]], limit: int | None = None) -> list[
         ['a', 'b']
     """
     workers = min(checked_limit(limit), len(calls))
+    places = branches(len(calls))
     if workers <= 1:
-        return [call() for call in calls]
+        return [_made_at(place, call) for place, call in zip(places, calls, strict=True)]
     threads = ThreadPoolExecutor(workers, thread_name_prefix="gradspec.text")
     try:
-        futures = [threads.submit(copy_context().run, call) for call in calls]
+        futures = []
+        for place, call in zip(places, calls, strict=True):
+            with place:
+                futures.append(threads.submit(copy_context().run, call))
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
         failed = next((future for future in futures if future in done and future.exception()), None)
         if failed is not None:
@@ -158,3 +163,8 @@ def overlap(calls: Sequence[Callable[[], T]], limit: int | None = None) -> list[
         return [future.result() for future in futures]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _made_at(place: AbstractContextManager[Any], call: Callable[[], T]) -> T:
+    with place:
+        return call()

@@ -14,6 +14,7 @@ from typing import Any
 
 from gradspec.text._data import Kind
 from gradspec.text._scheduling._pending import RUNNING, Pending, fail, when_done
+from gradspec.text._scheduling._position import branches
 
 #: The threads that one block may use at most: those of its calls, and those of calls that wait for another one.
 THREADS = 4096
@@ -126,8 +127,9 @@ class Scheduler:
         self, future: Future[Any], calls: Sequence[Callable[[], Any]], combine: Callable[[list[Any]], Any]
     ) -> None:
         results: list[Future[Any]] = [Future() for _ in calls]
-        for call, result in zip(calls, results, strict=True):
-            self._submit(call, result)
+        for place, call, result in zip(branches(len(calls)), calls, results, strict=True):
+            with place:
+                self._submit(call, result)
 
         def end() -> None:
             try:

@@ -2,11 +2,13 @@
 
 from gradspec.text.lm._budget import Budget
 from gradspec.text.lm._cache import Cache
+from gradspec.text.lm._cassette import Cassette
 from gradspec.text.lm._client import Client
 from gradspec.text.lm._errors import (
     BudgetError,
     CacheError,
     CacheMissError,
+    DriftError,
     ModelConnectionError,
     ModelError,
     ModelTimeoutError,
@@ -39,8 +41,10 @@ __all__ = [
     "Cache",
     "CacheError",
     "CacheMissError",
+    "Cassette",
     "Client",
     "Completion",
+    "DriftError",
     "Message",
     "Messages",
     "Model",

@@ -26,6 +26,7 @@ from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._steps import Ask, Join, Sleep, Steps, adrive, drive
+from gradspec.text.lm._tape import tape
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
@@ -184,11 +185,22 @@ class Client:
         )
 
     def _kept(self, request: Request, until: float | None) -> Steps[Completion]:
-        """Ask the cache first."""
-        paid = self._paid(request, until)
+        """Ask the cassette first, and then the cache."""
+        cassette = tape()
+        if cassette is None:
+            return (yield from self._got(request, until, []))
+        take = cassette.take(self, request.messages, request.options, schema=request.schema, sample=request.sample)
+        found = take.found()
+        if found is not None:
+            return found
+        with take.recorded() as keep:
+            return keep((yield from self._got(request, until, take.retried)))
+
+    def _got(self, request: Request, until: float | None, retried: list[str]) -> Steps[Completion]:
+        paid = self._paid(request, until, retried)
         return (yield from paid if self._cache is None else self._cache.through(request, paid, until))
 
-    def _paid(self, request: Request, until: float | None) -> Steps[Completion]:
+    def _paid(self, request: Request, until: float | None, retried: list[str]) -> Steps[Completion]:
         """Make the call, and again while it fails for a passing reason; each attempt reserves from the budget."""
         started, attempt = time.monotonic(), 0
         while True:
@@ -207,6 +219,7 @@ class Client:
                         took = time.monotonic() - started
                         error.add_note(f"given up after {attempt} calls in {took:.1f} s ({self._retry})")
                     raise
+                retried.append(type(error).__name__)
                 if watched():
                     name, kind = _meter.name_of(self), type(error).__name__
                     emit(Retried(model=name, attempt=attempt, delay=delay, error=kind))

@@ -59,6 +59,10 @@ class CacheError(ModelError, ValueError):
     """The file of a cache cannot be used: it is damaged, held by another program, or its disk is full."""
 
 
+class DriftError(ModelError, LookupError):
+    """A replay asked something else than was recorded; the message shows the difference."""
+
+
 def is_retryable(error: BaseException) -> bool:
     """Return whether the same call may work later.
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gradspec.text._scheduling._stop import check_stopped
-from gradspec.text.lm import _bridge
+from gradspec.text.lm import _bridge, _meter
 from gradspec.text.lm._stand_in import stand_in
+from gradspec.text.lm._tape import tape
 from gradspec.text.lm._telling import telling
+
+if TYPE_CHECKING:
+    from gradspec.text.lm._cassette import Take
 
 #: The roles that a message may have.
 ROLES = ("system", "developer", "user", "assistant")
@@ -129,6 +133,18 @@ def complete(model: Model, messages: Messages, **options: Any) -> Completion:
     if answer is not None:
         return answer(model, said, options)
     check_stopped()
+    take = _take(model, said, options)
+    if take is None:
+        return _complete(model, said, options)
+    found = take.found()
+    if found is not None:
+        _meter.count(model, found.usage)
+        return found
+    with take.recorded() as keep:
+        return keep(_complete(model, said, options))
+
+
+def _complete(model: Model, said: tuple[Message, ...], options: Mapping[str, Any]) -> Completion:
     with telling(model, options) as told:
         reply = model(said, **options)
         if not isinstance(reply, str | Completion) and inspect.isawaitable(reply):
@@ -152,6 +168,18 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
     answer = stand_in()
     if answer is not None:
         return answer(model, said, options)
+    take = _take(model, said, options)
+    if take is None:
+        return await _acomplete(model, said, options)
+    found = take.found()
+    if found is not None:
+        _meter.count(model, found.usage)
+        return found
+    with take.recorded() as keep:
+        return keep(await _acomplete(model, said, options))
+
+
+async def _acomplete(model: Model, said: tuple[Message, ...], options: Mapping[str, Any]) -> Completion:
     acall = getattr(model, "acall", None)
     with telling(model, options) as told:
         if acall is not None:
@@ -161,6 +189,15 @@ async def acomplete(model: Model, messages: Messages, **options: Any) -> Complet
         else:
             reply = await _bridge.in_time(_bridge.in_thread(lambda: model(said, **options)))
         return told(as_completion(await _bridge.in_time(reply) if inspect.isawaitable(reply) else reply))
+
+
+def _take(model: Model, said: tuple[Message, ...], options: Mapping[str, Any]) -> Take | None:
+    """Return what records this call, if something does; a client has each of its own recorded."""
+    cassette = tape()
+    if cassette is None or getattr(model, "counts", False):
+        return None
+    plain = {name: value for name, value in options.items() if name not in ("schema", "sample")}
+    return cassette.take(model, said, plain, schema=options.get("schema"), sample=options.get("sample", 0))
 
 
 def is_async(model: Model) -> bool:

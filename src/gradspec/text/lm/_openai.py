@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit
 
-from gradspec.text.lm import _wire
+from gradspec.text.lm import _meter, _wire
 from gradspec.text.lm._deadline import seconds_left
 from gradspec.text.lm._errors import StatusError
 from gradspec.text.lm._http import Reply, written
-from gradspec.text.lm._model import Completion, Messages, as_messages
+from gradspec.text.lm._model import Completion, Messages, acomplete, as_messages, complete
 from gradspec.text.lm._route import Route
 from gradspec.text.lm._secrets import Secrets
 from gradspec.text.lm._sockets import Sockets
 from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._streams import Streams
+from gradspec.text.lm._tape import tape
 
 OFFICIAL = "https://api.openai.com/v1"
 #: Headers only for OpenAI, and the variables that hold them.
@@ -111,6 +112,9 @@ class OpenAIModel:
         answer = stand_in()
         if answer is not None:
             return answer(self, as_messages(messages), {"schema": schema, **options})
+        if tape() is not None:
+            with _meter.paused():  # it was called by itself, so nobody counts it
+                return complete(self, messages, **({} if schema is None else {"schema": schema}), **options)
         request = self._request(messages, schema, options)
         limit = self._limit()
         failed: Exception
@@ -126,6 +130,9 @@ class OpenAIModel:
         answer = stand_in()
         if answer is not None:
             return answer(self, as_messages(messages), {"schema": schema, **options})
+        if tape() is not None:
+            with _meter.paused():
+                return await acomplete(self, messages, **({} if schema is None else {"schema": schema}), **options)
         request = self._request(messages, schema, options)
         limit = self._limit()
         failed: Exception
