@@ -67,6 +67,23 @@ class Silu(Function):
         return y_bar * slope * w, (y_bar * x * s).sum(0)
 
 
+def halved(value, least):
+    """Halve a number until it is small, which takes for ever if it is negative."""
+    while not 0 <= value < least:
+        value = value / 2
+    return value
+
+
+class Loops(Softmax):
+    """Hangs where the argument of its loop has another sign."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        _, y = ctx.saved_tensors
+        scale = halved(y.sum(), 0.5)
+        return 3 * y * y_bar + scale
+
+
 class Random(Softmax):
     """Wrong in no way that one expression mends."""
 
@@ -110,6 +127,13 @@ def test_a_factor_that_is_missing_within_is_named():
 def test_what_no_expression_mends_is_not_said():
     finding = said(Random, "(randn(3, 4),)", reference=lambda x: x.softmax(-1))
 
+    assert finding.reason is None or finding.reason.kind != "repair"
+
+
+def test_a_loop_that_does_not_end_in_another_reading_ends():
+    finding = said(Loops, "(randn(3, 4),)", reference=lambda x: x.softmax(-1))
+
+    assert finding.message.startswith("gradient of `x`")
     assert finding.reason is None or finding.reason.kind != "repair"
 
 
