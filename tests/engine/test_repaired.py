@@ -67,10 +67,10 @@ class Silu(Function):
         return y_bar * slope * w, (y_bar * x * s).sum(0)
 
 
-def halved(value, least):
-    """Halve a number until it is small, which takes for ever if it is negative."""
-    while not 0 <= value < least:
-        value = value / 2
+def doubled(value, least):
+    """Double a number until it is large, which takes for ever if it is negative."""
+    while value < least:
+        value = value * 2
     return value
 
 
@@ -80,7 +80,7 @@ class Loops(Softmax):
     @staticmethod
     def backward(ctx, y_bar):
         _, y = ctx.saved_tensors
-        scale = halved(y.sum(), 0.5)
+        scale = doubled(y.sum(), 10)
         return 3 * y * y_bar + scale
 
 
