@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,8 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
+from gradspec.explain._bounded import Bounded
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
@@ -28,8 +26,6 @@ from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 
 #: How many other readings of a backward are tried, and up to how many elements of the arguments.
 _MOST, _ELEMENTS = 600, 4096
-#: How many times as many operations as it has another reading may take.
-_TIMES = 4
 _OTHER_SIGN: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
 _OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Lt: ast.Gt(),
@@ -59,46 +55,18 @@ def repaired(wrong: Wrong) -> Reason | None:
     if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS:
         return None
     y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
-    most = _TIMES * _operations(wrong)
     for cls in classes_behind(y):
         if is_of_operator(cls):
             continue
         for reading in islice(_readings(cls), _MOST):
-            if quietly(lambda cls=cls, reading=reading: _is_right(wrong, cls, reading, most)):  # type: ignore[misc]
+            if quietly(lambda cls=cls, reading=reading: _is_right(wrong, cls, reading)):  # type: ignore[misc]
                 said = f"right with `{reading.new}` in place of `{reading.old}` ({reading.where})"
                 return Reason(kind="repair", words=said, evidence={"statement": reading.statement})
     return None
 
 
-class _Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
-    """While it is entered, no more than some operations run: a loop may not end in another reading."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.left = most
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation.
-
-        Raises:
-            RuntimeError: it is one too many.
-        """
-        self.left -= 1
-        if self.left < 0:
-            raise RuntimeError("it takes longer than the backward as it is")
-        return func(*args, **(kwargs or {}))
-
-
-def _operations(wrong: Wrong) -> int:
-    """Return how many operations a call and its backward are, as they are."""
-    counted = _Bounded(sys.maxsize)
-    with counted:
-        vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
-    return sys.maxsize - counted.left
-
-
-def _is_right(wrong: Wrong, cls: Any, reading: _Reading, most: int) -> bool:
-    with _in_its_place(cls, reading.backward), _Bounded(most):
+def _is_right(wrong: Wrong, cls: Any, reading: _Reading) -> bool:
+    with _in_its_place(cls, reading.backward), Bounded(wrong.most_operations):
         got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
     return all(
         (right is None or not bool(right.any()))

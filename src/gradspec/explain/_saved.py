@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
+from gradspec.explain._bounded import Bounded
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import gradients, outputs
@@ -51,7 +52,8 @@ def _candidates(wrong: Wrong, kept: Tensor) -> Iterator[tuple[Tensor, str]]:
 
 def _with(wrong: Wrong, place: int, other: Tensor) -> Tensor:
     """Return the gradient where one of the saved tensors is another one."""
-    _, given = _called(wrong, lambda k, t: other if k == place else t)
+    with Bounded(wrong.most_operations):
+        _, given = _called(wrong, lambda k, t: other if k == place else t)
     return some(given[wrong.name])
 
 

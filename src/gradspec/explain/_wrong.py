@@ -8,10 +8,14 @@ from functools import cached_property
 
 from torch import Tensor
 
+from gradspec.explain._bounded import Bounded
 from gradspec.law import HOLDS, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._reference import reference
+
+#: How many times as many operations as it has a call may take in which something stands in for something else.
+_TIMES = 4
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,14 @@ class Wrong:
         y = outputs(self.trial.spec.primal(*self.inputs.args()))
         named = {"the output" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y)}
         return given | {name: t for name, t in named.items() if differentiable(t)}
+
+    @cached_property
+    def most_operations(self) -> int:
+        """How many operations a call and its backward may take with something else in it: some times as many."""
+        counted = Bounded()
+        with counted:
+            vjp(self.trial.spec.function, self.inputs, self._v())
+        return _TIMES * counted.count
 
     def redrawn(self, seed: int, *, moved: bool) -> Wrong:
         """Return the same question for other cotangents, and for other arguments of the same signs and sizes."""
