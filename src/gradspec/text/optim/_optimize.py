@@ -135,7 +135,8 @@ def optimize(
         >>> writer = TextualGradientDescent([prompt], lambda messages: "<new>Say please</new>")
         >>> def metric(prediction, target):
         ...     return float("please" in prediction), "It is not polite."
-        >>> found = optimize(lambda word: prompt + " " + word, [("a", "")] * 8, metric, writer, steps=2)
+        >>> data = [(str(number), "") for number in range(40)]
+        >>> found = optimize(lambda word: prompt + " " + word, data, metric, writer, steps=2)
         >>> prompt.data, found.validation_before.mean, found.validation_after.mean
         ('Say please', 0.0, 1.0)
     """
