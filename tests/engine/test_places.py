@@ -122,7 +122,9 @@ def test_memory_that_nobody_wrote_is_one_finding():
     found = findings(verify([of(Unwritten.apply, lambda x: 2 * x, x)], laws, isolate=False))
 
     assert [one.verdict.finding.reason.kind for one in found if one.rank == "wrong"] == ["unwritten memory"]
-    assert "gradient of `x` is memory that nobody wrote in 50 of 150 elements" in found[0].verdict.finding.message
+    said = re.search(r"gradient of `x` is memory that nobody wrote in (\d+) of 150 ", found[0].verdict.finding.message)
+    assert said is not None
+    assert 40 <= int(said[1]) <= 50, "a number that is there may be the same twice"
 
 
 def test_noise_is_one_finding_and_what_is_wrong_without_it_is_another():

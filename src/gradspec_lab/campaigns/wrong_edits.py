@@ -22,7 +22,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -87,13 +89,20 @@ class Found:
     reason: str = ""
 
 
-def functions() -> Iterator[tuple[type, str]]:
-    """Yield the sound functions whose gradient is the derivative of forward, each with a call."""
-    spec = importlib.util.spec_from_file_location("sound", HOME / "sound.py")
+@cache
+def _module() -> ModuleType:
+    """Return the module of the sound functions, under a name that no other has."""
+    spec = importlib.util.spec_from_file_location("gradspec_wrong_edits_sound", HOME / "sound.py")
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules["sound"] = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def functions() -> Iterator[tuple[type, str]]:
+    """Yield the sound functions whose gradient is the derivative of forward, each with a call."""
+    module = _module()
     seen = set()
     for row in tomllib.loads((HOME / "sound.toml").read_text(encoding="utf-8"))["sound"]:
         if row["kind"] == "Function" and not row["meant"] and row["name"] not in seen:
