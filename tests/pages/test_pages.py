@@ -59,7 +59,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(
             if not block.is_doctest:
                 exec(compile("\n" * block.line + block.text, page, "exec"), names)
                 continue
-            test = doctest.DocTestParser().get_doctest(block.text, names, page, page, block.line)
+            test = doctest.DocTestParser().get_doctest(block.text, names, f"{page}:{block.line}", page, block.line)
             assert len(test.examples) == sum(line.lstrip().startswith(">>>") for line in block.text.splitlines())
             test.globs = names
             doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(
