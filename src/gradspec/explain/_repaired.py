@@ -33,7 +33,7 @@ _OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.LtE: ast.GtE(),
     ast.GtE: ast.LtE(),
 }
-_OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin", "T": "", "mT": ""}
+_OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
 
 

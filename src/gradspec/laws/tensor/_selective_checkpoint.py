@@ -18,16 +18,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._transform import frozen, judge_run
+from gradspec.laws.tensor.support._written import Writes
 
 
 def _saves(_: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
@@ -43,41 +40,11 @@ def _recomputes(_: Any, operation: Any, *args: Any, **kwargs: Any) -> Checkpoint
 POLICIES = {"saves all results": _saves, "saves none": _recomputes}
 
 
-class _Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
-    """While it is entered, notes whether an operation writes to what another one has returned."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.found: bool = False
-        #: Held, that no other memory has their address.
-        self._results: dict[int, torch.UntypedStorage] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation, and note what it writes to and what it returns."""
-        kwargs = kwargs or {}
-        names = [one.name for one in func._schema.arguments]
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        written = [given.get(one.name) for one in func._schema.arguments if one.alias_info and one.alias_info.is_write]
-        self.found |= any(_memory(value) in self._results for value in tree_leaves(written))
-        found = func(*args, **kwargs)
-        if not func._schema.is_mutable:
-            mine = {_memory(value) for value in tree_leaves(given)}
-            for value in tree_leaves(found):
-                if (memory := _memory(value)) and memory not in mine:
-                    self._results[memory] = value.untyped_storage()
-        return found
-
-
-def _memory(value: Any) -> int:
-    """Return where the memory of a tensor begins; 0 of anything else."""
-    return value.untyped_storage().data_ptr() if isinstance(value, Tensor) and value.layout is torch.strided else 0
-
-
 def _writes_to_a_result(trial: Trial, inputs: Inputs) -> bool:
-    writes = _Writes()
+    writes = Writes()
     with writes:
         trial.spec.function(*inputs.args())
-    return writes.found
+    return writes.to_results
 
 
 def _check(trial: Trial) -> Finding:

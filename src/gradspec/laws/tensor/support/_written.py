@@ -36,6 +36,8 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[Write] = []
+        #: Whether an operation wrote to what another one had made.
+        self.to_results = False
         # The storages themselves, so that none dies and leaves its address to another one.
         self._born: dict[int, Any] = {}
 
@@ -43,7 +45,9 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
         kwargs = kwargs or {}
         given = list(_given(func, args, kwargs))
         for tensor in (t for is_written, t in given if is_written):
-            if storage_of(tensor) not in self._born:
+            if storage_of(tensor) in self._born:
+                self.to_results = True
+            else:
                 operation = str(func).rpartition(".")[0]
                 self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user()))
         # A tensor of zeros without memory, which second derivatives make, ends the process under a mode of dispatch.
