@@ -58,7 +58,7 @@ def test_split_says_which_part_was_meant() -> None:
     parts = split(x)
     assert [(part.data, part.role) for part in parts] == [(p, f"part {i} of list") for i, p in enumerate("abc", 1)]
     total([parts[0], parts[2]]).backward(Variable("wrong"))
-    assert x.grad.data == "Part 1 of 3: wrong\nPart 3 of 3: wrong"
+    assert x.grad.data == "Parts 1 and 3 of 3: wrong"
     assert [part.data for part in split(leaf("a,b,c"), ",", 1)] == ["a", "b,c"]
     with pytest.raises(TypeError, match="only a text can be split"):
         split(leaf(["a"]))

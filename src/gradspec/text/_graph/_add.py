@@ -7,7 +7,7 @@ from typing import Any
 from gradspec.text._data import Kind
 from gradspec.text._graph._deferred import derived, given, now, variable_of, waits
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._merge import kind_of, role_of
 from gradspec.text._graph._variable import Variable
 
 
@@ -25,8 +25,7 @@ class Add(Function):
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any) -> Variable:
         """Return `x + y`."""
-        roles = dict.fromkeys(value.role for value in (x, y) if isinstance(value, Variable) and value.role)
-        role = " and ".join(roles)
+        role = role_of(value.role for value in (x, y) if isinstance(value, Variable))
         if (waits(x) or waits(y)) and kind_of_side(x) == kind_of_side(y) == (str, None):
             sides = [given(x), given(y)]
             return variable_of(derived(sides, lambda: now(sides[0]) + now(sides[1]), (str, None)), role)

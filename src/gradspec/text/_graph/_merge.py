@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from gradspec.text._graph._variable import Variable
 
 SEPARATOR = "\n"
+#: The characters of a role that names everything that it is made of.
+ROLE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,20 @@ def render(gradient: Variable) -> Data:
 
 def _lines(texts: Sequence[str]) -> str:
     return SEPARATOR.join(text for text in texts if text)
+
+
+def role_of(roles: Iterable[str]) -> str:
+    """Return the role of texts that are put together: each role once, or the first and how many more there are.
+
+    Of all of them in full, k calls of which each takes the parts of the one before would make 2^k.
+
+    Example:
+        >>> role_of(["question", "answer", "question", ""])
+        'question and answer'
+    """
+    found = list(dict.fromkeys(role for role in roles if role))
+    whole = " and ".join(found)
+    return whole if len(whole) <= ROLE or len(found) < 2 else f"{found[0]} and {len(found) - 1} more"
 
 
 def kind_of(gradient: Variable) -> Kind:

@@ -9,7 +9,7 @@ from typing import Any
 from gradspec.text._data import Kind, kind
 from gradspec.text._graph._deferred import derived, given, now, variable_of
 from gradspec.text._graph._function import Function
-from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._merge import kind_of, role_of
 from gradspec.text._graph._variable import Variable
 
 TEXT: Kind = (str, None)
@@ -23,7 +23,7 @@ class Join(Function):
     def forward(ctx: Any, variables: list[Any], separator: str = "") -> Variable:
         """Return the texts in one, or the sum of the numbers."""
         ctx.n = len(variables)
-        roles = dict.fromkeys(value.role for value in variables if isinstance(value, Variable) and value.role)
+        role = role_of(value.role for value in variables if isinstance(value, Variable))
         items = [given(value) for value in variables]
         kinds = {_kind(value) for value in variables}
         if kinds <= {TEXT}:
@@ -32,7 +32,7 @@ class Join(Function):
             data = derived(items, lambda: builtins.sum([now(item) for item in items]), NUMBER)
         else:
             raise TypeError(f"only texts or only numbers can be put together, not {variables!r}")
-        return variable_of(data, " and ".join(roles))
+        return variable_of(data, role)
 
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[list[Variable], None]:

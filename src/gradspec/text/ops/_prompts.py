@@ -14,6 +14,8 @@ class Prompts:
 
     #: Moves when a text changes, so that a record says what was sent.
     version: int = 2
+    #: Characters of feedback in one prompt at most, and a line that says what was left out; None is no limit.
+    limit: int | None = None
     #: Asks what should change in one input of a call, given the feedback on its output: {role} {value}
     #: {conversation} {output} {feedback}.
     feedback: str = (
@@ -51,6 +53,11 @@ class Prompts:
         "Your answer had no text between <new> and </new>:\n\n{answer}\n\nWrite only the whole new text, between <new> "
         "and </new>."
     )
+
+    def __post_init__(self) -> None:
+        limit = self.limit
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+            raise ValueError(f"limit is a number of characters, 1 or more, or None; not {limit!r}")
 
 
 PROMPTS = Prompts()

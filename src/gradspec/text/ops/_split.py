@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradspec.text._graph._function import Function
+from gradspec.text._graph._merge import distinct
 from gradspec.text._graph._variable import Variable
 
 
@@ -27,8 +28,19 @@ class Split(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Variable | None) -> tuple[Variable | None, None, None]:
         """Return the feedback on each piece, numbered; None where no piece got any."""
-        said = [f"Part {i + 1} of {ctx.n}: {grad.data}" for i, grad in enumerate(grads) if grad is not None]
-        return Variable("\n".join(said), role=f"feedback to {ctx.role}") if said else None, None, None
+        # What was said of several pieces at once is said once: in k such calls one behind the other it came 2^k times.
+        said: dict[int, tuple[Variable, list[int]]] = {}
+        for number, grad in enumerate(grads, 1):
+            for comment in () if grad is None else distinct(grad):
+                said.setdefault(id(comment), (comment, []))[1].append(number)
+        lines = [f"{_pieces(numbers)} of {ctx.n}: {comment.data}" for comment, numbers in said.values()]
+        return Variable("\n".join(lines), role=f"feedback to {ctx.role}") if said else None, None, None
+
+
+def _pieces(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"Part {numbers[0]}"
+    return f"Parts {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tuple[Variable, ...]:

@@ -10,6 +10,7 @@ from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import overlap
 from gradspec.text.lm import Model, complete
 from gradspec.text.lm._model import check_model
+from gradspec.text.ops._bounded import bounded, comments_of
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill
@@ -96,7 +97,7 @@ class TextualGradientDescent:
         for i, text in zip(due, texts, strict=True):
             param = self.params[i]
             if self.momentum:
-                self._past[i] = [*self._past[i], (str(param.data), _feedback(param))][-self.momentum :]
+                self._past[i] = [*self._past[i], (str(param.data), self._feedback(param))][-self.momentum :]
             param.data = text
 
     def state_dict(self) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class TextualGradientDescent:
             prompts.update,
             role=param.role or "text",
             value=param.data,
-            feedback=_feedback(param),
+            feedback=self._feedback(param),
             past=fill(prompts.past, past=past) if past else "",
             constraints=fill(prompts.constraints, constraints=rules) if rules else "",
         )
@@ -150,6 +151,11 @@ class TextualGradientDescent:
             raise ValueError(f"the model twice wrote no text between <new> and </new>; its last answer: {answer!r}")
         return text
 
+    def _feedback(self, param: Variable) -> str:
+        if param.grad is None:
+            return ""
+        return "\n".join(bounded(comments, self.prompts.limit) for comments in comments_of(param.grad))
+
 
 def _new(answer: str) -> str | None:
     """Return the last text between the tags, outside of the model's reasoning; None where there is none, or nothing."""
@@ -157,7 +163,3 @@ def _new(answer: str) -> str | None:
     if not found or not found[-1].strip():
         return None
     return found[-1].removeprefix("\n").removesuffix("\n")
-
-
-def _feedback(param: Variable) -> str:
-    return "" if param.grad is None else str(param.grad.data)
