@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from gradspec.text._scheduling._pending import RUNNING
-from gradspec.text._scheduling._position import branches
+from gradspec.text._scheduling._position import PLACE, branches
 from gradspec.text._scheduling._scheduler import Scheduler
 
 T = TypeVar("T")
@@ -146,6 +146,8 @@ def overlap(calls: Sequence[Callable[[], T]], limit: int | None = None) -> list[
         ['a', 'b']
     """
     workers = min(checked_limit(limit), len(calls))
+    if workers <= 1 and PLACE.get() is None:
+        return [call() for call in calls]
     places = branches(len(calls))
     if workers <= 1:
         return [_made_at(place, call) for place, call in zip(places, calls, strict=True)]

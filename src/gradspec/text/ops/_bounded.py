@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from gradspec.text._data import Data
 from gradspec.text._graph._variable import Variable
 
 
-def comments_of(gradient: Variable) -> list[list[str]]:
-    """Return what a gradient is made of: for one text a list of comments, for a list one for each of its places."""
-    if isinstance(gradient.data, list):
-        parts = [[str(text) for text in part.data] for part in gradient.parts]  # type: ignore[union-attr]
-        return [list(place) for place in zip(*parts, strict=True)]
-    if isinstance(gradient.data, str):
-        return [[str(part.data) for part in gradient.parts]]
-    return [[str(gradient.data)]]
+def feedback_of(gradient: Variable, limit: int | None) -> Data:
+    """Return what a gradient says, with at most so many characters for each text."""
+    said = gradient.data
+    if limit is None or not isinstance(said, str | list):
+        return said
+    if isinstance(said, str):
+        return bounded([str(part.data) for part in gradient.parts], limit)
+    parts: list[Any] = [part.data for part in gradient.parts]
+    return [bounded([str(text) for text in place], limit) for place in zip(*parts, strict=True)]
 
 
-def bounded(comments: Sequence[str], limit: int | None) -> str:
+def bounded(comments: Sequence[str], limit: int) -> str:
     """Return comments, a line each, with at most so many characters, and a line that says what was left out.
 
     Comments that fit together are returned as they are. Otherwise equal ones are written once, with their number, and
@@ -32,7 +35,7 @@ def bounded(comments: Sequence[str], limit: int | None) -> str:
     """
     said = [comment for comment in comments if comment]
     whole = "\n".join(said)
-    if limit is None or len(whole) <= limit:
+    if len(whole) <= limit:
         return whole
     kept: list[str] = []
     left, characters, room = 0, 0, limit

@@ -15,7 +15,7 @@ from gradspec.text.lm import Completion, Message, Model, SchemaError, complete
 from gradspec.text.lm._model import check_model
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
-from gradspec.text.ops._bounded import bounded, comments_of
+from gradspec.text.ops._bounded import feedback_of
 from gradspec.text.ops._conversation import batch_length, conversations_of, each_of, message_of, pieces_of, text_at
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._template import filled
@@ -72,8 +72,8 @@ class ChatCompletion(Function):
     @staticmethod
     def backward(ctx: Any, grad_out: Variable) -> tuple[Any, ...]:
         """Return the calls that ask the model what should change in each Variable."""
-        said = [bounded(comments, ctx.prompts.limit) for comments in comments_of(grad_out)]
-        feedback = said if isinstance(grad_out.data, list) else said * len(ctx.answers)
+        said: Any = feedback_of(grad_out, ctx.prompts.limit)
+        feedback = said if isinstance(said, list) else [said] * len(ctx.answers)
         if len(feedback) != len(ctx.answers):
             raise ValueError(f"{len(feedback)} pieces of feedback for {len(ctx.answers)} answers")
         asks = iter([_asked(ctx, variable, feedback) for variable in ctx.saved_variables])

@@ -10,7 +10,7 @@ from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import overlap
 from gradspec.text.lm import Model, complete
 from gradspec.text.lm._model import check_model
-from gradspec.text.ops._bounded import bounded, comments_of
+from gradspec.text.ops._bounded import feedback_of
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill
@@ -154,7 +154,7 @@ class TextualGradientDescent:
     def _feedback(self, param: Variable) -> str:
         if param.grad is None:
             return ""
-        return "\n".join(bounded(comments, self.prompts.limit) for comments in comments_of(param.grad))
+        return str(feedback_of(param.grad, self.prompts.limit))
 
 
 def _new(answer: str) -> str | None:
