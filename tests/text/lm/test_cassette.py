@@ -5,6 +5,7 @@ import contextlib
 import errno
 import os
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -460,6 +461,22 @@ def test_a_fork_is_told_that_it_is_not_recorded(tmp_path):
                 os._exit(0 if "not one that was forked" in str(error) else 1)
             os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_memory_of_a_recorded_run_does_not_grow_with_its_calls(tmp_path):
+    def peak(calls):
+        tracemalloc.start()
+        try:
+            with Cassette(tmp_path / str(calls)):
+                for number in range(calls):
+                    complete(lambda messages: "yes " * 100, f"Is it {number}?")
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)
+    assert peak(10_000) - peak(100) < 100_000  # the file has more than four megabytes
+    assert (tmp_path / "10000").stat().st_size > 4_000_000
 
 
 def test_a_call_that_outlives_the_block_loses_nothing(tmp_path):

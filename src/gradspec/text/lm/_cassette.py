@@ -80,6 +80,9 @@ class Cassette:
         self._drifts: dict[Position, DriftError] = {}
         #: Whether a call could not be written down.
         self._lost = False
+        #: How many were, whether they are in the order of the program, and the position of the last one.
+        self._count, self._in_order = 0, True
+        self._last: Position = (-1,)
 
     def __repr__(self) -> str:
         return f"Cassette({str(self.path)!r}, mode={self.mode!r})"
@@ -131,8 +134,9 @@ class Cassette:
             DriftError: something else is recorded there, or a replay makes a call that is not recorded.
         """
         entry = self._known.get(position)
-        with self._lock:
-            self._asked.add(position)
+        if self.mode == "replay":
+            with self._lock:
+                self._asked.add(position)
         if entry is not None and entry.request == request:
             return entry
         if entry is None and self.mode != "replay":
@@ -151,6 +155,8 @@ class Cassette:
             whole = os.fstat(self._file).st_size
             try:
                 _write(self._file, f"{entry.text}\n")
+                self._in_order &= entry.position > self._last
+                self._count, self._last = self._count + 1, entry.position
             except OSError as error:
                 os.ftruncate(self._file, whole)  # what comes next must not stand behind half a call
                 self._lost = True
@@ -194,13 +200,17 @@ class Cassette:
             file, self._file = self._file, None
         if file is None:
             return
-        os.close(file)
-        entries, _ = self._read()
-        last = None if self._lost else ending(len(entries), error)
         try:
+            if self.mode == "record" and self._in_order and not self._lost:  # a long run is not read into memory
+                _write(file, f"{ending(self._count, error)}\n")
+                return
+            entries, _ = self._read()
+            last = None if self._lost else ending(len(entries), error)
             self._replace(sorted(entries, key=lambda entry: entry.position), last)
         except OSError as problem:
             warnings.warn(f"{self.path} has every call, and no end: {problem.strerror}", stacklevel=3)
+        finally:
+            os.close(file)
 
     def _replace(self, entries: Sequence[Entry], last: str | None) -> None:
         """Write the file so that a reader finds the one before or this one."""
