@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import re
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -99,18 +100,20 @@ def test_a_thousand_random_programs(tmp_path):
             file.unlink()
 
 
-def tuned(model, limit):
+def judged(prediction, target):
+    """Return a score made of the first number in a prediction."""
+    return int(re.search(r"\d+", prediction)[0]) % 7 / 7, f"{prediction[:9]} is not {target}."
+
+
+def tuned(model, limit, **settings):
     """Optimize a prompt, and return the report and the prompt."""
     prompt = Variable("Answer.", role="system prompt", requires_grad=True)
 
     def answer(question):
         return chat(model, [{"role": "system", "content": prompt}, {"role": "user", "content": question}])
 
-    def metric(prediction, target):
-        return int(prediction.split()[1]) % 7 / 7, f"{prediction[:9]} is not {target}."
-
     writer = TextualGradientDescent([prompt], model, momentum=2)
-    found = optimize(answer, DATA, metric, writer, steps=4, batch=3, concurrency=limit)
+    found = optimize(answer, DATA, judged, writer, steps=4, batch=3, concurrency=limit, **settings)
     return found.to_json(), prompt.data
 
 
@@ -122,6 +125,16 @@ def test_a_whole_optimization_is_replayed_with_its_report(tmp_path):
     for limit in (1, 16):
         with Cassette(tmp_path / "run", mode="replay"):
             assert tuned(REPLAYED, limit) == wanted
+
+
+def test_a_run_that_looked_at_its_budget_first_is_replayed_without_one(tmp_path):
+    budget = Budget(calls=900)
+    client = Client(recorded.Sober(0), name="m", budget=budget)
+
+    with Cassette(tmp_path / "run"):
+        wanted = tuned(client, 4, budget=budget)
+    with Cassette(tmp_path / "run", mode="replay"):
+        assert tuned(Client(refusing, name="m"), 1) == wanted
 
 
 def test_a_replay_touches_neither_cache_nor_budget_and_gives_what_came_from_the_cache(tmp_path):

@@ -42,8 +42,8 @@ PLACE: ContextVar[Place | None] = ContextVar("gradspec.text.place", default=None
 
 
 @contextmanager
-def at(place: Place) -> Iterator[None]:
-    """Make the calls of a block at a place."""
+def at(place: Place | None) -> Iterator[None]:
+    """Make the calls of a block at a place; at None they take no position."""
     token = PLACE.set(place)
     try:
         yield

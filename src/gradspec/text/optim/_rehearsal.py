@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradspec.text._scheduling._position import at
 from gradspec.text.lm._budget import Budget, bounds
 from gradspec.text.lm._client import Client
 from gradspec.text.lm._meter import name_of
@@ -150,7 +151,7 @@ def rehearsed(
     parts: list[tuple[str, list[Asked]]] = []
     least: list[Asked] = []
     try:
-        with answered_by(stand_in):
+        with answered_by(stand_in), at(None):
             parts.append(("first texts", asked(lambda: trial.scores(examples.validation))))
             for step in range(steps):
                 batch = [examples.training[place] for place in batches(step)]
