@@ -137,7 +137,7 @@ def test_a_loop_that_does_not_end_in_another_reading_ends():
     assert finding.reason is None or finding.reason.kind != "repair"
 
 
-def test_a_backward_that_holds_names_of_another_function_is_left_alone():
+def test_a_backward_that_holds_names_of_another_function_is_read_too():
     factor = torch.tensor(2.0)
 
     class Within(Softmax):
@@ -147,4 +147,112 @@ def test_a_backward_that_holds_names_of_another_function_is_left_alone():
             return y * (y_bar + factor * (y_bar * y).sum(-1, keepdim=True) / 2)
 
     finding = said(Within, "(randn(3, 4),)", reference=lambda x: x.softmax(-1))
-    assert finding.reason is None or finding.reason.kind != "repair"
+    assert finding.likely.startswith("right with `y_bar - factor * (y_bar * y).sum(-1, keepdim=True) / 2` in place of")
+
+
+class Gate(Function):
+    """Keeps what its gradient needs: the sigmoid, its argument and a number."""
+
+    @staticmethod
+    def forward(ctx, x, w, power):
+        s = x.sigmoid()
+        moved = s.pow(power)
+        ctx.save_for_backward(moved, x, w)
+        ctx.power = power
+        return moved * w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        moved, x, w = ctx.saved_tensors
+        slope = ctx.power * moved * (1 - x.sigmoid())
+        return y_bar * slope * w, y_bar * moved, None
+
+
+class KeepsAnother(Gate):
+    @staticmethod
+    def forward(ctx, x, w, power):
+        s = x.sigmoid()
+        moved = s.pow(power)
+        ctx.save_for_backward(s, x, w)
+        ctx.power = power
+        return moved * w
+
+
+class Power(Function):
+    """Keeps an exponent that is one too small."""
+
+    @staticmethod
+    def forward(ctx, x, power):
+        ctx.save_for_backward(x)
+        ctx.power = power - 1
+        return x**power
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * ctx.power * x ** (ctx.power - 1), None
+
+
+def gate(x, w, power):
+    return x.sigmoid().pow(power) * w
+
+
+def power_of(x, power):
+    return x**power
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "reference", "new", "old"),
+    [
+        (
+            KeepsAnother,
+            "(randn(3, 4), randn(4), 3)",
+            gate,
+            "ctx.save_for_backward(moved, x, w)",
+            "ctx.save_for_backward(s, x, w)",
+        ),
+        (Power, "(rand(3, 4) + 0.5, 3)", power_of, "ctx.power = power", "ctx.power = power - 1"),
+    ],
+)
+def test_what_forward_keeps_is_named(function, call, reference, new, old):
+    finding = said(function, call, reference=reference)
+
+    line = next(n for n, text in enumerate(LINES, 1) if text.strip() == old)
+    new, old = (text.removeprefix("ctx.power = ") for text in (new, old))
+    assert finding.likely == f"right with `{new}` in place of `{old}` (test_repaired.py:{line}, in forward)"
+    assert "forward" in vars(function)
+
+
+class SwiGLU(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * a.sigmoid() * b
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b = ctx.saved_tensors
+        s = a.sigmoid()
+        return y_bar * b * s * 1, y_bar * a * s
+
+
+class Centred(Softmax):
+    @staticmethod
+    def backward(ctx, y_bar):
+        _, y = ctx.saved_tensors
+        mean = (y_bar * y).sum(-1, keepdim=True)
+        return -y * mean
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "reference", "new"),
+    [
+        (SwiGLU, "(randn(3, 4), randn(3, 4))", lambda a, b: a * a.sigmoid() * b, "(1 + a * (1 - s))"),
+        (Centred, "(randn(3, 4),)", lambda x: x.softmax(-1), "(y_bar * y).sum(-1, keepdim=True) - y_bar"),
+    ],
+)
+def test_a_term_that_is_missing_is_named(function, call, reference, new):
+    finding = said(function, call, reference=reference)
+
+    assert finding.reason.kind == "repair"
+    assert new in finding.likely

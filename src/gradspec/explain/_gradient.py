@@ -29,7 +29,15 @@ from gradspec.explain._other_cotangents import (
 )
 from gradspec.explain._repaired import repaired
 from gradspec.explain._saved import of_a_saved_tensor
-from gradspec.explain._symptoms import at_the_output, exchanged, in_some_places, of_a_part, of_forward, transposed
+from gradspec.explain._symptoms import (
+    at_the_output,
+    exchanged,
+    in_some_places,
+    of_a_mask,
+    of_a_part,
+    of_forward,
+    transposed,
+)
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
 from gradspec.explain._wrong import Wrong
 from gradspec.law import HOLDS, Reason, Trial
@@ -56,10 +64,11 @@ TESTS: tuple[Test, ...] = (
     of_one_output,
     reduced,
     moved,
-    in_some_places,
+    of_a_mask,
     at_the_output,
     of_a_saved_tensor,
     repaired,
+    in_some_places,
     missing_term,
     of_a_part,
     other_dimension,

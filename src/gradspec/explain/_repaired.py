@@ -1,7 +1,8 @@
-"""Whether a gradient is right once one expression of backward reads otherwise: which line, and what it should say.
+"""Whether a gradient is right once one expression reads otherwise: which line, and what it should say.
 
 Each of the small mistakes that people make has an opposite: a sign is turned, two results change places, a sum becomes
-a mean. Each is tried in turn, and one is said only if all gradients are right with it, on numbers drawn anew too.
+a mean, a factor or a term comes back. Each is tried in turn, in backward and in what forward keeps for it, and one is
+said only if all gradients are right with it, on numbers drawn anew too.
 """
 
 from __future__ import annotations
@@ -9,261 +10,225 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from torch.autograd import Function
+
 from gradspec.explain._bounded import Bounded
+from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, may_lack, terms
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 
-#: How many other readings of a backward are tried, and up to how many elements of the arguments.
-_MOST, _ELEMENTS = 600, 4096
-_OTHER_SIGN: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
-_OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
-    ast.Lt: ast.Gt(),
-    ast.Gt: ast.Lt(),
-    ast.LtE: ast.GtE(),
-    ast.GtE: ast.LtE(),
-}
-_OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
-_DIMENSIONS = (0, 1, -1, -2)
+#: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
+_MOST, _OPERATIONS, _ELEMENTS = 6000, 300_000, 4096
+#: What an expression is handed to, whose value is then replaced.
+_HOOK = "_gradspec_instead"
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """A backward that reads otherwise in one place."""
+class _Place:
+    """Where an expression stands in a method."""
 
-    backward: Any
-    where: str
-    #: The expression, and what stands in its place.
-    old: str
-    new: str
-    #: The whole statement then.
-    statement: str
+    node: ast.expr
+    parent: ast.AST
+    field: str
+    index: int | None
+    statement: ast.stmt
+
+    @contextmanager
+    def holding(self, other: ast.AST) -> Iterator[None]:
+        """Put another expression there for a while."""
+        self._put(other)
+        try:
+            yield
+        finally:
+            self._put(self.node)
+
+    def _put(self, node: ast.AST) -> None:
+        if self.index is None:
+            setattr(self.parent, self.field, node)
+        else:
+            getattr(self.parent, self.field)[self.index] = node
+
+
+class _Method:
+    """The source of a method of a Function, of which one expression may read otherwise."""
+
+    def __init__(self, cls: Any, name: str) -> None:
+        """Read it.
+
+        Raises:
+            OSError: its source is nowhere.
+        """
+        self.cls, self.name = cls, name
+        written: Any = inspect.unwrap(getattr(cls, name))
+        written = getattr(written, "__func__", written)
+        lines, self.first = inspect.getsourcelines(written)
+        self.tree = ast.parse(textwrap.dedent("".join(lines)))
+        self.function = next(node for node in self.tree.body if isinstance(node, ast.FunctionDef))
+        self.context = context_of(self.function)
+        self.file = Path(written.__code__.co_filename).name
+        held = zip(written.__code__.co_freevars, written.__closure__ or (), strict=True)
+        self.scope = dict(written.__globals__) | {name: cell.cell_contents for name, cell in held}
+
+    def places(self) -> Iterator[_Place]:
+        """Yield its expressions, the outer ones first; of forward, those of what it keeps for backward."""
+        pending: deque[tuple[ast.AST, ast.stmt]] = deque((one, one) for one in self.function.body)
+        while pending:
+            parent, statement = pending.popleft()
+            for field, value in ast.iter_fields(parent):
+                for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                    if not isinstance(node, ast.AST):
+                        continue
+                    within = node if isinstance(node, ast.stmt) else statement
+                    pending.append((node, within))
+                    if isinstance(node, ast.expr) and (self.name == "backward" or self._is_kept(within)):
+                        yield _Place(node, parent, field, index, within)
+
+    def _is_kept(self, statement: ast.stmt) -> bool:
+        if not isinstance(statement, ast.Expr | ast.Assign):
+            return False
+        told = [statement.value] if isinstance(statement, ast.Expr) else statement.targets
+        return len(told) == 1 and any(
+            isinstance(n, ast.Name) and n.id == context_of(self.function) for n in ast.walk(told[0])
+        )
+
+    def compiled(self) -> Any:
+        """Return the method as its tree has it now; None where that is no Python."""
+        scope = dict(self.scope)
+        try:
+            exec(compile(ast.fix_missing_locations(self.tree), "<another reading>", "exec"), scope)
+        except (SyntaxError, TypeError, ValueError):
+            return None
+        return scope.get(self.function.name)
+
+    def where(self, statement: ast.stmt) -> str:
+        """Return the file and the line of a statement."""
+        return f"{self.file}:{self.first + statement.lineno - 1}, in {self.name}"
+
+    @contextmanager
+    def reading(self, method: Any) -> Iterator[None]:
+        """Give the Function another method for a while."""
+        own = vars(self.cls).get(self.name)
+        setattr(self.cls, self.name, method)
+        try:
+            yield
+        finally:
+            if own is None:
+                delattr(self.cls, self.name)
+            else:
+                setattr(self.cls, self.name, own)
+
+
+class _Search:
+    """Tries other readings, so many and no more."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        """Take the gradient that is to become right."""
+        self.wrong = wrong
+        self.left = min(_MOST, _OPERATIONS // max(wrong.operations, 1))
+
+    def of(self, cls: Any) -> Reason | None:
+        """Return what makes the gradients of a Function right, the likeliest mistakes first."""
+        methods = [made for name in _methods(cls) if (made := quietly(lambda name=name: _Method(cls, name)))]  # type: ignore[misc]
+        for change in CHANGES:
+            for method in methods:
+                if (found := self._with(method, change)) is not None:
+                    return found
+        backward = [method for method in methods if method.name == "backward"]
+        return next((found for method in backward if (found := self._with_more(method)) is not None), None)
+
+    def _with(self, method: _Method, change: Change) -> Reason | None:
+        tried = {ast.unparse(method.function)}
+        for place in list(method.places()):
+            for other in change(place.node, method.function):
+                found = self._said(method, place, other, tried)
+                if found is not None or self.left <= 0:
+                    return found
+        return None
+
+    def _said(self, method: _Method, place: _Place, other: ast.expr, tried: set[str]) -> Reason | None:
+        before, node = ast.unparse(place.statement), ast.unparse(place.node)
+        with place.holding(other):
+            statement, text = ast.unparse(place.statement), ast.unparse(method.function)
+            if text in tried:
+                return None
+            tried.add(text)
+            if not self._is_right(method, method.compiled()):
+                return None
+            new = ast.unparse(other)
+        # A name or a number may stand in a line more than once.
+        old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
+        said = f"right with `{new}` in place of `{old}` ({method.where(place.statement)})"
+        return Reason(kind="repair", words=said, evidence={"statement": statement})
+
+    def _is_right(self, method: _Method, made: Any) -> bool:
+        self.left -= 1
+        if made is None or self.left < 0:
+            return False
+        with method.reading(made):
+            return bool(quietly(self._holds))
+
+    def _holds(self) -> bool:
+        wrong = self.wrong
+        with Bounded(wrong.most_operations):
+            got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
+        return all(
+            (right is None or not bool(right.any()))
+            if (mine := got[name]) is None
+            else right is not None and wrong.same(mine, right)
+            for name, right in wrong.right.items()
+        )
+
+    def _with_more(self, method: _Method) -> Reason | None:
+        """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
+        for count in (1, 2):
+            for place in list(method.places()):
+                if not may_lack(place.node, place.parent):
+                    continue
+                made = terms(method.function, place.statement, count)
+                found = self._missing(method, place, made)
+                if found is not None or self.left <= 0:
+                    return found
+        return None
+
+    def _missing(self, method: _Method, place: _Place, made: Terms) -> Reason | None:
+        if not made.texts:
+            return None
+        # Its value goes through a hook, so that each of the terms is tried without being compiled by itself.
+        handed = ast.Call(ast.Name(_HOOK, ast.Load()), [place.node, ast.List(made.names, ast.Load())], [])
+        method.scope[_HOOK] = made
+        try:
+            with place.holding(handed):
+                hooked = method.compiled()
+            for k, text in enumerate(made.texts):
+                made.chosen = k
+                if self._is_right(method, hooked):
+                    other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
+                    return self._said(method, place, other, set())
+        finally:
+            del method.scope[_HOOK]
+        return None
 
 
 def repaired(wrong: Wrong) -> Reason | None:
-    """Whether all gradients are right once one expression of backward is another one."""
+    """Whether all gradients are right once one expression of backward, or of what forward keeps, is another one."""
     if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS:
         return None
     y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
-    for cls in classes_behind(y):
-        if is_of_operator(cls):
-            continue
-        for reading in islice(_readings(cls), _MOST):
-            if quietly(lambda cls=cls, reading=reading: _is_right(wrong, cls, reading)):  # type: ignore[misc]
-                said = f"right with `{reading.new}` in place of `{reading.old}` ({reading.where})"
-                return Reason(kind="repair", words=said, evidence={"statement": reading.statement})
-    return None
+    search = _Search(wrong)
+    found = (search.of(cls) for cls in classes_behind(y) if not is_of_operator(cls))
+    return next((one for one in found if one is not None), None)
 
 
-def _is_right(wrong: Wrong, cls: Any, reading: _Reading) -> bool:
-    with _in_its_place(cls, reading.backward), Bounded(wrong.most_operations):
-        got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
-    return all(
-        (right is None or not bool(right.any()))
-        if (mine := got[name]) is None
-        else right is not None and wrong.same(mine, right)
-        for name, right in wrong.right.items()
-    )
-
-
-@contextmanager
-def _in_its_place(cls: Any, backward: Any) -> Iterator[None]:
-    """Give a Function another backward for a while."""
-    own = vars(cls).get("backward")
-    cls.backward = backward
-    try:
-        yield
-    finally:
-        if own is None:
-            del cls.backward
-        else:
-            cls.backward = own
-
-
-def _readings(cls: type) -> Iterator[_Reading]:
-    """Yield the backward of a Function with one expression changed, the likeliest mistakes first."""
-    backward: Any = inspect.unwrap(getattr(cls, "backward"))  # noqa: B009 - of any class
-    backward = getattr(backward, "__func__", backward)
-    if backward.__code__.co_freevars:
-        return
-    lines, first = inspect.getsourcelines(backward)
-    source = textwrap.dedent("".join(lines))
-    tree = ast.parse(source)
-    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef))
-    inside = {id(node) for statement in function.body for node in ast.walk(statement)}
-    tried = {ast.unparse(tree)}
-    for change in _CHANGES:
-        for number, node in enumerate(ast.walk(tree)):
-            for other in change(node, tree) if id(node) in inside else ():
-                copy = deepcopy(tree)
-                target = next(islice(ast.walk(copy), number, None))
-                _replace(copy, target, deepcopy(other))
-                text = ast.unparse(ast.fix_missing_locations(copy))
-                if text in tried or (made := _compiled(text, backward)) is None:
-                    continue
-                tried.add(text)
-                before, statement, line = _statement(tree, copy)
-                file = Path(backward.__code__.co_filename).name
-                where = f"{file}:{first + line - 1}, in backward"
-                said = ast.unparse(node), ast.unparse(ast.fix_missing_locations(other))
-                # A name or a number may stand in a line more than once.
-                said = (before, statement) if isinstance(node, ast.Name | ast.Constant) else said
-                yield _Reading(made, where, *said, statement)
-
-
-def _compiled(text: str, backward: Any) -> Any:
-    scope = dict(backward.__globals__)
-    try:
-        exec(compile(text, "<a reading of backward>", "exec"), scope)
-    except SyntaxError:
-        return None
-    return scope.get(backward.__name__)
-
-
-def _replace(tree: ast.AST, target: ast.AST, other: ast.AST) -> None:
-    for parent in ast.walk(tree):
-        for field, value in ast.iter_fields(parent):
-            if value is target:
-                setattr(parent, field, other)
-            elif isinstance(value, list) and any(one is target for one in value):
-                setattr(parent, field, [other if one is target else one for one in value])
-
-
-def _statement(tree: ast.AST, copy: ast.AST) -> tuple[str, str, int]:
-    """Return the innermost statement that differs, before and then, and its line."""
-    pairs = zip(_statements(tree), _statements(copy), strict=True)
-    differing = [(ast.unparse(a), ast.unparse(b), a.lineno) for a, b in pairs if ast.unparse(a) != ast.unparse(b)]
-    return min(differing, key=lambda one: len(one[0]))
-
-
-def _statements(tree: ast.AST) -> list[ast.stmt]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-
-
-# Each yields what may stand in the place of a node.
-
-
-def _other_order(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    """Two returned gradients, or two saved tensors, change places."""
-    if not isinstance(node, ast.Tuple):
-        return
-    for j in range(len(node.elts)):
-        for k in range(j):
-            elements = list(node.elts)
-            elements[j], elements[k] = elements[k], elements[j]
-            yield ast.Tuple(elements, node.ctx)
-
-
-def _other_sign(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.BinOp) and type(node.op) in _OTHER_SIGN:
-        yield ast.BinOp(node.left, _OTHER_SIGN[type(node.op)], node.right)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield node.operand
-    if isinstance(node, ast.Name | ast.Call | ast.BinOp) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        yield ast.UnaryOp(ast.USub(), node)
-
-
-def _other_transpose(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        yield node.value
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        yield ast.BinOp(ast.Attribute(node.left, "mT", ast.Load()), node.op, node.right)
-        yield ast.BinOp(node.left, node.op, ast.Attribute(node.right, "mT", ast.Load()))
-        yield ast.BinOp(node.right, node.op, node.left)
-
-
-def _other_reduction(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return
-    if (name := _OTHER_NAME.get(node.func.attr)) is not None:
-        yield ast.Call(ast.Attribute(node.func.value, name, ast.Load()), node.args, node.keywords)
-    for place, argument in enumerate(node.args):
-        if _is_whole(argument):
-            for dim in _DIMENSIONS:
-                yield ast.Call(
-                    node.func, [*node.args[:place], ast.Constant(dim), *node.args[place + 1 :]], node.keywords
-                )
-    for place, keyword in enumerate(node.keywords):
-        if keyword.arg == "dim" and _is_whole(keyword.value):
-            for dim in _DIMENSIONS:
-                changed = [*node.keywords[:place], ast.keyword("dim", ast.Constant(dim)), *node.keywords[place + 1 :]]
-                yield ast.Call(node.func, node.args, changed)
-
-
-def _other_side(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OTHER_SIDE:
-        yield ast.Compare(node.left, [_OTHER_SIDE[type(node.ops[0])]], node.comparators)
-
-
-def _other_number(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        value: Any = node.value
-        numbers = [value + 1, value - 1] if isinstance(value, int) else []
-        yield from map(ast.Constant, [*numbers, 2 * value, value / 2])
-
-
-def _less(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    """A factor or a term is one too many."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
-        yield node.left
-        if isinstance(node.op, ast.Mult | ast.Add):
-            yield node.right
-
-
-def _more(node: ast.AST, tree: ast.AST) -> Iterator[ast.AST]:
-    """A factor is missing: something else that backward has a name for."""
-    if not isinstance(node, ast.BinOp | ast.Call | ast.Name) or (
-        isinstance(node, ast.Name) and not _is_summed(node, tree)
-    ):
-        return
-    for name in _names(tree):
-        yield ast.BinOp(node, ast.Mult(), ast.Name(name, ast.Load()))
-        yield ast.BinOp(node, ast.Mult(), ast.BinOp(ast.Constant(1), ast.Sub(), ast.Name(name, ast.Load())))
-        yield ast.BinOp(node, ast.Div(), ast.Name(name, ast.Load()))
-
-
-def _is_summed(node: ast.AST, tree: ast.AST) -> bool:
-    """Whether a name is a term of a sum, or what is returned."""
-    return any(
-        node in (parent.left, parent.right) if isinstance(parent, ast.BinOp) else node in ast.walk(parent)
-        for parent in ast.walk(tree)
-        if isinstance(parent, ast.Return)
-        or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub))
-    )
-
-
-def _names(tree: ast.AST) -> list[str]:
-    """Return the names that backward gives, but for its context."""
-    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    given = [one.arg for one in function.args.args[1:]]
-    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return list(dict.fromkeys([*given, *stored]))
-
-
-def _is_whole(node: ast.AST) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and type(node.value) is int
-
-
-#: In this order: what changes least comes first.
-_CHANGES: tuple[Callable[[ast.AST, ast.AST], Iterator[ast.AST]], ...] = (
-    _other_order,
-    _other_sign,
-    _other_reduction,
-    _other_transpose,
-    _other_side,
-    _other_number,
-    _less,
-    _more,
-)
+def _methods(cls: Any) -> list[str]:
+    separate = cls.setup_context is not Function.setup_context
+    return ["backward", "setup_context" if separate else "forward"]

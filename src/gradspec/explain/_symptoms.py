@@ -70,5 +70,9 @@ def of_a_part(wrong: Wrong) -> Reason | None:
 
 def in_some_places(wrong: Wrong) -> Reason | None:
     """Where it is wrong."""
-    got, expected = wrong.got, wrong.expected
-    return in_places(got, expected) or masked(got, expected) or by_value(got, expected, wrong.inputs.values)
+    return in_places(wrong.got, wrong.expected) or by_value(wrong.got, wrong.expected, wrong.inputs.values)
+
+
+def of_a_mask(wrong: Wrong) -> Reason | None:
+    """Whether a mask is missing, or shuts too much."""
+    return masked(wrong.got, wrong.expected)

@@ -46,12 +46,17 @@ class Wrong:
         return given | {name: t for name, t in named.items() if differentiable(t)}
 
     @cached_property
-    def most_operations(self) -> int:
-        """How many operations a call and its backward may take with something else in it: some times as many."""
+    def operations(self) -> int:
+        """How many operations a call and its backward take."""
         counted = Bounded()
         with counted:
             vjp(self.trial.spec.function, self.inputs, self._v())
-        return _TIMES * counted.count
+        return counted.count
+
+    @property
+    def most_operations(self) -> int:
+        """How many operations they may take with something else in them: some times as many."""
+        return _TIMES * self.operations
 
     def redrawn(self, seed: int, *, moved: bool) -> Wrong:
         """Return the same question for other cotangents, and for other arguments of the same signs and sizes."""

@@ -1,0 +1,205 @@
+"""The small mistakes that people make in a backward, each as what may stand in the place of an expression instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, permutations
+from typing import Any
+
+#: Yields what may stand in the place of a node of a method.
+Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr]]
+_OTHER_SIGN: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
+_OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.Gt(),
+    ast.Gt: ast.Lt(),
+    ast.LtE: ast.GtE(),
+    ast.GtE: ast.LtE(),
+}
+_OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
+_DIMENSIONS = (0, 1, -1, -2)
+#: What a factor or a term that is missing is made of: of nothing else, of a name, of two.
+_OF_NONE = ("1 - {e}", "1 + {e}", "{e} - 1")
+_OF_ONE = (
+    *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
+    *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}"),
+)
+_OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}")
+_OF_TWO_IN_ORDER = ("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})")
+#: What a context has that is no tensor of the formula.
+_OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
+
+
+def _other_order(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Two returned gradients, or two saved tensors, change places."""
+    if not isinstance(node, ast.Tuple):
+        return
+    for j in range(len(node.elts)):
+        for k in range(j):
+            elements = list(node.elts)
+            elements[j], elements[k] = elements[k], elements[j]
+            yield ast.Tuple(elements, node.ctx)
+
+
+def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and type(node.op) in _OTHER_SIGN:
+        yield ast.BinOp(node.left, _OTHER_SIGN[type(node.op)], node.right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield node.operand
+    if isinstance(node, ast.Name | ast.Call | ast.BinOp) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        yield ast.UnaryOp(ast.USub(), node)
+
+
+def _other_transpose(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        yield node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        yield ast.BinOp(ast.Attribute(node.left, "mT", ast.Load()), node.op, node.right)
+        yield ast.BinOp(node.left, node.op, ast.Attribute(node.right, "mT", ast.Load()))
+        yield ast.BinOp(node.right, node.op, node.left)
+
+
+def _other_reduction(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    if (name := _OTHER_NAME.get(node.func.attr)) is not None:
+        yield ast.Call(ast.Attribute(node.func.value, name, ast.Load()), node.args, node.keywords)
+    for place, argument in enumerate(node.args):
+        if _is_whole(argument):
+            for dim in _DIMENSIONS:
+                yield ast.Call(
+                    node.func, [*node.args[:place], ast.Constant(dim), *node.args[place + 1 :]], node.keywords
+                )
+    for place, keyword in enumerate(node.keywords):
+        if keyword.arg == "dim" and _is_whole(keyword.value):
+            for dim in _DIMENSIONS:
+                changed = [*node.keywords[:place], ast.keyword("dim", ast.Constant(dim)), *node.keywords[place + 1 :]]
+                yield ast.Call(node.func, node.args, changed)
+
+
+def _other_side(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OTHER_SIDE:
+        yield ast.Compare(node.left, [_OTHER_SIDE[type(node.ops[0])]], node.comparators)
+
+
+def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        value: Any = node.value
+        numbers = [value + 1, value - 1] if isinstance(value, int) else []
+        yield from map(ast.Constant, [*numbers, 2 * value, value / 2])
+
+
+def _less(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """A factor or a term is one too many."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
+        yield node.left
+        if isinstance(node.op, ast.Mult | ast.Add):
+            yield node.right
+
+
+def _is_whole(node: ast.AST) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _other_name_for_it(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in (names := _names(function)):
+        yield from (ast.Name(name, ast.Load()) for name in names if name != node.id)
+
+
+def _names(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
+    """Return the names that a method gives, but for its context; those that it has before a statement."""
+    given = function.args
+    arguments = [one.arg for one in (*given.args, given.vararg) if one is not None]
+    stored = [
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Store)
+        and (before is None or node.lineno < before.lineno)
+    ]
+    return [name for name in dict.fromkeys([*arguments, *stored]) if name not in ("cls", context_of(function))]
+
+
+def context_of(function: ast.FunctionDef) -> str:
+    """Return what a method of a Function calls its context."""
+    first, *rest = function.args.args
+    return rest[0].arg if first.arg == "cls" else first.arg
+
+
+def may_lack(node: ast.AST, parent: ast.AST) -> bool:
+    """Whether a factor or a term may be missing at a node: a value, and no name of a method or a dimension."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float) and isinstance(parent, ast.BinOp)
+    if not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call | ast.Attribute):
+        return False
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    return not (isinstance(parent, ast.Call) and parent.func is node) and not (
+        isinstance(node, ast.Attribute) and node.attr in _OF_TORCH
+    )
+
+
+@dataclass
+class Terms:
+    """Stands in a method in the place of an expression, with one more factor or term: the chosen one."""
+
+    names: list[ast.expr]
+    #: What it is then; `{e}` is the expression.
+    texts: list[str]
+    made: list[Callable[[Any, Sequence[Any]], Any]]
+    chosen: int = 0
+
+    def __call__(self, value: Any, named: Sequence[Any]) -> Any:
+        """Return a value with the chosen factor or term."""
+        return self.made[self.chosen](value, named)
+
+
+def terms(function: ast.FunctionDef, statement: ast.stmt, count: int) -> Terms:
+    """Return what may be missing in a statement of a method, made of one name at most, or of two."""
+    names = [*_names(function, statement), *_of_the_context(function)]
+    places = range(len(names))
+    if count == 1:
+        forms = [(one, (0, 0)) for one in _OF_NONE] + [(one, (k, 0)) for k in places for one in _OF_ONE]
+    else:
+        forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
+        forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]
+    texts = [one.format(e="{e}", a=names[a] if names else "", b=names[b] if names else "") for one, (a, b) in forms]
+    made = [_compiled(one.format(e="e", a=f"v[{a}]", b=f"v[{b}]")) for one, (a, b) in forms]
+    return Terms([ast.parse(name, mode="eval").body for name in names], texts, made)
+
+
+@cache
+def _compiled(formula: str) -> Any:
+    return eval(f"lambda e, v: {formula}")
+
+
+def _of_the_context(function: ast.FunctionDef) -> list[str]:
+    """Return what a method reads of its context, but for the tensors that it unpacks."""
+    context = context_of(function)
+    found = (
+        ast.unparse(node)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == context
+        and node.attr not in _OF_TORCH
+    )
+    return list(dict.fromkeys(found))
+
+
+#: In this order: what changes least comes first.
+CHANGES: tuple[Change, ...] = (
+    _other_order,
+    _other_sign,
+    _other_reduction,
+    _other_transpose,
+    _other_side,
+    _less,
+    _other_number,
+    _other_name_for_it,
+)
