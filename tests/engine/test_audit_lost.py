@@ -307,3 +307,43 @@ def test_a_kink_close_by_hides_no_gradient_of_a_normalisation(seed):
 def test_a_gradient_that_is_zero_where_a_function_saturates_is_not_lost(call):
     found = audit(torch.tanh, [call], laws=[law for law in LAWS if law.name == "surrogate"])
     assert not found.report.failures
+
+
+class Exchanged(Function):
+    """Returns the gradient of `x` at the place of `rows`."""
+
+    @staticmethod
+    def forward(ctx, x, rows, count):
+        ctx.save_for_backward(rows)
+        return x.new_zeros(count, x.shape[1]).index_add(0, rows, x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (rows,) = ctx.saved_tensors
+        return None, y_bar[rows], None
+
+
+class Leaves(Exchanged):
+    """Returns nothing for `x`, and zeros for `rows`."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (rows,) = ctx.saved_tensors
+        return None, torch.zeros_like(y_bar[rows]), None
+
+
+ROWS = "(randn(5, 3), tensor([0, 1, 1, 2, 0]), 3)"
+
+
+def test_a_gradient_at_the_place_of_an_argument_that_takes_none_is_wrong_though_nothing_is_marked():
+    status, words = said(audited(Exchanged, ROWS))
+
+    assert status is Status.BROKEN
+    assert "backward returns a tensor of the shape of `x` at the place of `rows`, which takes none" in words
+
+
+def test_zeros_at_another_place_are_a_question():
+    status, words = said(audited(Leaves, ROWS))
+
+    assert status is Status.QUESTION
+    assert "at the place of" not in words

@@ -10,7 +10,7 @@ from torch import Tensor
 from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
 from gradspec._one_line import listed
-from gradspec.explain import cut_by, gradient_of, is_stopped
+from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._meant import is_flat
@@ -31,6 +31,8 @@ class Lost:
     has_graph: bool = True
     #: What cuts the graph, shown by a call without it; None where backward itself returns nothing.
     cut: Reason | None = None
+    #: At whose place backward returns it, which takes no gradient; None where it is nowhere.
+    misplaced: Reason | None = None
 
 
 def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
@@ -50,7 +52,8 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
         if flat and is_trained and name not in marked:
             continue  # a threshold: its derivative is zero, and what is trained gets its gradient
         cut = cut_by(trial, inputs, name) if gradient is None else None
-        is_wrong = name in marked or (not flat and (is_zero or not with_graph))
+        elsewhere = misplaced(trial, inputs, name) if gradient is None and with_graph and cut is None else None
+        is_wrong = name in marked or elsewhere is not None or (not flat and (is_zero or not with_graph))
         yield Lost(
             case=trial.case.name,
             name=name,
@@ -58,6 +61,7 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             is_wrong=is_wrong,
             has_graph=with_graph,
             cut=cut,
+            misplaced=elsewhere,
         )
 
 
@@ -143,11 +147,11 @@ def _what_arrives(one: Lost) -> str:
 
 
 def _reason(lost: list[Lost]) -> Reason | None:
-    return next((one.cut for one in lost if one.cut), None)
+    return next((reason for one in lost if (reason := one.cut or one.misplaced)), None)
 
 
 def _words(lost: list[Lost]) -> str:
-    return "; ".join(dict.fromkeys(one.cut.words for one in lost if one.cut))
+    return "; ".join(dict.fromkeys(reason.words for one in lost if (reason := one.cut or one.misplaced)))
 
 
 def _capital(text: str) -> str:

@@ -20,6 +20,13 @@ OF_CALLS = (
         ("vjp",),
     ),
     Symptom(
+        "misplaced",
+        "the gradient is None, and one of its shape stands at the place of an argument that takes none",
+        "backward returns its gradients in another order than forward takes its arguments",
+        "return them in the order of forward, with None for what is no tensor of floating point",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
         "no graph",
         "the gradient is None, and no graph leads to the argument",
         "the argument is detached, or inside a list or tuple, into which `apply` does not look",

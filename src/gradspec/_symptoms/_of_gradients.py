@@ -132,8 +132,8 @@ OF_GRADIENTS = (
     ),
     Symptom(
         "repair",
-        "the gradient is right once one expression of backward reads otherwise",
-        "a sign, a dimension, a factor or an order in that line is wrong",
+        "the gradient is right once one expression of backward, or of what forward keeps, reads otherwise",
+        "a sign, a dimension, a factor, a term, an order or what forward keeps in that line is wrong",
         "write the line as it is given",
         ("vjp",),
     ),

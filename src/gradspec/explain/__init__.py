@@ -4,6 +4,7 @@ from gradspec.explain._by_differences import by_differences
 from gradspec.explain._cut import cut_by, gradient_of, is_stopped
 from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
+from gradspec.explain._misplaced import misplaced
 from gradspec.explain._noise import beside_noise, is_of_noise
 from gradspec.explain._not_derivative import why_not_derivative
 from gradspec.explain._reasons import with_reason
@@ -18,6 +19,7 @@ __all__ = [
     "instead_of",
     "is_of_noise",
     "is_stopped",
+    "misplaced",
     "why_not_derivative",
     "with_reason",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradspec.explain._cut import cut_by
+from gradspec.explain._misplaced import misplaced
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -21,6 +22,8 @@ def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
     if not any(t.requires_grad for t in y):
         return Reason(kind="cut", words="forward returns a tensor without a graph: look for .data, detach() or numpy")
     if any(leaf is leaves[name] for leaf in leaves_behind(tuple(y))):
+        if (elsewhere := misplaced(trial, inputs, name)) is not None:
+            return elsewhere
         return Reason(kind="none", words=f"backward returns None for `{name}`", evidence={"argument": name})
     said = f"no graph leads to `{name}`: look for detach(), or for a list or tuple, into which `apply` does not look"
     return Reason(kind="no graph", words=said, evidence={"argument": name})
