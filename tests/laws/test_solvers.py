@@ -9,7 +9,7 @@ import torch
 
 from gradspec import audit
 from gradspec.laws import LAWS
-from gradspec.laws.tensor.support._jumps import jump_of
+from gradspec.laws.tensor.support._jumps import jump_of, known_not_to_jump
 
 SURROGATE = [law for law in LAWS if law.name == "surrogate"]
 CASES = ("(randn(3),)", pytest.param("(randn(4, 5),)", marks=pytest.mark.slow))
@@ -81,3 +81,21 @@ def test_a_function_that_bends_and_does_not_jump_is_held_to_its_digits(case: str
 )
 def test_a_jump_is_measured(function, jump: float) -> None:
     assert jump_of(function, size=1.0) == pytest.approx(jump, rel=0.1)
+
+
+def test_a_jump_that_could_not_explain_an_error_is_not_looked_for() -> None:
+    calls = []
+
+    def steps(t: float) -> float:
+        calls.append(t)
+        return 1e-7 * math.floor(3 * t)
+
+    assert jump_of(steps, size=1.0) == pytest.approx(1e-7, rel=0.1)
+    whole = len(calls)
+    calls.clear()
+    assert jump_of(steps, size=1.0, least=1e-5) == 0
+    assert len(calls) < 2 * whole
+    calls.clear()
+    with known_not_to_jump():
+        assert jump_of(steps, size=1.0) == 0
+    assert not calls

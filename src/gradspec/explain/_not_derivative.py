@@ -16,6 +16,7 @@ from gradspec.explain._linearity import SMALL, ignores
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import differentiable, outputs
+from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
 CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
@@ -35,6 +36,11 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
         trial: the call.
         numbers: how the gradients differ from the differences of forward, with the cause where a test shows one.
     """
+    with known_not_to_jump():  # which the law has asked before it found anything
+        return _why(law, trial, numbers)
+
+
+def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
         shown = _holds(law, _of_one_element_an_index(trial))
         return Reason(kind="repeated index", words=f"right where no index repeats: {ASSIGNED if shown else SHARED}")

@@ -210,7 +210,7 @@ def _of_a_solver(
         return replace(finding, message=f"{finding.message}, in digits that float32 does not hold", rank=Rank.WASTE)
     if error > 1e-2 * derivative:
         return finding
-    jump = next(filter(None, (jump_of(along, size=size) for along in lines)), 0.0)
+    jump = next(filter(None, (jump_of(along, size=size, least=error / 64) for along in lines)), 0.0)
     if not jump or error > 64 * jump:
         return finding
     said = (
