@@ -256,3 +256,20 @@ def test_a_term_that_is_missing_is_named(function, call, reference, new):
 
     assert finding.reason.kind == "repair"
     assert new in finding.likely
+
+
+class Rounds(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        grad = y_bar.clone()
+        return grad
+
+
+def test_a_gradient_that_should_be_zero_is_not_repaired_by_what_cancels():
+    finding = said(Rounds, "(randn(3, 4),)", reference=lambda x: x.detach().round() + 0 * x)
+
+    assert finding.reason is None or finding.reason.kind != "repair"
