@@ -88,6 +88,36 @@ def test_what_was_found_goes_to_files_and_is_found_again(tmp_path):
     assert "0 wrong" in known.stderr
 
 
+ROUNDS = """
+import torch
+class Rounds(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+def same(x):
+    return x
+if __name__ == "__main__":
+    Rounds.apply(torch.randn(3, requires_grad=True)).sum().backward()
+"""
+
+
+@pytest.mark.slow
+def test_a_question_comes_with_the_command_that_takes_its_answer(tmp_path):
+    name = program(tmp_path, ROUNDS)
+    asked = watched(tmp_path, "--", sys.executable, name)
+    assert "with --save-cases FOLDER each comes with its command" in asked.stderr
+    asked = watched(tmp_path, "--save-cases", "calls", "--", sys.executable, name)
+    _, there, command = asked.stderr.partition("Answer by an option of: ")
+    assert there
+    words = [sys.executable, "-m", *command.split("\n")[0].split(), "--surrogate", "train.py:same"]
+    answered = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert answered.returncode == 0, answered.stderr
+    assert "question" not in answered.stdout
+
+
 def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_path):
     name = program(tmp_path, WRONG + "import os\nprint('trained', flush=True)\nuse()\nos._exit(0)\n")
     done = watched(tmp_path, "--", sys.executable, name)

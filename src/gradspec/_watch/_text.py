@@ -106,7 +106,10 @@ def _findings(rows: Sequence[Row], details: bool) -> Iterator[str]:
                 yield from ("", *(f"  {said}" for said in finding_text(one.found, details=details).splitlines()))
             if (more := len(told) - SHOWN) > 0 and not details:
                 yield f"\n  and {more} more: --verbose shows {'them' if more > 1 else 'it'}"
-            yield from (f"  {question(one.found) if one.is_question else line(one.found)}" for one in rest)
+            for one in rest:
+                yield f"  {question(one.found) if one.is_question else line(one.found)}"
+                if one.is_question and one.found.verdict.rerun:
+                    yield f"  Answer by an option of: {one.found.verdict.rerun}"
             yield ""
 
 
@@ -118,6 +121,8 @@ def _end(program: Program) -> Iterator[str]:
             names = dict.fromkeys(scope_of(one.verdict.law, row.report.laws).words for one in outside)
             for name in names:
                 unused.setdefault(name, []).append(row.key)
+    if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
+        yield "Questions are answered by options of `gradspec audit`: with --save-cases FOLDER each comes with its command"
     for name, keys in unused.items():
         yield f"Beside what the program uses, there are findings of {name}: {', '.join(keys)}"
     yield from _troubles(program)
