@@ -13,6 +13,8 @@ from gradspec._place import place_of
 
 #: The key of `Finding.details` under which a finding names the limit that kept the law from being measured: "time".
 LIMIT = "limit"
+#: The key under which it names how to say that what was found is meant so.
+MEANT = "meant"
 
 
 class Status(StrEnum):
@@ -60,6 +62,10 @@ class Rank(StrEnum):
     WASTE = "waste"
     #: This torch does it to any function of this form, a sound one too.
     LIMIT = "limit"
+
+
+#: The key under which it names how to say that what was found is meant so.
+MEANT = "meant"
 
 
 @dataclass(frozen=True, kw_only=True)

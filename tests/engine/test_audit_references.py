@@ -172,3 +172,28 @@ def test_what_cannot_be_compared_with_is_refused_in_one_line(references, error, 
     with pytest.raises(error, match=re.escape(message)) as caught:
         audit(Round, ["(randn(3),)"], laws=CHEAP, **references)
     assert "\n" not in str(caught.value)
+
+
+def test_what_the_reference_cannot_do_is_said_of_the_reference():
+    def sampled(x, grid):
+        return torch.nn.functional.grid_sample(x, grid, align_corners=True)
+
+    class Sampled(Function):
+        @staticmethod
+        def forward(ctx, x, grid):
+            ctx.save_for_backward(x, grid)
+            return sampled(x, grid)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            with torch.enable_grad():
+                leaves = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+                return torch.autograd.grad(sampled(*leaves), leaves, y_bar)
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            raise NotImplementedError
+
+    found = audit(Sampled, ["(randn(1, 1, 3, 3), rand(1, 2, 2, 2))"], laws=["jvp"], reference=sampled)
+    (verdict,) = found.report.of(law="jvp")
+    assert verdict.finding.message.startswith("the reference raised NotImplementedError")

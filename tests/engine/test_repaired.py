@@ -265,8 +265,7 @@ class Rounds(Function):
 
     @staticmethod
     def backward(ctx, y_bar):
-        grad = y_bar.clone()
-        return grad
+        return 2 * y_bar - y_bar
 
 
 def test_a_gradient_that_should_be_zero_is_not_repaired_by_what_cancels():

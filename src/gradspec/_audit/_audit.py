@@ -22,6 +22,7 @@ from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
+from gradspec._audit._redrawn import redrawn
 from gradspec._audit._references import measured_with, with_references
 from gradspec._audit._refusals import ended_call, refused, refused_call
 from gradspec._audit._remarks import of_calls, of_noise, of_report
@@ -126,6 +127,7 @@ def audit(
         ['question']
     """
     laws, found_by_sweep = laws_of(laws), ""
+    cases, anew = redrawn(function, cases, profile or load_profile("quick"), seed)
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
@@ -181,7 +183,7 @@ def audit(
         *found.remarks,
         *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
         *of_report(report),
-        *([found_by_sweep] if found_by_sweep else []),
+        *filter(None, (anew, found_by_sweep)),
     ]
     if measured.is_noisy:
         left_out = [law for law in laws if law.judges(spec.kind) and law not in chosen]

@@ -11,12 +11,16 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
+from gradspec._finding import MEANT
 from gradspec.explain import by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
+
+#: What nobody means.
+_CERTAIN = ("repeated index",)
 
 
 def with_how_wrong(
@@ -64,8 +68,8 @@ class _Shown:
         """Return a finding with both, and with what the law says beside it where backward may be meant so."""
         why, numbers = self.why, self.numbers
         if why is not None:
-            is_certain = why.kind == "repeated index"
-            finding = replace(finding, reason=why, likely=why.words if is_certain else f"{why.words}: {finding.likely}")
+            facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
+            finding = replace(finding, reason=why, likely=why.words, details=facts)
         if numbers is None:
             return finding
         return replace(

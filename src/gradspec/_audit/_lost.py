@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
+from gradspec._finding import MEANT
 from gradspec._one_line import listed
 from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
@@ -105,16 +106,16 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     if wrong:
         names = [one.name for one in wrong]
         also = f"; {before.message}" if before.status is Status.BROKEN else ""
-        meant = f"if it is meant so, say --zero-gradient {names[0]}, or zero_gradient in a spec"
+        meant = f"if it is, say --zero-gradient {names[0]}, or zero_gradient in a spec"
         return broken(
             f"{_sentence(wrong)}{also}",
             argument=f"gradient of {listed(names)}",
             got=wrong[0].got,
             expected="a gradient",
-            likely=_words(wrong) or (before.likely if also else meant),
+            likely=_words(wrong) or (before.likely if also else ""),
             reason=_reason(wrong),
             rank=Rank.WRONG,
-            details={"lost": names},
+            details={"lost": names} | ({} if _words(wrong) or also else {MEANT: meant}),
         )
     if before.status is Status.BROKEN:
         return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")

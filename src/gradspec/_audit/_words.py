@@ -25,8 +25,10 @@ def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
     state = {argument: full for argument, full in subject.state.items() if argument != full}
     names |= {argument: f"self.{full}" if full in given else full for argument, full in state.items()}
     pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)") if names else None
+    is_reference = subject.primal is not None and subject.surrogate is None
 
     def said(text: str) -> str:
+        text = text.replace("the surrogate of the spec", "the reference") if is_reference else text
         text = re.sub(r"argument (\d+) of (\w+)\.apply", lambda found: _argument(subject, found), text)
         return pattern.sub(lambda found: names[found[0]], text) if pattern else text
 

@@ -122,7 +122,7 @@ def _end(program: Program) -> Iterator[str]:
             for name in names:
                 unused.setdefault(name, []).append(row.key)
     if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
-        yield "Questions are answered by options of `gradspec audit`: with --save-cases FOLDER each comes with its command"
+        yield "Options of `gradspec audit` answer a question: with --save-cases FOLDER each comes with its command"
     for name, keys in unused.items():
         yield f"Beside what the program uses, there are findings of {name}: {', '.join(keys)}"
     yield from _troubles(program)

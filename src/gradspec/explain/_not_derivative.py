@@ -24,6 +24,8 @@ EXACT = "as exact as a float32: something is computed in float32 on the way, or 
 _SIGNS = ("positive", "negative")
 #: Nearer to 1 than this no factor is forgotten.
 _NEAR = 1e-4
+#: In how many orders of its numbers an argument of one sign is tried.
+_ORDERS = 4
 #: How many random directions say that a gradient is off by one factor.
 _DIRECTIONS = 3
 
@@ -80,17 +82,29 @@ def _by_sign(law: Law, trial: Trial) -> str:
         return ""
     (name,) = trial.spec.wrt
     place = list(signature(trial.spec.primal).parameters).index(name)
-    found = []
+    found: list[str] = []
     for sign in (1, -1):
-        args = [sign * x.abs() if k == place else x for k, x in enumerate(trial.case.args)]
         try:
-            found.append(_of_argument(law, replace(trial, case=replace(trial.case, args=tuple(args))), name))
+            # In another order, too: which number is the largest, or the last, may be what counts.
+            every = {_of_argument(law, _of_one_sign(trial, place, sign, draw), name) for draw in range(_ORDERS)}
         except Exception:
             return ""  # a logarithm takes one of them only
+        if len(every) > 1:
+            return ""
+        found += every
     for (one, other), (where, elsewhere) in ((found, _SIGNS), (found[::-1], _SIGNS[::-1])):
         if one == "right" and other not in ("right", ""):
             return f"right where `{name}` is {where}, {other} where it is {elsewhere}"
     return ""
+
+
+def _of_one_sign(trial: Trial, place: int, sign: int, draw: int) -> Trial:
+    """Return the call with the numbers of an argument all of one sign, and in another order but for the first draw."""
+    x = trial.case.args[place].abs() * sign
+    shuffled = torch.randperm(x.numel(), generator=torch.Generator().manual_seed(draw))
+    order = shuffled if draw else torch.arange(x.numel())
+    args = [x.flatten()[order.to(x.device)].view_as(x) if k == place else a for k, a in enumerate(trial.case.args)]
+    return replace(trial, case=replace(trial.case, args=tuple(args)))
 
 
 def _with_small_cotangents(trial: Trial) -> Trial:

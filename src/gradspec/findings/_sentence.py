@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gradspec.findings._findings import scope_of
-from gradspec.law import Rank, Scope
+from gradspec.law import Rank, Scope, Status
 
 if TYPE_CHECKING:
     from gradspec.findings._judgement import Judged, Judgement
@@ -30,6 +30,8 @@ def sentence(judgement: Judgement) -> str:
     parts = [f"Wrong in {_by_scope(wrong, judgement)}."] if wrong else []
     parts += [f"Could not be judged: {_by_scope(unjudged, judgement)}."] if unjudged else []
     parts = parts or [f"Nothing{new} is wrong in what was asked about."]
+    if unseen := [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]:
+        parts.append(f"The calls do not show everything: {unseen[0].partition(':')[0]}.")
     parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
     parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []
     return " ".join(parts)

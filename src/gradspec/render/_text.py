@@ -8,6 +8,7 @@ from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
+from gradspec._finding import MEANT
 from gradspec._one_line import for_log
 from gradspec.findings import rank_words
 from gradspec.law import Rank, Status, Verdict
@@ -182,6 +183,8 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
         yield _labelled("      at         ", finding.index or place)
     if details:
         for key, value in finding.details.items():
+            if key == MEANT:
+                continue
             yield (
                 _labelled(f"  {key}: ", str(value))
                 if "\n" not in str(value)
@@ -192,6 +195,8 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
         yield f"  Rank:   {rank_words(Rank(finding.rank))}"
     if finding.likely:
         yield _labelled("  Likely: ", finding.likely)
+    if meant := finding.details.get(MEANT):
+        yield _labelled("  Meant?  ", meant)
     if verdict.rerun:
         yield f"  Again:  {verdict.rerun}"
 

@@ -24,6 +24,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._compare import UNSEEN
@@ -36,6 +37,9 @@ from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
+
+_MEANT = "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, "
+_MEANT += "or a spec"
 
 
 def _check(trial: Trial) -> Finding:
@@ -262,8 +266,7 @@ def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
         argument="directional derivative",
         got=got,
         expected=str(numeric),
-        likely="a wrong backward; or meant so, as in a straight-through estimator or a clipped gradient: then say what "
-        "it is, by --surrogate or --gradient, or in a spec",
+        details={MEANT: _MEANT},
     )
 
 
