@@ -39,6 +39,8 @@ from gradspec.spec._sheet import forward_signature
 HOME = Path(__file__).parents[3] / "tests" / "reports_blind"
 #: Where the edited functions are, as long as this runs.
 _FOLDER = tempfile.TemporaryDirectory(prefix="wrong-edits-")
+#: After how many draws in vain of a kind no more of it are drawn.
+IN_VAIN = 60
 #: Nodes of a syntax tree that an edit replaces, by the kind of edit.
 Edits = list[tuple[str, Callable[[], None]]]
 #: What a person may be told of an edit, beside what the numbers show: kinds of reasons by kinds of edits.
@@ -70,7 +72,8 @@ FITTING = {
     "index": {"shifted", "reversed", "dimension", "repeated index"},
     "mask": {"mask", "missing mask", "range"},
     "wrong saved tensor": {"wrong saved tensor", "transposed saved tensor", "at the output", "term", "data"},
-    "order of the returned gradients": {"exchanged"},
+    "order of the returned gradients": {"exchanged", "misplaced"},
+    "kept by forward": {"wrong saved tensor", "transposed saved tensor", "at the output", "term"},
 }
 
 
@@ -111,8 +114,11 @@ def functions() -> Iterator[tuple[type, str]]:
 
 
 def edits_of(tree: ast.Module) -> Edits:
-    """Return the edits of a backward, each as what makes it in the tree."""
-    backward = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "backward")
+    """Return the edits of a backward and of what forward keeps for it, each as what makes it in the tree."""
+    methods = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    if "backward" not in methods:
+        return []
+    backward, keeping = methods["backward"], methods.get("setup_context", methods["forward"])
     found: Edits = []
 
     def put(kind: str, node: ast.AST, field: str, value: Any, place: int | None = None) -> None:
@@ -129,7 +135,23 @@ def edits_of(tree: ast.Module) -> Edits:
             for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                 for kind, other in _others(node, field, child):
                     put(kind, node, field, other, place)
+    for node in ast.walk(keeping):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "save_for_backward"
+        ):
+            for place, kept in enumerate(node.args):
+                for name in _names(keeping) if isinstance(kept, ast.Name) else ():
+                    if name != kept.id:
+                        put("kept by forward", node, "args", ast.Name(name, ast.Load()), place)
     return found
+
+
+def _names(method: ast.FunctionDef) -> list[str]:
+    """Return the names that a method gives, but for its context."""
+    stored = [n.id for n in ast.walk(method) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return list(dict.fromkeys([*(one.arg for one in method.args.args[1:]), *stored]))
 
 
 def _others(parent: ast.AST, field: str, node: Any) -> Iterator[tuple[str, ast.AST]]:
@@ -200,25 +222,22 @@ def _is_saved(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("saved_tensors", "saved_variables")
 
 
-def edited(cls: type, rng: random.Random) -> tuple[str, str, type] | None:
-    """Return the kind of a random edit, the line that it makes, and the edited class."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    if not any(isinstance(n, ast.FunctionDef) and n.name == "backward" for n in ast.walk(tree)):
-        return None
+def _tree_of(cls: type) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(cls)))
+
+
+def edited(cls: type, kind: str, rng: random.Random) -> tuple[str, type]:
+    """Return the line that a random edit of a kind makes, and the edited class."""
+    tree = _tree_of(cls)
     before = ast.unparse(tree).splitlines()
-    choices = edits_of(tree)
-    if not choices:
-        return None
-    kind = rng.choice(sorted({kind for kind, _ in choices}))
-    rng.choice([make for name, make in choices if name == kind])()
+    rng.choice([make for name, make in edits_of(tree) if name == kind])()
     after = ast.unparse(ast.fix_missing_locations(tree))
     scope = dict(vars(sys.modules[cls.__module__]))
     path = Path(_FOLDER.name) / f"{cls.__name__}_{len(list(Path(_FOLDER.name).iterdir()))}.py"
     path.write_text(after, encoding="utf-8")  # an audit reads the source, as of any function
     exec(compile(after, str(path), "exec"), scope)
     line = next((new.strip() for old, new in zip(before, after.splitlines(), strict=False) if old != new), "")
-    made = scope[cls.__name__]
-    return kind, line, made
+    return line, scope[cls.__name__]
 
 
 def gradients(cls: Any, call: str, of: int | None = None) -> dict[int, Tensor]:
@@ -238,23 +257,40 @@ def gradients(cls: Any, call: str, of: int | None = None) -> dict[int, Tensor]:
 
 
 def draws(count: int, seed: int) -> Iterator[tuple[type, str, str, str, type]]:
-    """Yield edits that change a gradient: the function, its call, the kind, the line, and the edited function."""
-    rng, all_of_them, seen = random.Random(seed), list(functions()), set[tuple[str, str]]()
-    while len(seen) < count:
-        cls, call = rng.choice(all_of_them)
-        try:
-            made = edited(cls, rng)
-            if made is None or (cls.__name__, made[1]) in seen:
-                continue
-            before, after = gradients(cls, call), gradients(made[2], call)
-        except Exception:  # an edit that raises is no wrong gradient
+    """Yield edits that change a gradient: the function, its call, the kind, the line, and the edited function.
+
+    Each kind is as likely as any other, until no more of it are found.
+    """
+    rng, seen = random.Random(seed), set[tuple[str, str]]()
+    having: dict[str, list[tuple[type, str]]] = {}
+    for cls, call in functions():
+        for kind in sorted({kind for kind, _ in edits_of(_tree_of(cls))}):
+            having.setdefault(kind, []).append((cls, call))
+    in_vain = Counter[str]()
+    while len(seen) < count and having:
+        kind = rng.choice(sorted(having))
+        cls, call = rng.choice(having[kind])
+        made = _that_differs(cls, call, kind, rng)
+        if made is None or (cls.__name__, made[0]) in seen:
+            in_vain[kind] += 1
+            if in_vain[kind] > IN_VAIN:  # there are few of this kind
+                del having[kind]
             continue
-        if not all(bool(g.isfinite().all()) for g in after.values()):
-            continue
-        if all(torch.allclose(before[k], after[k], rtol=1e-6, atol=1e-9) for k in before):
-            continue
-        seen.add((cls.__name__, made[1]))
-        yield cls, call, *made
+        seen.add((cls.__name__, made[0]))
+        yield cls, call, kind, *made
+
+
+def _that_differs(cls: type, call: str, kind: str, rng: random.Random) -> tuple[str, type] | None:
+    """Return a random edit that changes a gradient; None if it changes none, or raises."""
+    try:
+        line, made = edited(cls, kind, rng)
+        before, after = gradients(cls, call), gradients(made, call)
+    except Exception:
+        return None
+    if not all(bool(g.isfinite().all()) for g in after.values()):
+        return None
+    is_same = all(torch.allclose(before[k], after[k], rtol=1e-6, atol=1e-9) for k in before)
+    return None if is_same else (line, made)
 
 
 def _says_where_only(reason: Any) -> bool:
