@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 from traceback import walk_tb
+from types import FrameType
 
 _OURS = Path(__file__).parent
 #: Rooms of ours with code that is checked as a user's is.
@@ -27,6 +28,20 @@ def place_of(error: BaseException) -> str:
         if is_under_test(frame.f_code.co_filename):
             place = f"{Path(frame.f_code.co_filename).name}:{line}, in {frame.f_code.co_name}"
     return place
+
+
+def calling_line() -> str:
+    """Return the innermost line of the code under test that calls this, as "FILE:LINE"; empty if there is none."""
+    frame = calling_frame()
+    return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def calling_frame() -> FrameType | None:
+    """Return the innermost frame of the code under test that calls this."""
+    frame = sys._getframe(1).f_back
+    while frame is not None and not is_under_test(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
 
 
 def is_under_test(filename: str) -> bool:

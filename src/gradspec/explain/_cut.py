@@ -11,16 +11,16 @@ from torch.overrides import TorchFunctionMode
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 
-_DETACH = (torch.Tensor.detach, torch.detach)
-_DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
+DETACH = (torch.Tensor.detach, torch.detach)
+DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
 _NO_GRAD = (torch._C._set_grad_enabled,)
 #: What a call may be made without, by what one reads in it.
 _CUTS: dict[str, tuple[Any, ...]] = {
-    "detach()": _DETACH,
-    ".data": _DATA,
+    "detach()": DETACH,
+    ".data": DATA,
     "no_grad()": _NO_GRAD,
 }
-_EVERY = (*_DETACH, *_DATA, *_NO_GRAD)
+_EVERY = (*DETACH, *DATA, *_NO_GRAD)
 
 
 class _Without(TorchFunctionMode):

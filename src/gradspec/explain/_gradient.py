@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved
@@ -28,7 +29,7 @@ from gradspec.explain._other_cotangents import (
     reduced,
 )
 from gradspec.explain._repaired import repaired
-from gradspec.explain._saved import of_a_saved_tensor
+from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._symptoms import (
     at_the_output,
     exchanged,
@@ -66,8 +67,10 @@ TESTS: tuple[Test, ...] = (
     moved,
     of_a_mask,
     at_the_output,
+    of_a_cut,
     of_a_saved_tensor,
     repaired,
+    of_a_value_of_forward,
     in_some_places,
     missing_term,
     of_a_part,

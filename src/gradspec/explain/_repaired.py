@@ -26,6 +26,7 @@ from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
+from gradspec.laws.tensor.support._spying import in_place_of
 
 #: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
 _MOST, _OPERATIONS, _ELEMENTS = 6000, 300_000, 4096
@@ -114,19 +115,6 @@ class _Method:
         """Return the file and the line of a statement."""
         return f"{self.file}:{self.first + statement.lineno - 1}, in {self.name}"
 
-    @contextmanager
-    def reading(self, method: Any) -> Iterator[None]:
-        """Give the Function another method for a while."""
-        own = vars(self.cls).get(self.name)
-        setattr(self.cls, self.name, method)
-        try:
-            yield
-        finally:
-            if own is None:
-                delattr(self.cls, self.name)
-            else:
-                setattr(self.cls, self.name, own)
-
 
 class _Search:
     """Tries other readings, so many and no more."""
@@ -174,19 +162,14 @@ class _Search:
         self.left -= 1
         if made is None or self.left < 0:
             return False
-        with method.reading(made):
+        with in_place_of(method.cls, method.name, made):
             return bool(quietly(self._holds))
 
     def _holds(self) -> bool:
         wrong = self.wrong
         with Bounded(wrong.most_operations):
             got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
-        return all(
-            (right is None or not bool(right.any()))
-            if (mine := got[name]) is None
-            else right is not None and wrong.same(mine, right)
-            for name, right in wrong.right.items()
-        )
+        return wrong.is_mended(got)
 
     def _with_more(self, method: _Method) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""

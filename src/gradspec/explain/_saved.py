@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from gradspec._place import calling_line
 from gradspec.explain._bounded import Bounded
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
@@ -16,8 +18,8 @@ from gradspec.laws.tensor.support._call import gradients, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind
 
-#: Of how many saved tensors it is asked.
-_MOST = 8
+#: Of how many saved tensors it is asked, and how many results of forward are tried.
+_MOST, _RESULTS = 8, 64
 
 
 def of_a_saved_tensor(wrong: Wrong) -> Reason | None:
@@ -31,6 +33,37 @@ def of_a_saved_tensor(wrong: Wrong) -> Reason | None:
             if found is not None and wrong.same(found, wrong.expected):
                 return _said(wrong.name, place, name, theirs)
     return None
+
+
+def of_a_value_of_forward(wrong: Wrong) -> Reason | None:
+    """Whether it is right once one saved tensor is replaced by something that forward computes on its way."""
+    kept, given = _called(wrong, lambda place, t: t)
+    if not given:
+        return None
+    with _Results() as results:
+        wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
+    for place, (tensor, name) in enumerate(kept[:_MOST]):
+        for value, made in results.found:
+            if (value.shape, value.dtype) != (tensor.shape, tensor.dtype) or torch.equal(value, tensor):
+                continue
+            found = quietly(lambda place=place, value=value: _with(wrong, place, value))  # type: ignore[misc]
+            if found is not None and wrong.same(found, wrong.expected):
+                return _said(wrong.name, place, name, made)
+    return None
+
+
+class _Results(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """While it is entered, what operations of torch return is kept, each with its line in the code under test."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.found: list[tuple[Tensor, str]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and len(self.found) < _RESULTS and (line := calling_line()):
+            self.found.append((result.clone(), f"the result of `{func.overloadpacket.__name__}` ({line})"))
+        return result
 
 
 def _said(argument: str, place: int, name: str, theirs: str) -> Reason:

@@ -96,6 +96,15 @@ class Wrong:
         except Exception:  # an index that is out of range, another shape
             return None
 
+    def is_mended(self, got: Mapping[str, Tensor | None]) -> bool:
+        """Whether other gradients are all right; where the right one is zero, none is needed."""
+        return all(
+            (right is None or not bool(right.any()))
+            if (mine := got[name]) is None
+            else right is not None and self.same(mine, right)
+            for name, right in self.right.items()
+        )
+
     def same(self, one: Tensor, other: Tensor) -> bool:
         """Whether two tensors agree as the law asks it."""
         return compare(self.trial, "a gradient", one, other) is HOLDS

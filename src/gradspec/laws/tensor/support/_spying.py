@@ -13,7 +13,6 @@ from gradspec.laws.tensor.support._call import outputs
 def spying(cls: type, method: str) -> Iterator[list[tuple[tuple[Any, ...], tuple[Any, ...]]]]:
     """Record the arguments and the returned values of a static method of a Function, as torch sees them."""
     calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
-    own = vars(cls).get(method)
     original = getattr(cls, method)
 
     def spy(*args: Any) -> Any:
@@ -21,9 +20,30 @@ def spying(cls: type, method: str) -> Iterator[list[tuple[tuple[Any, ...], tuple
         calls.append((args, outputs(returned)))
         return returned
 
-    setattr(cls, method, staticmethod(spy))
-    try:
+    with in_place_of(cls, method, staticmethod(spy)):
         yield calls
+
+
+@contextmanager
+def within(cls: type, method: str, context: Any) -> Iterator[None]:
+    """Run a static method of a Function within a context that may be entered more than once."""
+    original = getattr(cls, method)
+
+    def entered(*args: Any) -> Any:
+        with context:
+            return original(*args)
+
+    with in_place_of(cls, method, staticmethod(entered)):
+        yield
+
+
+@contextmanager
+def in_place_of(cls: type, method: str, other: Any) -> Iterator[None]:
+    """Give a Function another method for a while."""
+    own = vars(cls).get(method)
+    setattr(cls, method, other)
+    try:
+        yield
     finally:
         if own is None:
             delattr(cls, method)
