@@ -106,7 +106,7 @@ def test_of_many_numbers_a_direction_is_all_that_is_said():
     said = finding(made(lambda x: x**2, lambda g, x: 3 * x * g), "(randn(200),)")
 
     assert said.message == "backward does not apply the derivative of what forward computes"
-    assert said.likely.startswith("off by the factor 1.5: ")
+    assert said.likely == "off by the factor 1.5"
 
 
 def test_a_gradient_that_is_nan_in_float32_alone_is_said_so():

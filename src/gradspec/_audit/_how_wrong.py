@@ -69,7 +69,8 @@ class _Shown:
         why, numbers = self.why, self.numbers
         if why is not None:
             facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
-            finding = replace(finding, reason=why, likely=why.words, details=facts)
+            words = ": ".join(filter(None, (why.words, finding.likely)))
+            finding = replace(finding, reason=why, likely=words, details=facts)
         if numbers is None:
             return finding
         return replace(
