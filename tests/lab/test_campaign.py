@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 from pathlib import Path
@@ -150,6 +151,15 @@ def a_wheel(folder: Path, name: str, module: str) -> None:
         wheel.writestr(f"{facts}/RECORD", "")
 
 
+def _running(folder: Path) -> list[str]:
+    """Return the command lines of processes that name a folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(file.read_text(encoding="utf-8").replace("\0", " "))
+    return [line for line in found if str(folder) in line]
+
+
 @pytest.mark.slow
 def test_packages_are_installed_run_judged_and_known(tmp_path, monkeypatch):
     wheels, tables, build = (tmp_path / name for name in ("wheels", "tables", "build"))
@@ -169,6 +179,7 @@ def test_packages_are_installed_run_judged_and_known(tmp_path, monkeypatch):
     assert first.exit_code == 0, first.output
     kept = {one["name"]: one for one in _summary.read_campaign(out)["packages"]}
     assert kept["tiny_slow"]["why"] == "the program and its audits took more than 20 s"
+    assert not _running(build / "tiny_slow")
     assert kept["tiny_missing"]["why"] == "pip: No matching distribution found for tiny_missing==1.0"
     (found,) = kept["tiny_wrong"]["functions"]
     assert (found["function"], found["calls"], found["training"]) == (

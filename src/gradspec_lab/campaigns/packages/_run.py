@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gradspec._clock import tree_of
 from gradspec._record import provenance
 from gradspec_lab.campaigns.packages._environment import NotInstalledError, make, python_of, variables
 from gradspec_lab.campaigns.packages._table import Package
@@ -104,13 +106,11 @@ def _watched(package: Package, home: Path, seconds: float) -> dict[str, Any]:
     # -P: the folder of the program, which may have the name of what it imports, is not on the path.
     command += [python, "-P", str(program.resolve())]
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder, (home / "said.txt").open("wb") as said:
-        run = subprocess.Popen(
-            command, cwd=folder, env=variables(), stdout=said, stderr=said, stdin=subprocess.DEVNULL, process_group=0
-        )
+        run = subprocess.Popen(command, cwd=folder, env=variables(), stdout=said, stderr=said, stdin=subprocess.DEVNULL)
         try:
             code = run.wait(seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)
+            _end(run.pid)
             run.wait()
             raise TimeoutError(f"the program and its audits took more than {seconds:.0f} s") from None
     last = _last_line(home / "said.txt")
@@ -120,6 +120,13 @@ def _watched(package: Package, home: Path, seconds: float) -> dict[str, Any]:
     if seen.pop("code"):
         return {"why": f"the program failed: {last}"}
     return seen
+
+
+def _end(root: int) -> None:
+    """End a process and all that it started: an audit is the leader of a process group of its own."""
+    for number in tree_of(root):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
 
 
 def _last_line(path: Path) -> str:

@@ -22,7 +22,7 @@ UNDOCUMENTED = "deliberate and undocumented"
 HARMLESS = "harmless"
 FALSE = "false"
 KINDS = (WRONG, DOCUMENTED, UNDOCUMENTED, HARMLESS, FALSE)
-WRONG_IN_TRAINING = ("wrong silently", "refused with an error", "could not be judged")
+WRONG_IN_TRAINING = ("wrong silently", "refused with an error")
 
 
 def classes(path: Path = CLASSES) -> dict[str, dict[str, Any]]:
@@ -39,7 +39,7 @@ def classes(path: Path = CLASSES) -> dict[str, dict[str, Any]]:
 
 
 def needs_a_class(row: Mapping[str, Any]) -> bool:
-    """Whether training with a function is said to be wrong, refused, or not to be judged."""
+    """Whether training with a function is said to be wrong or refused."""
     return row["training"] in WRONG_IN_TRAINING
 
 
