@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from gradspec_lab.__main__ import main
 from gradspec_lab.campaigns.packages import _run, _summary, _table
+from gradspec_lab.campaigns.packages.watched import without_paths
 
 FUNCTION = """
 import torch
@@ -138,6 +139,11 @@ def test_a_class_says_why(tmp_path):
     path.write_text('["tiny:A"]\nclass = "odd"\nwhy = "so"\n')
     with pytest.raises(ValueError, match="tiny:A: write a class, one of wrong, deliberate and documented"):
         _summary.classes(path)
+
+
+def test_a_finding_names_no_folder_of_the_machine():
+    said = "aten.copy_ (/home/me/env/lib/site-packages/tiny/ops.py:33, in forward) of 3/4"
+    assert without_paths(said) == "aten.copy_ (tiny/ops.py:33, in forward) of 3/4"
 
 
 def a_wheel(folder: Path, name: str, module: str) -> None:

@@ -59,9 +59,8 @@ def campaign(
         if prove:
             failed = _prove.prove(asked, build, say=click.echo)
             raise SystemExit(1 if failed else 0)
-        measured = _run.measure(asked, build, fresh=fresh, factor=factor, say=click.echo)
-        of_all = {one["name"]: one for one in measured}
-        results = [found for one in every if (found := of_all.get(one.name) or _run.known(one, build))]
+        _run.measure(asked, build, fresh=fresh, factor=factor, say=click.echo)
+        results = [found for one in every if (found := _run.kept(one, build))]
         try:
             before = _summary.read_campaign(out)
         except RecordError:

@@ -55,11 +55,17 @@ def measure(
 
 def known(package: Package, build: Path) -> dict[str, Any] | None:
     """Return what an earlier run measured of this version with this program; None if it did not, or could not."""
+    result = kept(package, build)
+    return result if result and result["status"] == MEASURED else None
+
+
+def kept(package: Package, build: Path) -> dict[str, Any] | None:
+    """Return the result of an earlier run of this version with this program, also that it was not measured."""
     try:
-        result = json.loads(_result_file(package, build).read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(_result_file(package, build).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return result if result.get("key") == package.key and result.get("status") == MEASURED else None
+    return result if result.get("key") == package.key else None
 
 
 def measured(package: Package, build: Path, factor: float = 1.0) -> dict[str, Any]:

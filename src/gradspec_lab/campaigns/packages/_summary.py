@@ -14,6 +14,7 @@ from gradspec_lab.campaigns.packages._run import MEASURED
 KIND = "campaign"
 AGAIN = "python -m gradspec_lab campaign"
 CLASSES = Path(__file__).parent / "classes.toml"
+MENDED = Path(__file__).parent / "mended.toml"
 PROOFS = Path(__file__).parent / "proofs"
 #: What a finding in training is, as a person read it in the source and a proof shows it.
 WRONG = "wrong"
@@ -59,7 +60,9 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
         if key in ("date", "commit", "gradspec", "torch", "python", "platform")
     }
     first = (known or {}).get("first_run") or {"date": facts["date"], "commit": facts["commit"], **counted}
-    return {"name": KIND, "provenance": facts, "counts": counted, "first_run": first, "packages": rows}
+    mended = [row["kind"] for row in tomllib.loads(MENDED.read_text(encoding="utf-8")).values()]
+    head = {"name": KIND, "provenance": facts, "counts": counted, "first_run": first, "mended_since": mended}
+    return {**head, "packages": rows}
 
 
 def _package(result: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
