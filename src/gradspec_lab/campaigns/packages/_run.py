@@ -112,7 +112,14 @@ def _watched(package: Package, home: Path, seconds: float) -> dict[str, Any]:
     # -P: the folder of the program, which may have the name of what it imports, is not on the path.
     command += [python, "-P", str(program.resolve())]
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder, (home / "said.txt").open("wb") as said:
-        run = subprocess.Popen(command, cwd=folder, env=variables(), stdout=said, stderr=said, stdin=subprocess.DEVNULL)
+        run = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**variables(), "TMPDIR": folder},
+            stdout=said,
+            stderr=said,
+            stdin=subprocess.DEVNULL,
+        )
         try:
             code = run.wait(seconds)
         except subprocess.TimeoutExpired:
