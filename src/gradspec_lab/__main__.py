@@ -14,6 +14,7 @@ from gradspec.cli._group import Commands
         "measure": "gradspec_lab.commands._measure:measure",
         "sample": "gradspec_lab.commands._sample:sample",
         "house": "gradspec_lab.commands._house:house",
+        "campaign": "gradspec_lab.commands._campaign:campaign",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,10 +1,12 @@
 """Tensors inside a list, which torch does not see: a Function that is given some gets no gradient, and says nothing."""
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import audit
+from gradspec import Case, audit
 from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 
@@ -46,6 +48,37 @@ class Sum(Function):
     @staticmethod
     def backward(ctx, y_bar):
         return (y_bar,) * ctx.count
+
+
+class Parameters(NamedTuple):
+    decay: torch.Tensor
+    method: str = "exact"
+
+
+class Leak(Function):
+    """Takes its numbers as a named tuple, by their names."""
+
+    @staticmethod
+    def forward(ctx, x, parameters):
+        ctx.parameters = parameters
+        return x * parameters.decay if parameters.method == "exact" else x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar * ctx.parameters.decay, None
+
+
+class Filtered(Function):
+    """Takes constants in a list."""
+
+    @staticmethod
+    def forward(ctx, x, filters):
+        ctx.filters = filters
+        return x * filters[0] + x * filters[1]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar * ctx.filters[0] + y_bar * ctx.filters[1], None
 
 
 class OnlyForward(Function):
@@ -105,3 +138,25 @@ def test_apply_is_torchs_own_afterwards():
     judged(joined, "([randn(2), randn(3)], 0)")
 
     assert Function.__dict__.get("apply") is before
+
+
+def with_constants(function, *constants, asks=False):
+    """Return what is said of a call in which the first argument is trained, and the constants only if they ask."""
+    held = type(constants)(c.requires_grad_(asks) if isinstance(c, torch.Tensor) else c for c in constants)
+    given = Parameters(*held) if function is Leak else list(held)
+    return judged(function, Case(name="a call", args=(torch.randn(3, requires_grad=True), given)))
+
+
+def test_a_named_tuple_arrives_as_one():
+    verdict, found = with_constants(Leak, torch.tensor(0.5))
+
+    assert verdict.status is Status.HOLDS, found
+
+
+def test_constants_in_a_list_are_not_lost_beside_a_tensor_that_is_trained():
+    verdict, found = with_constants(Filtered, torch.rand(3), torch.rand(3))
+    assert verdict.status is Status.HOLDS, found
+
+    verdict, _ = with_constants(Filtered, torch.rand(3), torch.rand(3), asks=True)
+    assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG)
+    assert verdict.finding.likely == "torch sees no tensors inside a list: pass them as *filters"

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject, has_own_backward
+from gradspec._engine._flat import taken_apart
 from gradspec._one_line import listed
 from gradspec.law import Rank, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, bound, differentiable
@@ -23,14 +24,20 @@ from gradspec.spec import Case
 def hidden_in_lists(subject: Subject, case: Case, trial: Trial) -> tuple[str, ...]:
     """Return the parameters of a call whose tensors a Function with its own backward gets inside a list.
 
-    The Function may be what is audited, or be called by it.
+    The Function may be what is audited, or be called by it. If any tensor of the call is marked as trained, only lists
+    that hold a marked one count: the others are constants.
 
     Args:
         subject: what is audited.
         case: the call.
         trial: of the same call, with one name an argument.
     """
-    held = tuple(name for name, value in bound(subject.signature, case).items() if _holds(subject, name, value))
+    marked = subject.marked.get(case.name, frozenset())
+    held = tuple(
+        name
+        for name, value in bound(subject.signature, case).items()
+        if _holds(subject, name, value) and (not marked or marked.intersection(taken_apart(name, value)))
+    )
     if subject.implementation is not None:
         return held if has_own_backward(subject.implementation) else ()
     inputs = Inputs.of(trial)

@@ -8,7 +8,7 @@ expect, put together again.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +102,7 @@ def _taken_apart(name: str, value: Any, flat: dict[str, Any]) -> Any:
         return _Leaf(name)
     items = value.items() if isinstance(value, dict) else enumerate(value)
     parts = {key: _taken_apart(f"{name}_{key}", item, flat) for key, item in items}
-    return parts if isinstance(value, dict) else type(value)(parts.values())
+    return parts if isinstance(value, dict) else _of_kind(value, parts.values())
 
 
 def _leaves(shape: Any) -> Iterator[str]:
@@ -123,4 +123,9 @@ def _together(shape: Any, given: dict[str, Any]) -> Any:
         return given[shape]
     if isinstance(shape, dict):
         return {key: _together(item, given) for key, item in shape.items()}
-    return type(shape)(_together(item, given) for item in shape)
+    return _of_kind(shape, (_together(item, given) for item in shape))
+
+
+def _of_kind(holder: list[Any] | tuple[Any, ...], items: Iterable[Any]) -> Any:
+    """Return a list or tuple of the kind of another one; a named tuple takes its items one by one."""
+    return holder._make(items) if hasattr(holder, "_make") else type(holder)(items)
