@@ -160,6 +160,7 @@ def _environment():
 COMMAND = [sys.executable, "-c", "from gradspec.cli import main; main()", "check", "tiny", "--law", "vjp"]
 
 
+@pytest.mark.slow
 def test_that_a_pipe_gets_no_colour_and_no_progress(folder):
     run = python(*COMMAND[1:], env=_environment())
 

@@ -196,6 +196,7 @@ def test_what_cannot_be_written_is_a_todo_and_not_a_refusal(init, folder):
     assert "# TODO: give what it keeps" in (folder / "counts_spec.py").read_text()
 
 
+@pytest.mark.slow
 def test_the_spec_of_a_function_that_draws_passes_its_own_check(init, folder, gradspec):
     result = init("ops.py:Draws", *CALL)
     text = (folder / "draws_spec.py").read_text()

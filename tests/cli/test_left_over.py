@@ -47,6 +47,7 @@ def ends_soon(number):
     return not is_alive(number)
 
 
+@pytest.mark.slow
 def test_that_what_torch_wraps_itself_is_no_patch(folder):
     # Alone: no other law has imported the compiler, which wraps torch.manual_seed.
     (folder / "theirs.py").write_text(HEAD + "A = spec(lambda x: x.exp(), primal=exp)")
@@ -57,6 +58,7 @@ def test_that_what_torch_wraps_itself_is_no_patch(folder):
     assert "global_state   ✓ holds 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_that_a_closed_stderr_says_nothing_about_a_function(folder):
     (folder / "theirs.py").write_text(HEAD + "A = spec(lambda x: x.exp(), primal=exp)")
     command = f"'{sys.executable}' -m gradspec check theirs.py --law primal --law vjp 2>&-"
@@ -76,6 +78,7 @@ A = spec(function, primal=exp)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["pass", "os._exit(7)", "while True: time.sleep(1)"])
 def test_that_what_a_function_starts_ends_with_it(folder, then):
     done = run(folder, STARTS.format(then=then), "--law", "primal", "--time-limit", "2")

@@ -171,6 +171,7 @@ def test_a_record_that_cannot_be_read_is_kept_beside_the_new_one(gradspec, folde
     assert gradspec("show", "record.json").stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     ["gradspec check tiny:HONEST --record pipe --law vjp", "pytest --gradspec tiny:HONEST --gradspec-record pipe"],

@@ -123,6 +123,7 @@ def test_one_frozen_argument_of_three_is_enough_and_waste_hides_nothing():
     assert finding.message.startswith("gradient of `x` (with `bias` frozen) differs")
 
 
+@pytest.mark.slow
 def test_what_backward_draws_may_depend_on_what_is_asked_for():
     verdict = judged(NoisyTwice, "(randn(3), randn(3))")
 
@@ -130,5 +131,6 @@ def test_what_backward_draws_may_depend_on_what_is_asked_for():
     assert "draws noise that is not declared" in verdict.finding.message
 
 
+@pytest.mark.slow
 def test_noise_excuses_no_gradient_that_is_lost():
     assert judged(LostInNoise, "(randn(3), randn(3))").status is Status.BROKEN

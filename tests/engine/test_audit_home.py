@@ -54,6 +54,7 @@ def test_a_new_process_imports_the_file_of_the_path(path):
     assert [verdict.status for verdict in found.report.verdicts] == [Status.HOLDS]
 
 
+@pytest.mark.slow
 def test_that_nothing_registers_the_operator_in_a_new_process_is_said(path):
     found = audit(torch.ops.homeless.doubled, ["(randn(2, 3),)"], laws=EXPORTED, jobs=1)
 

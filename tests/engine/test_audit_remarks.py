@@ -149,6 +149,7 @@ def test_noise_drawn_in_backward_alone_is_found_and_breaks_nothing_else():
     assert said(found, "Backward draws noise: two backward passes through one graph differ.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "name"),
     [

@@ -111,6 +111,7 @@ def swept(function, call):
     return wrong, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "call", "wrong"),
     [

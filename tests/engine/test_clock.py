@@ -50,6 +50,7 @@ def orphan():
     time.sleep(600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deed", "message"),
     [

@@ -101,6 +101,7 @@ def test_one_tensor_of_a_list_is_differentiated():
     assert {v.status for v in report.verdicts} == {Status.HOLDS}
 
 
+@pytest.mark.slow
 def test_one_new_process_serves_all_cases_of_an_export(monkeypatch):
     spec, began, run = DISEASED["gradient_lost_in_an_export"].spec, [], subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *args, **how: began.append(args) or run(*args, **how))

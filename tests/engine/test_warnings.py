@@ -84,6 +84,7 @@ def test_that_a_function_may_make_errors_of_warnings_itself():
     assert [v.finding.details["raised"] for v in report.verdicts] == ["UserWarning: the user's own"]
 
 
+@pytest.mark.slow
 def test_that_an_option_of_python_changes_no_verdict():
     laws = [word for law in CHOSEN for word in ("--law", law)]
     command = [sys.executable, "-W", "error", "-m", "gradspec", "check", f"{__file__}:WARNS", *laws]

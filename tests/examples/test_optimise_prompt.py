@@ -26,6 +26,7 @@ def desk(load):
     return load("_help_desk")
 
 
+@pytest.mark.slow
 def test_the_same_options_give_the_same_record(run, tmp_path: Path) -> None:
     records = []
     for name in ("a.json", "b.json"):

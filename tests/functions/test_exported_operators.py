@@ -44,6 +44,7 @@ def run(program: str, file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_it_runs_with_its_gradient(saved: Path) -> None:
     done = run("import gradspec.operators" + LOADS, saved)
 

@@ -65,6 +65,7 @@ def test_a_spec_names_one_of_two_wrappers() -> None:
         replace(NET, data_parallel=("dp",))
 
 
+@pytest.mark.slow
 def test_a_rank_that_never_ends_is_ended() -> None:
     def work(rank: int) -> None:
         if rank:

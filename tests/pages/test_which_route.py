@@ -124,6 +124,7 @@ def test_the_table_has_a_row_for_each_transform_and_a_column_for_each_route() ->
     assert list(rows) == [*TRANSFORMS, LOADED]
 
 
+@pytest.mark.slow
 @on_each_route()
 def test_a_column_of_the_table_is_what_torch_does(route: str, folder: Path) -> None:
     columns, rows = table()

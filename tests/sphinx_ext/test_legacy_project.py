@@ -27,6 +27,7 @@ def article(built: Built, page: str) -> str:
     return body.get_text(" ")
 
 
+@pytest.mark.slow
 @pages
 def test_without_the_extension_the_page_is_mostly_torchs(plain: Built, page: str) -> None:
     assert share(article(plain, page), known()) > 0.5

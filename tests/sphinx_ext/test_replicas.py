@@ -44,6 +44,7 @@ def article(built: Built, page: str) -> str:
     return " ".join(body.get_text(" ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "before"), PAGES.items())
 def test_what_was_torchs_is_gone(built: Built, plain: Built, page: str, before: float) -> None:
     assert share(article(plain, page), known()) >= before

@@ -68,6 +68,7 @@ def test_however_a_program_ends_its_code_stays_and_its_gradient_is_judged(tmp_pa
     assert "off by the factor 1.5" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_was_found_goes_to_files_and_is_found_again(tmp_path):
     words = ("--save-cases", "calls", "--report", "report.txt", "--record", "r.json", "--format", "sarif=s.sarif")
     name = program(tmp_path, WRONG + "if __name__ == '__main__': use()")
@@ -118,6 +119,7 @@ def test_a_question_comes_with_the_command_that_takes_its_answer(tmp_path):
     assert "question" not in answered.stdout
 
 
+@pytest.mark.slow
 def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_path):
     name = program(tmp_path, WRONG + "import os\nprint('trained', flush=True)\nuse()\nos._exit(0)\n")
     done = watched(tmp_path, "--", sys.executable, name)
@@ -165,6 +167,7 @@ def test_a_program_may_leave_its_folder(tmp_path):
     assert "1 audited, 1 wrong" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -197,6 +200,7 @@ def test_a_wrong_call_is_refused_in_a_line_before_anything_runs(tmp_path, words,
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_of_a_package_is_said_with_what_else_ran(tmp_path):
     done = watched(tmp_path, "--only", "mine", "--", sys.executable, "-c", f"{WRONG}use()")
     assert done.stderr == (
@@ -257,6 +261,7 @@ def pytest_watched(folder: Path, *words: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "workers"])
 def test_pytest_reports_what_its_tests_ran(tmp_path, words):
     done = pytest_watched(tmp_path, *words)

@@ -14,6 +14,7 @@ from gradspec._record import RecordError, write
 from gradspec.sphinx_ext.domain import _domain
 from gradspec_lab._summary import read_summary
 from gradspec_lab.sphinx._benchmark import BenchmarkDirective
+from gradspec_lab.sphinx._campaign import CampaignDirective
 from gradspec_lab.sphinx._checkers import CheckersDirective
 from gradspec_lab.sphinx._cuda import CudaDirective, CudaRole
 from gradspec_lab.sphinx._curves import CurvesDirective
@@ -35,6 +36,7 @@ logger = getLogger(__name__)
 
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-benchmark": BenchmarkDirective,
+    "gradspec-campaign": CampaignDirective,
     "gradspec-checkers": CheckersDirective,
     "gradspec-cuda": CudaDirective,
     "gradspec-curves": CurvesDirective,

@@ -43,6 +43,7 @@ def asked(*laws: str, target: str = SPEC) -> Asked:
     return Asked(device="cpu", backend="aot_eager", targets=(target,), laws=laws)
 
 
+@pytest.mark.slow
 def test_the_command_measures_a_selection_and_its_summary_is_read_again(tmp_path: Path) -> None:
     options = ["--device", "cpu", "--backend", "aot_eager", "--target", SPEC, "--law", "vjp", "--law", "compile"]
     where = ["--out", str(tmp_path), "--jobs", "1", "--commit", "abc123", "--laws-only"]
@@ -78,6 +79,7 @@ def test_what_was_measured_is_written_before_the_run_ends(tmp_path: Path, monkey
     assert [row["name"] for row in read_form(path)[1]["waits"]] == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_the_verdicts_so_far_are_written_while_the_laws_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "OFTEN", 0.0)
     seen: list[int] = []
@@ -93,6 +95,7 @@ def test_the_verdicts_so_far_are_written_while_the_laws_run(tmp_path: Path, monk
     assert seen[-1] == len(asked("vjp").checks())
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_the_verdict_of_its_check_and_the_rest_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "dying.py"
     file.write_text(DYING, encoding="utf-8")
@@ -109,6 +112,7 @@ def test_a_process_that_dies_is_the_verdict_of_its_check_and_the_rest_goes_on(tm
     }
 
 
+@pytest.mark.slow
 def test_a_check_that_is_late_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "dying.py"
     file.write_text(DYING.replace("os.kill(os.getpid(), signal.SIGSEGV)", "__import__('time').sleep(60)"), "utf-8")
@@ -139,6 +143,7 @@ def test_a_device_that_is_lost_is_an_error_of_the_check_that_lost_it() -> None:
     assert _lost(torch, "cpu") == ""
 
 
+@pytest.mark.slow
 def test_measuring_needs_neither_sphinx_nor_nox() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('sphinx', 'docutils', 'nox', 'grimp', 'pytest')))\n"
