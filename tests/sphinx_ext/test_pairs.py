@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PEER = "pub.Scale"
+CAMPAIGN = Path(__file__).parents[2] / "docs" / "records" / "campaign.json"
 #: Of the extension, of the entry points of the package, and of the laboratory.
 DIRECTIVES = (*core.DIRECTIVES, "gradspec-graph", *laboratory.DIRECTIVES)
 
@@ -74,6 +76,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-curves": Written(argument="curves.json error", option=":log:", body="The error *falls*."),
     "gradspec-failure": Written(argument="failure.json"),
     "gradspec-fields": Written(argument="gradspec.spec._base:Case"),
+    "gradspec-campaign": Written(argument="campaign.json"),
     "gradspec-gallery": Written(argument="gallery.json"),
     "gradspec-graph": Written(argument="x", body="from gradspec.text import Variable\nx = Variable('a', role='word')"),
     "gradspec-kill-matrix": Written(argument="kills.json", option=":seeds: seeds.json"),
@@ -138,6 +141,7 @@ def prepared(folder: Path, suffix: str) -> Project:
     (source / "cuda.json").write_text(summary_text(summarised, CUDA), encoding="utf-8")
     write_record(breaking(made), source / "failure.json")
     (source / "gallery.json").write_text(to_text("gallery", GALLERY), encoding="utf-8")
+    shutil.copy(CAMPAIGN, source / "campaign.json")
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
     resealed(source / "curves.json")
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())
