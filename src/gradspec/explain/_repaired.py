@@ -97,10 +97,8 @@ class _Method:
     def _is_kept(self, statement: ast.stmt) -> bool:
         if not isinstance(statement, ast.Expr | ast.Assign):
             return False
-        told = [statement.value] if isinstance(statement, ast.Expr) else statement.targets
-        return len(told) == 1 and any(
-            isinstance(n, ast.Name) and n.id == context_of(self.function) for n in ast.walk(told[0])
-        )
+        told, context = [statement.value] if isinstance(statement, ast.Expr) else statement.targets, self.context
+        return len(told) == 1 and any(isinstance(node, ast.Name) and node.id == context for node in ast.walk(told[0]))
 
     def compiled(self) -> Any:
         """Return the method as its tree has it now; None where that is no Python."""
