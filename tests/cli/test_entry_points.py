@@ -73,6 +73,7 @@ def test_the_list_shows_the_spec_and_the_law(site: Path) -> None:
     assert "positive" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_law_of_a_package_is_held_to_a_spec_of_it(site: Path) -> None:
     judged = run(site, "check", "announcing:DOUBLE", "--law", "positive")
     assert judged.returncode == 1, judged.stdout + judged.stderr

@@ -62,7 +62,7 @@ def test_an_interrupt_that_reaches_a_child_is_no_finding_about_the_function():
     ("number", "status", "message"),
     [
         (1, Status.BROKEN, "the interpreter died of SIGSEGV"),
-        (2, Status.NOT_MEASURED, "no answer, and asleep for more than 2 s"),
+        pytest.param(2, Status.NOT_MEASURED, "no answer, and asleep for more than 2 s", marks=pytest.mark.slow),
         (3, Status.BROKEN, "the function ended the interpreter, with exit code 7"),
     ],
 )

@@ -147,7 +147,7 @@ class RaisesBackwards(ForwardModeAlone):
             Hangs,
             "no answer within 2 s of CPU time, in a plain call or its backward pass",
             "the function hangs",
-            marks=pytest.mark.skipif(not available(), reason="no fork on this machine"),
+            marks=[pytest.mark.slow, pytest.mark.skipif(not available(), reason="no fork on this machine")],
         ),
         (ForwardModeAlone, "the backward pass of a plain call raises NotImplementedError", "write its `backward`"),
         (RaisesBackwards, "the backward pass of a plain call raises ValueError: no kernel", ""),

@@ -162,6 +162,7 @@ def test_an_operator_is_sound_under_many_seeds(route: str, folder: Path) -> None
         assert is_interpreted(route, line.split(" · ")[1], line), line
 
 
+@pytest.mark.slow
 @on_each_route("custom_op", "C++")
 def test_a_kernel_for_cuda_is_one_more_registration(route: str, folder: Path) -> None:
     assert measured("cuda", route, folder) == [False, True]

@@ -50,6 +50,8 @@ FAULTS = {
     **{f"status {status}": (status, False) for status in (400, 401, 404, 422)},
     **{f"status {status}": (status, True) for status in (408, 409, 429, 500, 503)},
 }
+#: What lasts until the time of a call is out; one of them is in the quick tier, and so are all faults that end.
+LAST = ("body drips", "chunks drip", "error drips", "headers drip", "headers never end", "interim answers without end")
 
 
 def test_there_are_at_least_24_kinds():
@@ -88,7 +90,9 @@ def wanted():
     return told(parameters)
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in LAST else ()) for kind in FAULTS]
+)
 def test_a_fault_in_one_call_of_a_pass(kind, wanted, tmp_path):
     assert a_pass_with(kind, wanted, tmp_path) < LATEST
 
