@@ -35,6 +35,11 @@ class Lost:
     #: At whose place backward returns it, which takes no gradient; None where it is nowhere.
     misplaced: Reason | None = None
 
+    @property
+    def why(self) -> Reason | None:
+        """Why it does not arrive, if a call has shown it."""
+        return self.cut or self.misplaced
+
 
 def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
     """Yield the arguments that the output of a call moves with, and whose gradient is None, or zero everywhere."""
@@ -104,7 +109,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     """Return what is said of a call with lost gradients, in place of what the law said."""
     wrong = [one for one in lost if one.is_wrong]
     if wrong:
-        names = [one.name for one in wrong]
+        names, words = [one.name for one in wrong], _words(wrong)
         also = f"; {before.message}" if before.status is Status.BROKEN else ""
         meant = f"if it is, say --zero-gradient {names[0]}, or zero_gradient in a spec"
         return broken(
@@ -112,10 +117,10 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
             argument=f"gradient of {listed(names)}",
             got=wrong[0].got,
             expected="a gradient",
-            likely=_words(wrong) or (before.likely if also else ""),
+            likely=words or (before.likely if also else ""),
             reason=_reason(wrong),
             rank=Rank.WRONG,
-            details={"lost": names} | ({} if _words(wrong) or also else {MEANT: meant}),
+            details={"lost": names} | ({} if words or also else {MEANT: meant}),
         )
     if before.status is Status.BROKEN:
         return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")
@@ -148,11 +153,11 @@ def _what_arrives(one: Lost) -> str:
 
 
 def _reason(lost: list[Lost]) -> Reason | None:
-    return next((reason for one in lost if (reason := one.cut or one.misplaced)), None)
+    return next((one.why for one in lost if one.why), None)
 
 
 def _words(lost: list[Lost]) -> str:
-    return "; ".join(dict.fromkeys(reason.words for one in lost if (reason := one.cut or one.misplaced)))
+    return "; ".join(dict.fromkeys(one.why.words for one in lost if one.why))
 
 
 def _capital(text: str) -> str:

@@ -46,10 +46,11 @@ class _LeftOut(TorchFunctionMode):
 
 def of_a_cut(wrong: Wrong) -> Reason | None:
     """Whether all gradients are right without the cuts of one line."""
-    seen = _LeftOut()
-    _called(wrong, seen)
+    behind = classes_behind(wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves())))
+    classes, seen = [cls for cls in behind if not is_of_operator(cls)], _LeftOut()
+    _called(wrong, classes, seen)
     for line in list(seen.seen)[:_MOST]:
-        got = quietly(lambda line=line: _called(wrong, _LeftOut(line)))  # type: ignore[misc]
+        got = quietly(lambda line=line: _called(wrong, classes, _LeftOut(line)))  # type: ignore[misc]
         if got is not None and wrong.is_mended(got):
             file, number, what = line
             said = f"right once {what} is left out ({Path(file).name}:{number})"
@@ -57,12 +58,10 @@ def of_a_cut(wrong: Wrong) -> Reason | None:
     return None
 
 
-def _called(wrong: Wrong, mode: _LeftOut) -> dict[str, Tensor | None]:
+def _called(wrong: Wrong, classes: list[type], mode: _LeftOut) -> dict[str, Tensor | None]:
     """Return the gradients; the mode is on in a backward, too, where torch turns it off."""
-    y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
     with ExitStack() as stack:
-        for cls in classes_behind(y):
-            if not is_of_operator(cls):
-                stack.enter_context(within(cls, "backward", mode))
+        for cls in classes:
+            stack.enter_context(within(cls, "backward", mode))
         with mode, Bounded(wrong.most_operations):
             return vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
