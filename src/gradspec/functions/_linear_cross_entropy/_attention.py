@@ -16,11 +16,12 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair, merge_by_log_sum_exp, merged
+from gradspec.functions._linear_cross_entropy._log_sum_exp import Pair, merged
 from gradspec.functions._linear_cross_entropy._logits import spans
 
-#: The fewest rows that are worth a share of their own.
+#: The fewest rows that are worth a share of their own, on a CPU and on a device.
 SHARE_ROWS = 4096
+DEVICE_SHARE_ROWS = 1024
 FLASH_TYPES = (torch.float32, torch.float64)
 
 
@@ -35,12 +36,19 @@ def attend(queries: Tensor, keys: Tensor, bias: Tensor | None = None) -> Pair:
     Returns:
         Shapes (B, D) and (B,), in the dtype of the queries.
     """
+    return merged(_stacks(queries, keys, bias))
+
+
+def _stacks(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Iterator[Pair]:
+    """Attend to some keys at a time; yield shapes (S, B, D) and (S, B) of S slices."""
     if not _flash_reads(queries, keys, bias):
-        return merged(_plain(queries, *part) for part in _parts(queries, keys, bias))
-    if keys.dtype == queries.dtype and keys.stride(-1) == 1:
-        return _flash(queries, keys, bias)
-    # Flash attention reads rows without gaps, and one dtype: lay out a chunk at a time, never the whole weight.
-    return merged(_flash(queries, part.contiguous(), of_part) for part, of_part in _parts(queries, keys, bias))
+        yield from (_plain(queries, *part) for part in _parts(queries, keys, bias))
+    elif keys.dtype == queries.dtype and keys.stride(-1) == 1:
+        yield from _flash(queries, keys, bias)
+    else:
+        # Flash attention reads rows without gaps, and one dtype: lay out a chunk at a time, never the whole weight.
+        for part, of_part in _parts(queries, keys, bias):
+            yield from _flash(queries, part.contiguous(), of_part)
 
 
 def _parts(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
@@ -50,7 +58,7 @@ def _parts(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Iterator[tuple
 
 def _plain(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Pair:
     logits = queries @ keys.mT if bias is None else torch.addmm(bias, queries, keys.mT)
-    return logits.softmax(-1) @ keys, logits.logsumexp(-1)
+    return (logits.softmax(-1) @ keys).unsqueeze(0), logits.logsumexp(-1).unsqueeze(0)
 
 
 def _flash_reads(queries: Tensor, keys: Tensor, bias: Tensor | None) -> bool:
@@ -65,22 +73,18 @@ def _flash_reads(queries: Tensor, keys: Tensor, bias: Tensor | None) -> bool:
     return torch.backends.cuda.can_use_efficient_attention(given)
 
 
-def _flash(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Pair:
+def _flash(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Iterator[Pair]:
     """Attend by flash attention, with the keys dealt out in as many shares as keep every processor busy."""
     shares, (size, features) = _shares(queries, keys), keys.shape
-    rows = size // shares
-    whole = shares * rows
-    mean, log_sum_exp = _kernel(
-        queries,
-        keys.narrow(0, 0, whole).view(1, shares, rows, features),
-        None if bias is None else bias.narrow(0, 0, whole).view(1, shares, 1, rows),
-    )
-    if shares == 1:
-        return mean.squeeze(0), log_sum_exp.squeeze(0)
-    if whole < size:
-        rest = _plain(queries, keys[whole:], None if bias is None else bias[whole:])
-        mean, log_sum_exp = (torch.cat((a, b.unsqueeze(0))) for a, b in zip((mean, log_sum_exp), rest, strict=True))
-    return merge_by_log_sum_exp(mean, log_sum_exp)
+    whole = size - size % shares
+    for begin, end, count in ((0, whole, shares), (whole, size, 1)):
+        if begin < end:
+            rows = (end - begin) // count
+            yield _kernel(
+                queries,
+                keys[begin:end].view(1, count, rows, features),
+                None if bias is None else bias[begin:end].view(1, count, 1, rows),
+            )
 
 
 def _kernel(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Pair:
@@ -103,10 +107,11 @@ def _shares(queries: Tensor, keys: Tensor) -> int:
     batch = queries.shape[0]
     if queries.device.type == "cpu":
         block = 256 if batch >= 768 else 64 if batch >= 192 else 32  # the blocks of torch's kernel
-        processors = torch.get_num_threads()
+        processors, least = torch.get_num_threads(), SHARE_ROWS
     else:
         block = 64
         processors = 2 * torch.cuda.get_device_properties(queries.device).multi_processor_count
+        least = DEVICE_SHARE_ROWS
     tasks = math.ceil(batch / block)
     even = processors // math.gcd(tasks, processors) if tasks < 4 * processors else 1
-    return max(1, min(even, keys.shape[0] // SHARE_ROWS))
+    return max(1, min(even, keys.shape[0] // least))

@@ -52,7 +52,7 @@ def by_class(
         of_bias: whether that by the bias is.
         classes: how many classes there are, if the weight is a shard.
     """
-    given = point.widened()
+    given = point.of_own_classes().widened()
     # The cotangent goes to x, which is small, rather than to the chunk: sum_i g_i r_ij x_i = sum_i r_ij (g_i x_i).
     rows = by_row.unsqueeze(1) * given.x
     parts = list(spans(given.x, point.weight, CACHED_NUMBERS))
@@ -66,9 +66,9 @@ def by_class(
         if given.bias is not None:
             r += (given.bias[span] / point.temperature).unsqueeze(1)
         if given.margin is not None:
-            at_own_(r.mT, span, point.own, -given.margin / point.temperature)
+            at_own_(r.mT, span, given.own, -given.margin / point.temperature)
         r.exp_()
-        less_target_(r.mT, point, span, classes)
+        less_target_(r.mT, given, span, classes)
         if weight is not None:
             weight[span] = r @ rows
         if bias is not None:

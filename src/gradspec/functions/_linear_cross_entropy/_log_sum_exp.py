@@ -10,13 +10,15 @@ where slice :math:`s` gave the output :math:`o_s`, a softmax-weighted mean of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 #: The softmax-weighted mean of some rows, and the log-sum-exp of their logits.
 Pair = tuple[Tensor, Tensor]
+#: How many numbers wait to be merged: 8 MB in float32.
+HELD_NUMBERS = 2**21
 
 
 def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,9 +77,24 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
     return (shares.unsqueeze(-1) * outputs.masked_fill(empty.unsqueeze(-1), 0)).sum(0), largest + total.log()
 
 
-def merged(pairs: Iterator[Pair]) -> Pair:
-    """Merge as the pairs come, so that no more than two are held."""
-    total = next(pairs)
-    for pair in pairs:
-        total = merge_by_log_sum_exp(*(torch.stack(two) for two in zip(total, pair, strict=True)))
-    return total
+def merged(stacks: Iterable[Pair]) -> Pair:
+    """Merge slices as they come, in stacks of some, and hold no more numbers than `HELD_NUMBERS`, or two stacks.
+
+    Args:
+        stacks: shapes (S, ..., D) and (S, ...), S slices each.
+    """
+    held: list[Pair] = []
+    for stack in stacks:
+        held.append(stack)
+        if len(held) > 1 and sum(outputs.numel() for outputs, _ in held) > HELD_NUMBERS:
+            held = [tuple(value.unsqueeze(0) for value in _merged(held))]  # type: ignore[list-item]
+    return _merged(held)
+
+
+def _merged(stacks: Sequence[Pair]) -> Pair:
+    outputs, log_sum_exps = (
+        values[0] if len(values) == 1 else torch.cat(values) for values in zip(*stacks, strict=True)
+    )
+    if outputs.shape[0] == 1:
+        return outputs.squeeze(0), log_sum_exps.squeeze(0)
+    return merge_by_log_sum_exp(outputs, log_sum_exps)

@@ -56,6 +56,8 @@ class Values(Function):
         """Return the `Numbers` of a call: those of a `Point`, and whether to keep its few logits."""
         given, keep = Point(*arguments[:-1]), arguments[-1]
         check_targets(given)
+        counted = None if given.ignore_index is None else given.counted
+        given = given.of_own_classes()
         batch, size = given.x.shape[0], given.weight.shape[0]
         if 0 in given.x.shape[:-1]:
             none = working(given.x.new_zeros(given.x.shape[:-1]))
@@ -66,9 +68,9 @@ class Values(Function):
             small = keep or size <= SMALL_WEIGHT or 0 in given.x.shape
             found = (_of_a_small_weight if small else _of_a_large_weight)(given.widened())
         loss, gradient, log_sum_exp, slope, by_logit = found
-        if given.ignore_index is not None:
-            loss, slope = (torch.where(given.counted, value, 0) for value in (loss, slope))
-            gradient = torch.where(given.counted.unsqueeze(1), gradient, 0)
+        if counted is not None:
+            loss, slope = (torch.where(counted, value, 0) for value in (loss, slope))
+            gradient = torch.where(counted.unsqueeze(1), gradient, 0)
         by_logit = by_logit if keep else by_logit.new_empty(batch, 0)
         return loss.to(given.x.dtype), gradient.to(given.x.dtype), log_sum_exp, slope, by_logit
 
@@ -154,7 +156,7 @@ def attended(point: Point) -> Pair:
 
 def _attended(point: Point, span: slice) -> Pair:
     z = logits(point, span)
-    return z.softmax(-1) @ point.weight[span].to(z.dtype), z.logsumexp(-1)
+    return (z.softmax(-1) @ point.weight[span].to(z.dtype)).unsqueeze(0), z.logsumexp(-1).unsqueeze(0)
 
 
 def _of_a_small_weight(point: Point) -> Numbers:
