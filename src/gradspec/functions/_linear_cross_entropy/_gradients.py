@@ -24,7 +24,7 @@ from gradspec.functions._linear_cross_entropy._by_class import by_class, by_clas
 from gradspec.functions._linear_cross_entropy._logits import Point, Tangent, working
 from gradspec.functions._linear_cross_entropy._second_order import SecondOrder, second_order
 from gradspec.functions._linear_cross_entropy._turns import in_turn
-from gradspec.functions._torch import without_autocast
+from gradspec.functions._torch import allow_in_graph, without_autocast
 
 #: The arguments to which a gradient flows, in the order of `Tangent`.
 DIFFERENTIATED = Tangent._fields
@@ -48,6 +48,7 @@ class Kept(NamedTuple):
 Needed = tuple[bool, bool, bool, bool]
 
 
+@allow_in_graph
 class Gradients(Function):
     """The gradients of a sum of losses by the arguments that need one; its derivative is the second of the loss."""
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+from gradspec.functions._linear_cross_entropy._logits import most_numbers
+
 #: The softmax-weighted mean of some rows, and the log-sum-exp of their logits.
 Pair = tuple[Tensor, Tensor]
-#: How many numbers wait to be merged: 8 MB in float32.
-HELD_NUMBERS = 2**21
 
 
 def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,7 +78,7 @@ def merge_by_log_sum_exp(outputs: Tensor, log_sum_exps: Tensor) -> tuple[Tensor,
 
 
 def merged(stacks: Iterable[Pair]) -> Pair:
-    """Merge slices as they come, in stacks of some, and hold no more numbers than `HELD_NUMBERS`, or two stacks.
+    """Merge slices as they come, in stacks of some, and hold no more numbers than a chunk does, or two stacks.
 
     Args:
         stacks: shapes (S, ..., D) and (S, ...), S slices each.
@@ -86,7 +86,7 @@ def merged(stacks: Iterable[Pair]) -> Pair:
     held: list[Pair] = []
     for stack in stacks:
         held.append(stack)
-        if len(held) > 1 and sum(outputs.numel() for outputs, _ in held) > HELD_NUMBERS:
+        if len(held) > 1 and sum(outputs.numel() for outputs, _ in held) > most_numbers(stack[0]):
             held = [tuple(value.unsqueeze(0) for value in _merged(held))]  # type: ignore[list-item]
     return _merged(held)
 

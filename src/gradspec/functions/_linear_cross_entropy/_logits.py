@@ -112,11 +112,14 @@ def is_kept(x: Tensor, rows: int, classes: int | None = None) -> bool:
     return is_worth_it and x.shape[0] * rows <= KEPT_NUMBERS
 
 
+def most_numbers(tensor: Tensor, on_a_cpu: int | None = None) -> int:
+    """Return how many numbers a chunk holds where a tensor is."""
+    return (on_a_cpu or CHUNK_NUMBERS) if tensor.device.type == "cpu" else DEVICE_NUMBERS
+
+
 def spans(x: Tensor, weight: Tensor, numbers: int | None = None) -> Iterator[slice]:
     """Yield slices of the rows of a weight, each so small that its logits, and a copy of it, are few numbers."""
-    most, width, rows = numbers or CHUNK_NUMBERS, max(1, *x.shape), weight.shape[0]
-    if weight.device.type != "cpu":
-        most = DEVICE_NUMBERS
+    most, width, rows = most_numbers(weight, numbers), max(1, *x.shape), weight.shape[0]
     if 0 < rows * width <= most:
         yield slice(0, rows)  # without the height, which a compiler would bake in: one graph for each batch size
         return
