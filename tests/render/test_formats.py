@@ -164,7 +164,7 @@ def test_that_a_rank_that_may_be_is_a_warning_and_no_failure(report):
 
     assert not judgement.fails
     assert [level for level, _, _ in commands(github(judgement))] == ["warning"]
-    assert "not dangerous enough to fail: broken: " in junit(judgement)
+    assert "not dangerous enough to fail: waste: " in junit(judgement)
     assert json.loads(badge(judgement))["color"] == "yellow"
 
 

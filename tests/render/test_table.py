@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gradspec import Report
-from gradspec.law import Finding, Status, Verdict
+from gradspec.law import Finding, Rank, Status, Verdict
 from gradspec.render._table import tables
+from gradspec.render._text import summary_lines
 
 
 def _report(*verdicts: tuple[str, str, Status]) -> Report:
@@ -42,6 +43,20 @@ ASCII = """
 def test_a_table_counts_every_verdict_and_is_straight(signs: bool, expected: str) -> None:
     (table,) = tables(MIXED, signs=signs)
     assert table.splitlines()[1:] == expected.splitlines()[1:]
+
+
+def test_what_fails_nothing_by_itself_has_a_sign_of_its_own() -> None:
+    ranks = (Rank.WRONG, Rank.REFUSED, Rank.WASTE, Rank.LIMIT)
+    verdicts = tuple(
+        Verdict(spec="cube", law=rank.value, case="one", finding=Finding(status=Status.BROKEN, rank=rank))
+        for rank in ranks
+    )
+    report = Report(provenance={}, sheets={}, laws={}, sources={}, verdicts=verdicts)
+    (table,) = tables(report)
+    shown = [" ".join(row.split()) for row in table.splitlines()[3:]]
+    assert shown == ["wrong ✗ broken 1", "refused ✗ broken 1", "waste △ waste 1", "limit △ limit of torch 1"]
+    (said,) = summary_lines(report)
+    assert said == "cube on 1 case: 0 laws hold, 2 broken (wrong, refused), 1 waste (waste), 1 limit of torch (limit)"
 
 
 def test_specs_of_two_kinds_are_in_two_tables() -> None:

@@ -71,10 +71,7 @@ def of_report(report: Report) -> Iterator[str]:
         and verdict.law != "adjoint"
     )
     if silent:
-        yield (
-            f"Silently another result than in eager mode: {', '.join(silent)}. So does torch {torch_version()} to any "
-            "function of this form: see `gradspec explain` before you use it there."
-        )
+        yield _limit(list(silent), "of this form")
 
 
 def of_noise(measured: Measured, silent: Sequence[str]) -> Iterator[str]:
@@ -93,11 +90,15 @@ def of_noise(measured: Measured, silent: Sequence[str]) -> Iterator[str]:
         said.append("Backward draws noise: two backward passes through one graph differ.")
     said.append("The calls compared here draw the same numbers; laws that trace, batch or round a call are left out.")
     if silent:
-        said.append(
-            f"Silently another result than in eager mode: {', '.join(silent)}. So does torch {torch_version()} to a "
-            "function of this form that draws none."
-        )
+        said.append(_limit(silent, "of this form that draws none"))
     yield " ".join(said)
+
+
+def _limit(laws: Sequence[str], form: str) -> str:
+    return (
+        f"A limit of torch {torch_version()}, not of this function: any function {form} silently gives another result "
+        f"than in eager mode under {listed(laws)}. `gradspec explain {laws[0]}` says more."
+    )
 
 
 def _it(names: Sequence[str]) -> str:

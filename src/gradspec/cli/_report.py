@@ -15,7 +15,7 @@ from rich.text import Text
 from gradspec.cli._say import say
 from gradspec.cli._screen import NO_LIMIT, console, put
 from gradspec.cli._tables import table_of
-from gradspec.law import Status
+from gradspec.law import Rank, Status
 from gradspec.render import reason, specs_by_kind, words
 from gradspec.render._plain import ending, finding_blocks
 from gradspec.render._table import counted, law_rows, tables
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from gradspec.findings import Judgement
     from gradspec.report import Report
 
-_STYLES = {
+_STYLES: dict[Status | Rank, str] = {
     Status.ERROR: "bold red",
     Status.BROKEN: "bold red",
     Status.INCONCLUSIVE: "bold yellow",
     Status.VACUOUS: "bold yellow",
     Status.QUESTION: "yellow",
+    Rank.WASTE: "yellow",
+    Rank.LIMIT: "yellow",
     Status.NOT_MEASURED: "yellow",
     Status.WAIVED: "yellow",
     Status.REFUSED_AS_DECLARED: "cyan",
@@ -132,7 +134,7 @@ def _verdicts(screen: Console, report: Report, names: list[str], between: str) -
     return table
 
 
-def _cell(screen: Console, number: Mapping[Status, int], between: str) -> Text:
+def _cell(screen: Console, number: Mapping[Status | Rank, int], between: str) -> Text:
     signs = not screen.options.ascii_only
     parts = [Text(counted(*one, signs=signs), _STYLES[one[0]]) for one in number.items()]
     return Text(between).join(parts)

@@ -77,6 +77,12 @@ def rank_of(verdict: Verdict) -> Rank | Status:
     return Rank(verdict.finding.rank) if verdict.finding.rank else Rank.WRONG
 
 
+def standing(verdict: Verdict) -> Status | Rank:
+    """Return what a table shows of a verdict: its status, or of what fails nothing unless asked to, its rank."""
+    rank = rank_of(verdict)
+    return rank if rank in (Rank.WASTE, Rank.LIMIT) else verdict.status
+
+
 def rank_words(rank: Rank | Status) -> str:
     """Return a rank as a reader says it: "wrong silently"."""
     return _WORDS.get(rank, rank.value)

@@ -8,6 +8,7 @@ from gradspec.render._page import page
 from gradspec.render._sarif import sarif
 from gradspec.render._text import (
     SIGNS,
+    Standing,
     baseline_lines,
     counts,
     excused,
@@ -21,6 +22,7 @@ from gradspec.render._text import (
 
 __all__ = [
     "SIGNS",
+    "Standing",
     "badge",
     "baseline_lines",
     "brief_message",

@@ -8,7 +8,7 @@ from importlib.resources import files
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from gradspec.findings import rank_words, scope_of, sentence
+from gradspec.findings import rank_words, scope_of, sentence, standing
 from gradspec.law import Status, Verdict
 from gradspec.render._remarks import remarks
 from gradspec.render._table import counted, law_rows
@@ -23,6 +23,7 @@ from gradspec.render._text import (
 
 if TYPE_CHECKING:
     from gradspec.findings import Judged, Judgement
+    from gradspec.render._text import Standing
     from gradspec.report import Report
 
 _PAGE = """<!doctype html>
@@ -93,7 +94,7 @@ def _matrix(report: Report, specs: list[str]) -> str:
 
 def _checks(spec: str, verdicts: Iterable[Verdict]) -> str:
     rows = [
-        (_code(verdict.law), escape(verdict.case), _status(verdict.status, reason(verdict)))
+        (_code(verdict.law), escape(verdict.case), _status(standing(verdict), reason(verdict)))
         for verdict in verdicts
         if verdict.status is not Status.HOLDS
     ]
@@ -107,11 +108,11 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
             yield str(name), ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _counted(number: Mapping[Status, int]) -> str:
+def _counted(number: Mapping[Standing, int]) -> str:
     return "<br>".join(_status(status, counted(status, count, signs=False)) for status, count in number.items())
 
 
-def _status(status: Status, text: str) -> str:
+def _status(status: Standing, text: str) -> str:
     return f'<span class="{status.value}">{SIGNS[status]} {escape(text)}</span>'
 
 

@@ -9,18 +9,18 @@ from unicodedata import east_asian_width
 from gradspec.render._text import SIGNS, counts, specs_by_kind, words
 
 if TYPE_CHECKING:
-    from gradspec.law import Status
+    from gradspec.render._text import Standing
     from gradspec.report import Report
 
 
-def law_rows(report: Report, specs: Sequence[str]) -> Iterator[tuple[str, list[Mapping[Status, int]]]]:
+def law_rows(report: Report, specs: Sequence[str]) -> Iterator[tuple[str, list[Mapping[Standing, int]]]]:
     """Yield each law that judged one of the specs, and for each spec how many of its verdicts have which status."""
     mine = [verdict for verdict in report.verdicts if verdict.spec in specs]
     for law in dict.fromkeys(verdict.law for verdict in mine):
         yield law, [counts(v for v in mine if (v.law, v.spec) == (law, spec)) for spec in specs]
 
 
-def counted(status: Status, number: int, *, signs: bool = True) -> str:
+def counted(status: Standing, number: int, *, signs: bool = True) -> str:
     """Return how many verdicts have a status: "✓ holds 3", or without the sign, in ASCII."""
     return " ".join([*([SIGNS[status]] if signs else []), words(status), str(number)])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradspec._finding import MEANT
 from gradspec._one_line import for_log
-from gradspec.findings import rank_words
+from gradspec.findings import rank_words, standing
 from gradspec.law import Rank, Status, Verdict
 
 if TYPE_CHECKING:
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from gradspec.findings import Found, Judgement
     from gradspec.report import Report
 
-#: A sign for each status, worst first: the order in which a law's verdicts on several cases are read as one.
-SIGNS = {
+#: What a table shows of a verdict, as `gradspec.findings.standing` says it.
+Standing = Status | Rank
+#: A sign for each, worst first: the order in which a law's verdicts on several cases are read as one.
+SIGNS: dict[Standing, str] = {
     Status.ERROR: "!",
     Status.BROKEN: "✗",
     Status.INCONCLUSIVE: "±",
     Status.VACUOUS: "∅",
     Status.QUESTION: "?",
+    Rank.WASTE: "△",
+    Rank.LIMIT: "△",
     Status.NOT_MEASURED: "○",
     Status.WAIVED: "~",
     Status.REFUSED_AS_DECLARED: "⊘",
@@ -45,18 +49,18 @@ _HEADLINES = {
 }
 
 
-#: Beside failures: the statuses whose laws a summary names.
-_NAMED = (Status.QUESTION, Status.WAIVED)
+#: The laws of these are not named in a summary.
+_UNNAMED = (Status.NOT_MEASURED, Status.REFUSED_AS_DECLARED, Status.NOT_PROMISED, Status.HOLDS, Status.NOT_APPLICABLE)
 
 
-def words(status: Status) -> str:
-    """Return a status as a reader writes it: "not applicable"."""
-    return status.replace("_", " ")
+def words(status: Standing) -> str:
+    """Return a status as a reader writes it: "not applicable"; of a rank, "limit of torch"."""
+    return rank_words(status).removeprefix("a ") if isinstance(status, Rank) else status.replace("_", " ")
 
 
-def counts(verdicts: Iterable[Verdict]) -> dict[Status, int]:
-    """Return how many verdicts have each status that occurs, worst first."""
-    number = Counter(verdict.status for verdict in verdicts)
+def counts(verdicts: Iterable[Verdict]) -> dict[Standing, int]:
+    """Return how many verdicts have each status that occurs, worst first; waste and a limit of torch apart."""
+    number = Counter(standing(verdict) for verdict in verdicts)
     return {status: number[status] for status in SIGNS if number[status]}
 
 
@@ -116,7 +120,7 @@ def _wrapped(label: str, text: str) -> str:
 
 def reason(verdict: Verdict) -> str:
     """Return a status with its reason on one line: "not applicable: the output has one element"."""
-    return ": ".join(filter(None, (words(verdict.status), " ".join(verdict.finding.message.split()))))
+    return ": ".join(filter(None, (words(standing(verdict)), " ".join(verdict.finding.message.split()))))
 
 
 def excused(verdict: Verdict, excuse: str) -> str:
@@ -130,14 +134,14 @@ def summary_lines(report: Report) -> Iterator[str]:
     """Yield one line for each spec: "grad_factor on 12 cases: 23 laws hold, 1 broken (vjp)"."""
     for spec in dict.fromkeys(verdict.spec for verdict in report.verdicts):
         verdicts = report.of(spec=spec)
-        laws: dict[Status, list[str]] = {status: [] for status in SIGNS}
+        laws: dict[Standing, list[str]] = {status: [] for status in SIGNS}
         for law in dict.fromkeys(verdict.law for verdict in verdicts):
             laws[next(iter(counts(v for v in verdicts if v.law == law)))].append(law)
         cases = {v.case for v in verdicts if report.laws.get(v.law, {}).get("over", "cases") == "cases"}
         held = laws.pop(Status.HOLDS)
         parts = [f"{len(held)} law{'s' * (len(held) != 1)} {'holds' if len(held) == 1 else 'hold'}"]
         for status, names in laws.items():
-            named = f" ({', '.join(names)})" if status.is_failure or status in _NAMED else ""
+            named = "" if status in _UNNAMED else f" ({', '.join(names)})"
             parts += [f"{len(names)} {words(status)}{named}"] if names else []
         over = f" on {len(cases)} case{'s' * (len(cases) != 1)}" if cases else ""
         yield f"{spec}{over}: {', '.join(parts)}"

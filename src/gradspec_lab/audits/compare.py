@@ -126,7 +126,7 @@ def _found_by(question: Question, failed: Container[str], remarks: str) -> str:
     for law in question.laws:
         if law in failed:
             return f"law {law}"
-        if re.search(rf"Silently another result[^.]*\b{law}\b", remarks):
+        if re.search(rf"silently gives another result[^.]*\b{law}\b", remarks):
             return f"remark: silently another result, {law}"
     remark = re.search(question.remark, remarks) if question.remark else None
     return f"remark: {remark.group(0)}" if remark else "missed"

@@ -9,6 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.findings import ORDER, rank_of, rank_words
 from gradspec.law import Status
+from gradspec.render import Standing
 from gradspec.report import judges
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import note_object, records_for_page
@@ -56,17 +57,17 @@ def _found(record: Record, name: str) -> tuple[Cell, Cell]:
     """Return the laws that a published class breaks, the most dangerous first, and how many laws said what else."""
     kind = str(record.report.sheets[name].get("kind", "function"))
     broken: dict[str, list[nodes.Node]] = {}
-    others: dict[Status, int] = {}
+    others: dict[Standing, int] = {}
     for law, sheet in record.report.laws.items():
         verdicts = record.report.of(spec=name, law=law)
         if not judges(sheet, kind) or not verdicts:
             continue
-        if (status := overall(verdicts)).is_failure:
-            failed = [verdict for verdict in verdicts if verdict.status.is_failure]
+        if failed := [verdict for verdict in verdicts if verdict.status.is_failure]:
             own = [rank_of(verdict) for verdict in failed if not verdict.finding.follows]
             links = broken.setdefault(rank_words(min(own, key=ORDER.index)) if own else FOLLOWS, [])
             links += [nodes.Text(", " if links else " "), law_link(law), nodes.Text(f" ({len(failed)})")]
         else:
+            status = overall(verdicts)
             others[status] = others.get(status, 0) + 1
     rest = [paragraph(badge(status), f" {count}") for status, count in others.items()]
     order = [*(rank_words(rank) for rank in ORDER), FOLLOWS]

@@ -10,8 +10,9 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from gradspec.findings import standing
 from gradspec.law import Status
-from gradspec.render import SIGNS, words
+from gradspec.render import SIGNS, Standing, words
 from gradspec.report import judges
 from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext.domain._page import note_object, records_for_page
@@ -57,7 +58,7 @@ class MatrixDirective(SphinxDirective):
 
 
 def _matrices(
-    records: Records, show: Callable[[Status], nodes.Node]
+    records: Records, show: Callable[[Standing], nodes.Node]
 ) -> Iterator[tuple[str, list[Cell], list[list[Cell]]]]:
     """Yield the kind, the head and the rows of a table for each kind of spec: each kind has laws of its own."""
     kinds: dict[str, list[str]] = {}
@@ -68,7 +69,9 @@ def _matrices(
         yield kind, head, list(_rows(records, kind, specs, show))
 
 
-def _rows(records: Records, kind: str, specs: list[str], show: Callable[[Status], nodes.Node]) -> Iterator[list[Cell]]:
+def _rows(
+    records: Records, kind: str, specs: list[str], show: Callable[[Standing], nodes.Node]
+) -> Iterator[list[Cell]]:
     judging = {name: law for name, law in records.laws.items() if judges(law, kind)}
     for family, names in by_family(judging).items():
         yield [family[:1].upper() + family[1:]]
@@ -78,27 +81,27 @@ def _rows(records: Records, kind: str, specs: list[str], show: Callable[[Status]
 
 def _counted(records: Records) -> nodes.Node:
     """Return a table of the verdicts, one for each spec, law and case."""
-    counts: dict[str, Counter[Status]] = {}
+    counts: dict[str, Counter[Standing]] = {}
     for record in records.build:
         for verdict in record.report.verdicts:
             stale = record.is_stale(verdict.spec, verdict.law)
-            status = Status.NOT_MEASURED if stale else verdict.status
+            status = Status.NOT_MEASURED if stale else standing(verdict)
             counts.setdefault(records.kind_of(verdict.spec), Counter())[status] += 1
-    found = [status for status in Status if any(count[status] for count in counts.values())]
+    found = [status for status in SIGNS if any(count[status] for count in counts.values())]
     head: list[Cell] = ["Verdict", *(kind.title for kind in kinds() if kind.name in counts)]
     columns = [counts[kind.name] for kind in kinds() if kind.name in counts]
     rows: list[list[Cell]] = [[badge(status), *(f"{count[status]:,}" for count in columns)] for status in found]
     return table(head, rows, "gradspec-counts")
 
 
-def _status(records: Records, spec: str, law: str) -> Status:
+def _status(records: Records, spec: str, law: str) -> Standing:
     record = records.of_spec(spec)
     if record is None or record.is_stale(spec, law):
         return Status.NOT_MEASURED
     return overall(record.report.of(spec=spec, law=law))
 
 
-def _sign(status: Status) -> nodes.inline:
+def _sign(status: Standing) -> nodes.inline:
     """Return a verdict as its sign; the word is there for who cannot see it."""
     shown = span("", "gradspec-status", f"gradspec-{status.value}")
     shown += [nodes.Text(SIGNS[status]), span(f" {words(status)}", "gradspec-unseen")]

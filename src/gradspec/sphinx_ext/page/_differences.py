@@ -51,7 +51,7 @@ def unfounded(view: View) -> Iterator[str]:
             verdicts = record.report.of(spec=peer, law=law, case=case or None)
             if not verdicts or record.is_stale(peer, law):
                 continue
-            if not overall(verdicts).is_failure:
+            if not any(verdict.status.is_failure for verdict in verdicts):
                 yield (
                     f"{peer} no longer differs: in {record.path.name}, made on {record.date}, law {law} "
                     f"{words(overall(verdicts))} on case {case!r}: take the difference out"

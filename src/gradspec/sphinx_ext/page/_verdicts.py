@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from docutils import nodes
 
-from gradspec.findings import rank_of, rank_words
+from gradspec.findings import rank_of, rank_words, standing
 from gradspec.law import Status, Verdict
-from gradspec.render import SIGNS, brief_message, words
+from gradspec.render import SIGNS, Standing, brief_message, counts, words
 from gradspec.sphinx_ext.page._nodes import paragraph, span
 
 #: How many cases a cell names before it counts the rest.
 SHOWN = 4
 
 
-def overall(verdicts: Iterable[Verdict]) -> Status:
-    """Return the one status of many cases: the most alarming one, and `not measured` before `holds`."""
-    found = {verdict.status for verdict in verdicts}
-    return next((status for status in SIGNS if status in found), Status.NOT_MEASURED)
+def overall(verdicts: Iterable[Verdict]) -> Standing:
+    """Return the one standing of many cases: the most alarming one, and `not measured` before `holds`."""
+    return next(iter(counts(verdicts)), Status.NOT_MEASURED)
 
 
-def badge(status: Status, text: str = "") -> nodes.inline:
+def badge(status: Standing, text: str = "") -> nodes.inline:
     """Return the sign and the word of a status."""
     return span(f"{SIGNS[status]} {text or words(status)}", "gradspec-status", f"gradspec-{status.value}")
 
@@ -40,14 +38,14 @@ def summary(verdicts: Sequence[Verdict], *, stale: bool = False, brief: bool = F
     if stale:
         return [paragraph(badge(Status.NOT_MEASURED)), paragraph("recorded for an older source")]
     status = overall(verdicts)
-    counts = Counter(verdict.status for verdict in verdicts)
+    numbers = counts(verdicts)
     if len(verdicts) == 1:
         lines = [paragraph(badge(status))]
     else:
-        every = counts[status] == len(verdicts)
-        share = f"all {len(verdicts)}" if every else f"{counts[status]} of {len(verdicts)}"
+        every = numbers[status] == len(verdicts)
+        share = f"all {len(verdicts)}" if every else f"{numbers[status]} of {len(verdicts)}"
         lines = [paragraph(badge(status), f" in {share} cases")]
-    if status is not Status.HOLDS or len(counts) > 1:
+    if status is not Status.HOLDS or len(numbers) > 1:
         lines += [paragraph(line, classes=["gradspec-detail"]) for line in details(verdicts, brief=brief)]
     return list(lines)
 
@@ -58,7 +56,9 @@ def details(verdicts: Iterable[Verdict], *, brief: bool = False) -> list[str]:
     for verdict in verdicts:
         if verdict.status is not Status.HOLDS:
             message = brief_message(verdict.finding.message) if brief else verdict.finding.message
-            said = [words(verdict.status), *([rank_words(rank_of(verdict))] if verdict.finding.rank else [])]
+            said = [words(standing(verdict))]
+            if verdict.finding.rank and standing(verdict) is verdict.status:
+                said.append(rank_words(rank_of(verdict)))
             groups.setdefault((", ".join(said), message), []).append(verdict.case)
     return [
         f"{said}: {_listed(list(dict.fromkeys(cases)))}{f' ({message})' if message else ''}"
