@@ -137,7 +137,8 @@ def found(function, case, *names):
         (
             Slope,
             "(randn(2, 3),)",
-            "right where `x` is positive, off by the factor 2 where it is negative",
+            "right with `return torch.where(x > 0, y_bar, 0.1 * y_bar)` in place of `return torch.where(x > 0, y_bar, "
+            "0.2 * y_bar)` (test_audit_how_wrong.py:70, in backward)",
         ),
         (Clips, "(randn(2, 3),)", "right for small cotangents: backward clips the cotangent"),
         (

@@ -272,3 +272,105 @@ def test_a_gradient_that_should_be_zero_is_not_repaired_by_what_cancels():
     finding = said(Rounds, "(randn(3, 4),)", reference=lambda x: x.detach().round() + 0 * x)
 
     assert finding.reason is None or finding.reason.kind != "repair"
+
+
+class Edge(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clamp(min=0)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (y,) = ctx.saved_tensors
+        return y_bar * (y >= 0)
+
+
+class Exchanged(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, x * x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, 2 * x * y_bar, y_bar)
+
+
+def _gradients(y_bar, x, w):
+    return y_bar @ w, y_bar.mT @ x.flip(0)
+
+
+class Calls(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w.mT
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return _gradients(y_bar, *ctx.saved_tensors)
+
+
+class LowRank(Function):
+    @staticmethod
+    def forward(ctx, x, a, b):
+        ctx.save_for_backward(x, a, b)
+        return x @ a + x.square() @ b
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, a, b = ctx.saved_tensors  # noqa: RUF059  # what is missing is made of it
+        through = 2 * x * (y_bar @ b.mT)
+        return through, x.mT @ y_bar, x.square().mT @ y_bar
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "new", "old"),
+    [
+        (Edge, "(randn(3, 4),)", "y > 0", "y >= 0"),
+        (
+            Exchanged,
+            "(randn(3, 4),)",
+            "torch.where(x > 0, y_bar, 2 * x * y_bar)",
+            "torch.where(x > 0, 2 * x * y_bar, y_bar)",
+        ),
+        (Calls, "(randn(3, 4), randn(2, 4))", "x", "x.flip(0)"),
+        (
+            LowRank,
+            "(randn(3, 4), randn(4, 2), randn(4, 2))",
+            "2 * x * (y_bar @ b.mT) + y_bar @ a.mT",
+            "2 * x * (y_bar @ b.mT)",
+        ),
+    ],
+)
+def test_an_edge_an_order_a_call_and_a_product_are_named(function, call, new, old):
+    finding = said(function, call)
+
+    line = next(n for n, text in enumerate(LINES, 1) if f" {old}" in text or f"({old})" in text)
+    assert finding.likely.startswith(f"right with `{new}` in place of `{old}` (test_repaired.py:{line}, in ")
+
+
+class Phase(Function):
+    """The gradient of a complex argument without its conjugate, and another of a real one with too much of it."""
+
+    @staticmethod
+    def forward(ctx, z, w):
+        ctx.save_for_backward(z, w)
+        return z * w
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        z, w = ctx.saved_tensors
+        return y_bar * w.conj(), y_bar * z
+
+
+def test_the_gradient_of_a_complex_argument_needs_no_reference_to_be_explained():
+    finding = said(Phase, "(randn(3, dtype=complex128), randn(3, dtype=complex128))")
+
+    assert finding.message.startswith(
+        "backward does not apply the derivative of what forward computes: gradient of `w`"
+    )
+    assert "conj" in finding.likely

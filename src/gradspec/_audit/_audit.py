@@ -15,6 +15,7 @@ from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
+from gradspec._audit._in_place import REFUSED, on_copies, written_by
 from gradspec._audit._look import Look, is_answered, look
 from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
@@ -25,7 +26,7 @@ from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._references import measured_with, with_references
 from gradspec._audit._refusals import ended_call, refused, refused_call
-from gradspec._audit._remarks import of_calls, of_noise, of_report
+from gradspec._audit._remarks import of_calls, of_copies, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, home_in, subject_of
@@ -154,6 +155,11 @@ def audit(
     paths = {subject.name: path} if path else None
     import_dynamo()  # once, and not in each child
     found = apart(lambda: look(subject, named, hard, seed), profile, seed)
+    if isinstance(found, Look) and REFUSED in found.measured.raised:
+        dirty = apart(lambda: written_by(subject, named), profile, seed)
+        if not isinstance(dirty, Finding) and dirty:
+            subject = on_copies(subject, dirty)
+            found = apart(lambda: look(subject, named, hard, seed), profile, seed)
     ended = None
     if isinstance(found, Finding):  # the function has ended the process, or hangs
         is_plain = found.is_cut_off and apart(lambda: is_answered(subject, named, hard, seed), profile, seed) is True
@@ -181,6 +187,7 @@ def audit(
     is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)
     seen = [
         *found.remarks,
+        *of_copies(subject.written),
         *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
         *of_report(report),
         *filter(None, (anew, found_by_sweep)),
@@ -206,6 +213,7 @@ def audit(
         dtype=found.own,
         nested=measured.nested,
         state=frozenset(subject.state),
+        written_to=subject.written,
     )
     # Without placements `sharded` says nothing.
     text, remarks = proposed(proposal, measured, without_ranks(raw), chosen, profile, seed)

@@ -56,6 +56,8 @@ class Proposal:
     nested: bool = False
     #: The arguments that no caller gives: parameters and buffers of a module.
     state: frozenset[str] = frozenset()
+    #: The arguments of which a call gets a copy, since it writes to them.
+    written_to: tuple[str, ...] = ()
     #: The cases that a spec needs beside the calls.
     unshown: tuple[str, ...] = ()
     #: What else its author has to write.
@@ -149,7 +151,7 @@ class Proposal:
             f"{self.constant} = {kind}(",
             f"    name={spec.name!r},",
             f"    operator={self.operator!r}," if self.operator else f"    function={self._function},",
-            *([f"    implementation={self.target.name},"] if self.nested and spec.implementation else []),
+            *([f"    implementation={self.target.name},"] if self._is_wrapped and spec.implementation else []),
             *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
@@ -176,7 +178,14 @@ class Proposal:
 
     @property
     def _function(self) -> str:
+        if self.written_to and not self.nested:
+            signature = inspect.signature(self.spec.primal)
+            return f"lambda {parameters_text(signature)}: {self._call}({passed_text(signature, self.written_to)})"
         return "tensors" if self.nested else self._call
+
+    @property
+    def _is_wrapped(self) -> bool:
+        return self.nested or bool(self.written_to)
 
     def imports(self) -> list[str]:
         """Return the lines that import what the text is of."""
@@ -201,4 +210,6 @@ class Proposal:
             return [f"    {role}=lambda {names}: {form[0]},  # {form[1]}"]
         if self.operator:
             return [f"    {role}=stand_in(OperatorSpec.called({self.operator!r})),  # TODO: {todo}"]
+        if self.written_to and not self.nested:
+            return [f"    {role}=stand_in({self._function}),  # TODO: {todo}"]
         return [f"    {role}=stand_in(lambda {names}: {self._function}({given})),  # TODO: {todo}"]

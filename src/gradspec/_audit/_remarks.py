@@ -60,6 +60,15 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
         yield f"Where {listed(measured.infinite_at_zero, 'or')} is zero the value is finite, and its gradient is not."
 
 
+def of_copies(written: Sequence[str]) -> Iterator[str]:
+    """Yield which arguments a call gets a copy of."""
+    if written:
+        yield (
+            f"Forward writes to {listed(written)}, and autograd knows. torch lets nothing write to a leaf, so each "
+            f"call here gets a copy of {_it(written)}."
+        )
+
+
 def of_report(report: Report) -> Iterator[str]:
     """Yield which transforms give another result silently, though that is not the function's own doing."""
     silent = dict.fromkeys(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradspec._audit._case_text import argument_text
@@ -18,9 +18,11 @@ def parameters_text(signature: inspect.Signature) -> str:
     return str(signature.replace(parameters=shown))[1:-1]
 
 
-def passed_text(signature: inspect.Signature) -> str:
-    """Return the arguments of a call that hands each parameter on."""
-    return ", ".join(map(_passed, signature.parameters.values()))
+def passed_text(signature: inspect.Signature, copied: Sequence[str] = ()) -> str:
+    """Return the arguments of a call that hands each parameter on, some of them as copies."""
+    return ", ".join(
+        _passed(one, f"{name}.clone()" if name in copied else name) for name, one in signature.parameters.items()
+    )
 
 
 def has_names(function: Callable[..., Any], signature: inspect.Signature) -> bool:
@@ -43,7 +45,7 @@ class _Text:
         return argument_text(self._value)
 
 
-def _passed(parameter: inspect.Parameter) -> str:
+def _passed(parameter: inspect.Parameter, value: str) -> str:
     if parameter.kind is parameter.VAR_POSITIONAL:
         return f"*{parameter.name}"
-    return f"{parameter.name}={parameter.name}" if parameter.kind is parameter.KEYWORD_ONLY else parameter.name
+    return f"{parameter.name}={value}" if parameter.kind is parameter.KEYWORD_ONLY else value

@@ -48,6 +48,8 @@ class Subject:
     marked: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: The tensors whose gradient is declared to be zero.
     zero: frozenset[str] = frozenset()
+    #: The arguments of which each call gets a copy, since it writes to them, and autograd knows.
+    written: tuple[str, ...] = ()
     #: What forward should compute, and the map whose derivative backward should apply; None where nobody has said so.
     primal: Callable[..., Any] | None = None
     surrogate: Callable[..., Any] | None = None

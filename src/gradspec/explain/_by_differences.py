@@ -20,8 +20,9 @@ from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 
-#: How many elements are moved, one at a time, at most.
+#: How many numbers are moved, one at a time, at most.
 _ELEMENTS = 128
+_WIDE = (torch.float64, torch.complex128)
 #: How far. Two halvings leave an error of its sixth power, and rounding four digits.
 _STEP = 1e-3
 #: To how much of itself a derivative is known then.
@@ -31,11 +32,11 @@ _KNOWN = 1e-7
 def by_differences(trial: Trial) -> Finding | None:
     """Return how the gradients differ from the derivative of forward, with the cause where a test shows one.
 
-    None where the arguments are too many or not in float64, or the derivative is not to be had.
+    None where the arguments are too many or not in double precision, or the derivative is not to be had.
     """
     inputs = Inputs.of(trial)
     x = inputs.tensors()
-    if any(t.dtype != torch.float64 for t in x) or not 0 < sum(t.numel() for t in x) <= _ELEMENTS:
+    if any(t.dtype not in _WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
         return None
 
     def differentiated(*args: Any) -> Any:
@@ -73,13 +74,14 @@ class _Differences(Function):
         point = (ctx.others, *map(_key, x))
         if point not in ctx.known:
             ctx.known[point] = [_slopes(ctx.call, x, place) for place in range(len(x))]
-        weights = torch.cat([t.flatten() for t in v if differentiable(t)])
-        return None, None, None, *((slopes @ weights).view_as(t) for slopes, t in zip(ctx.known[point], x, strict=True))
+        # Of complex numbers the two parts by themselves: torch's gradient of L is dL/d(re x) + i dL/d(im x).
+        weights = torch.cat([_real(t).flatten() for t in v if differentiable(t)])
+        return None, None, None, *(_like(slopes @ weights, t) for slopes, t in zip(ctx.known[point], x, strict=True))
 
 
 def _slopes(call: Callable[..., Any], x: tuple[Tensor, ...], place: int) -> Tensor:
     """Return the derivatives of all outputs along each element of an argument, a row for each."""
-    return torch.stack([_slope(call, x, place, k) for k in range(x[place].numel())])
+    return torch.stack([_slope(call, x, place, k) for k in range(_real(x[place]).numel())])
 
 
 def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int) -> Tensor:
@@ -87,14 +89,24 @@ def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int) 
 
     def along(step: float) -> Tensor:
         moved = [t.clone() for t in x]
-        moved[place][at] += step
-        return torch.cat([t.flatten() for t in _values(call, tuple(moved)) if differentiable(t)])
+        _real(moved[place])[at] += step
+        return torch.cat([_real(t).flatten() for t in _values(call, tuple(moved)) if differentiable(t)])
 
-    at = torch.unravel_index(torch.tensor(k), x[place].shape)
-    size = _STEP * max(1.0, abs(float(x[place][at])))
+    at = torch.unravel_index(torch.tensor(k), _real(x[place]).shape)
+    size = _STEP * max(1.0, abs(float(_real(x[place])[at])))
     first, second, third = ((along(h) - along(-h)) / (2 * h) for h in (size, size / 2, size / 4))
     once, again = (4 * second - first) / 3, (4 * third - second) / 3
     return (16 * again - once) / 15
+
+
+def _real(t: Tensor) -> Tensor:
+    """Return a tensor of real numbers: of complex ones the parts, in one more dimension."""
+    return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
+
+
+def _like(numbers: Tensor, t: Tensor) -> Tensor:
+    numbers = numbers.view(_real(t).shape)
+    return torch.view_as_complex(numbers) if t.is_complex() else numbers
 
 
 def _key(value: Any) -> object:

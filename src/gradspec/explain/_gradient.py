@@ -28,7 +28,7 @@ from gradspec.explain._other_cotangents import (
     of_one_output,
     reduced,
 )
-from gradspec.explain._repaired import repaired
+from gradspec.explain._repaired import of_an_edge, repaired
 from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._symptoms import (
     at_the_output,
@@ -65,11 +65,12 @@ TESTS: tuple[Test, ...] = (
     of_one_output,
     reduced,
     moved,
-    of_a_mask,
     at_the_output,
     of_a_cut,
+    of_an_edge,
     of_a_saved_tensor,
     repaired,
+    of_a_mask,
     in_some_places,
     of_a_value_of_forward,
     missing_term,

@@ -18,29 +18,48 @@ _OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.LtE: ast.GtE(),
     ast.GtE: ast.LtE(),
 }
+_OTHER_EDGE: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.LtE(),
+    ast.Gt: ast.GtE(),
+    ast.LtE: ast.Lt(),
+    ast.GtE: ast.Gt(),
+}
+#: Methods of one tensor that somebody may have called once too often.
+_ONCE_TOO_OFTEN = ("t", "transpose", "conj", "flip", "neg", "abs", "sqrt", "exp", "sigmoid", "tanh", "square")
 _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
+#: Of how many arguments of a call two may have changed places.
+_FEW = 4
 #: What a factor or a term that is missing is made of: of nothing else, of a name, of two.
-_OF_NONE = ("1 - {e}", "1 + {e}", "{e} - 1")
+_OF_NONE = ("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1")
 _OF_ONE = (
     *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
-    *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}"),
+    *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
+    *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}"),
 )
 _OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}")
-_OF_TWO_IN_ORDER = ("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})")
+_OF_TWO_IN_ORDER = (
+    *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})"),
+    *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
+)
 #: What a context has that is no tensor of the formula.
 _OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
 
 def _other_order(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """Two returned gradients, or two saved tensors, change places."""
-    if not isinstance(node, ast.Tuple):
-        return
-    for j in range(len(node.elts)):
+    """Two returned gradients, two saved tensors, or two arguments of a call change places."""
+    if isinstance(node, ast.Tuple):
+        yield from (ast.Tuple(elements, node.ctx) for elements in _exchanged(node.elts))
+    if isinstance(node, ast.Call) and len(node.args) <= _FEW:
+        yield from (ast.Call(node.func, arguments, node.keywords) for arguments in _exchanged(node.args))
+
+
+def _exchanged(elements: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
+    for j in range(len(elements)):
         for k in range(j):
-            elements = list(node.elts)
-            elements[j], elements[k] = elements[k], elements[j]
-            yield ast.Tuple(elements, node.ctx)
+            others = list(elements)
+            others[j], others[k] = elements[k], elements[j]
+            yield others
 
 
 def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -84,6 +103,12 @@ def _other_side(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield ast.Compare(node.left, [_OTHER_SIDE[type(node.ops[0])]], node.comparators)
 
 
+def other_edge(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What is equal belongs to the other side."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OTHER_EDGE:
+        yield ast.Compare(node.left, [_OTHER_EDGE[type(node.ops[0])]], node.comparators)
+
+
 def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         value: Any = node.value
@@ -92,7 +117,9 @@ def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr
 
 
 def _less(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """A factor or a term is one too many."""
+    """A factor, a term or a call is one too many."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ONCE_TOO_OFTEN:
+        yield node.func.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
         yield node.left
         if isinstance(node.op, ast.Mult | ast.Add):
@@ -125,7 +152,9 @@ def _names(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[st
 
 
 def context_of(function: ast.FunctionDef) -> str:
-    """Return what a method of a Function calls its context."""
+    """Return what a method of a Function calls its context; nothing for a function that backward calls."""
+    if not function.decorator_list and function.name not in ("forward", "backward", "setup_context"):
+        return ""
     first, *rest = function.args.args
     return rest[0].arg if first.arg == "cls" else first.arg
 

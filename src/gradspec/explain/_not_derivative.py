@@ -52,7 +52,8 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if _holds(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}
-    words = _of_arguments(law, trial, each)
+    is_mended = numbers is not None and numbers.reason is not None and numbers.reason.kind == "repair"
+    words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if (
         numbers is not None
@@ -63,7 +64,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     return Reason(kind="of arguments", words=words, evidence={"arguments": each}) if words else None
 
 
-def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str]) -> str:
+def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str], *, tell_sign: bool) -> str:
     """Return how the gradients of the arguments are wrong, each by itself, in a sentence."""
     groups: dict[str, list[str]] = {}
     for name, how in each.items():
@@ -71,7 +72,7 @@ def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str]) -> str:
     right, unclear = groups.pop("right", []), groups.pop("", [])
     if len(groups) == 1 and not right and not unclear:
         (how,) = groups
-        return _by_sign(law, trial) if how == "wrong" else how
+        return how if how != "wrong" else _by_sign(law, trial) if tell_sign else ""
     parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]
     return ", ".join(parts) + (f", and right for {listed(right)}" if right else "") if parts else ""
 

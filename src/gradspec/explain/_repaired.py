@@ -8,19 +8,22 @@ said only if all gradients are right with it, on numbers drawn anew too.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
+import sys
 import textwrap
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from torch.autograd import Function
 
 from gradspec.explain._bounded import Bounded
-from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, may_lack, terms
+from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, may_lack, other_edge, terms
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
@@ -30,8 +33,10 @@ from gradspec.laws.tensor.support._spying import in_place_of
 
 #: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
 _MOST, _OPERATIONS, _ELEMENTS = 6000, 300_000, 4096
-#: What an expression is handed to, whose value is then replaced.
-_HOOK = "_gradspec_instead"
+#: What an expression is handed to, whose value is then replaced; and what each round of a loop asks first.
+_HOOK, _ROUND = "_gradspec_instead", "_gradspec_round"
+#: How many rounds a loop may take that asks torch for nothing.
+_ROUNDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,16 +66,20 @@ class _Place:
 
 
 class _Method:
-    """The source of a method of a Function, of which one expression may read otherwise."""
+    """The source of a method of a Function, or of what it calls, of which one expression may read otherwise."""
 
-    def __init__(self, cls: Any, name: str) -> None:
+    def __init__(self, owner: Any, name: str) -> None:
         """Read it.
+
+        Args:
+            owner: the class, or the module of the function.
+            name: of the method or the function.
 
         Raises:
             OSError: its source is nowhere.
         """
-        self.cls, self.name = cls, name
-        written: Any = inspect.unwrap(getattr(cls, name))
+        self.owner, self.name = owner, name
+        written: Any = inspect.unwrap(getattr(owner, name))
         written = getattr(written, "__func__", written)
         lines, self.first = inspect.getsourcelines(written)
         self.tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -79,6 +88,8 @@ class _Method:
         self.file = Path(written.__code__.co_filename).name
         held = zip(written.__code__.co_freevars, written.__closure__ or (), strict=True)
         self.scope = dict(written.__globals__) | {name: cell.cell_contents for name, cell in held}
+        self.scope[_ROUND], self.rounds = self._round, 0
+        self.loops = any(isinstance(node, ast.While) for node in ast.walk(self.tree))
 
     def places(self) -> Iterator[_Place]:
         """Yield its expressions, the outer ones first; of forward, those of what it keeps for backward."""
@@ -91,8 +102,21 @@ class _Method:
                         continue
                     within = node if isinstance(node, ast.stmt) else statement
                     pending.append((node, within))
-                    if isinstance(node, ast.expr) and (self.name == "backward" or self._is_kept(within)):
+                    is_forward = self.name in ("forward", "setup_context")
+                    if isinstance(node, ast.expr) and (not is_forward or self._is_kept(within)):
                         yield _Place(node, parent, field, index, within)
+
+    def called(self) -> dict[str, Any]:
+        """Return the functions of its module that it calls by name."""
+        names = [n.func.id for n in ast.walk(self.function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+        found = {name: self.scope.get(name) for name in names}
+        return {
+            name: sys.modules[value.__module__]
+            for name, value in found.items()
+            if isinstance(value, FunctionType)
+            and value.__module__ == self.scope.get("__name__")
+            and vars(sys.modules.get(value.__module__)).get(name) is value
+        }
 
     def _is_kept(self, statement: ast.stmt) -> bool:
         if not isinstance(statement, ast.Expr | ast.Assign):
@@ -103,15 +127,32 @@ class _Method:
     def compiled(self) -> Any:
         """Return the method as its tree has it now; None where that is no Python."""
         scope = dict(self.scope)
+        tree = _Rounds().visit(copy.deepcopy(self.tree)) if self.loops else self.tree
         try:
-            exec(compile(ast.fix_missing_locations(self.tree), "<another reading>", "exec"), scope)
+            exec(compile(ast.fix_missing_locations(tree), "<another reading>", "exec"), scope)
         except (SyntaxError, TypeError, ValueError):
             return None
         return scope.get(self.function.name)
 
+    def _round(self) -> bool:
+        self.rounds += 1
+        if self.rounds > _ROUNDS:
+            raise RuntimeError(f"more than {_ROUNDS} rounds")
+        return True
+
     def where(self, statement: ast.stmt) -> str:
         """Return the file and the line of a statement."""
         return f"{self.file}:{self.first + statement.lineno - 1}, in {self.name}"
+
+
+class _Rounds(ast.NodeTransformer):
+    """Has each round of a loop counted: in another reading it may have no end."""
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        """Count before the condition."""
+        self.generic_visit(node)
+        node.test = ast.BoolOp(ast.And(), [ast.Call(ast.Name(_ROUND, ast.Load()), [], []), node.test])
+        return node
 
 
 class _Search:
@@ -122,15 +163,23 @@ class _Search:
         self.wrong = wrong
         self.left = min(_MOST, _OPERATIONS // max(wrong.operations, 1))
 
-    def of(self, cls: Any) -> Reason | None:
-        """Return what makes the gradients of a Function right, the likeliest mistakes first."""
-        methods = [made for name in _methods(cls) if (made := quietly(lambda name=name: _Method(cls, name)))]  # type: ignore[misc]
-        for change in CHANGES:
-            for method in methods:
-                if (found := self._with(method, change)) is not None:
-                    return found
-        backward = [method for method in methods if method.name == "backward"]
+    def of(self, cls: Any, changes: Sequence[Change]) -> Reason | None:
+        """Return which of some changes makes the gradients of a Function right, the likeliest mistakes first."""
+        return next((r for one in changes for m in self._methods(cls) if (r := self._with(m, one)) is not None), None)
+
+    def of_more(self, cls: Any) -> Reason | None:
+        """Return which factor or term makes them right."""
+        backward = [method for method in self._methods(cls) if method.name not in ("forward", "setup_context")]
         return next((found for method in backward if (found := self._with_more(method)) is not None), None)
+
+    def _methods(self, cls: Any) -> list[_Method]:
+        """Return what a Function is written in: its methods, and the functions that backward alone calls."""
+        methods = [made for name in _methods(cls) if (made := quietly(lambda name=name: _Method(cls, name)))]  # type: ignore[misc]
+        before = {name for method in methods if method.name != "backward" for name in method.called()}
+        for name, module in [one for method in methods if method.name == "backward" for one in method.called().items()]:
+            if name not in before and (made := quietly(lambda: _Method(module, name))):  # noqa: B023  # called at once
+                methods.append(made)
+        return methods
 
     def _with(self, method: _Method, change: Change) -> Reason | None:
         tried = {ast.unparse(method.function)}
@@ -158,9 +207,10 @@ class _Search:
 
     def _is_right(self, method: _Method, made: Any) -> bool:
         self.left -= 1
+        method.rounds = 0
         if made is None or self.left < 0:
             return False
-        with in_place_of(method.cls, method.name, made):
+        with in_place_of(method.owner, method.name, made):
             return bool(quietly(self._holds))
 
     def _holds(self) -> bool:
@@ -202,12 +252,24 @@ class _Search:
 
 def repaired(wrong: Wrong) -> Reason | None:
     """Whether all gradients are right once one expression of backward, or of what forward keeps, is another one."""
-    if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS or not bool(wrong.expected.any()):
-        return None  # many a reading is zero everywhere
-    y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
     search = _Search(wrong)
-    found = (search.of(cls) for cls in classes_behind(y) if not is_of_operator(cls))
+    behind = _behind(wrong)
+    found = (one for cls in behind for one in (search.of(cls, CHANGES), search.of_more(cls)))
     return next((one for one in found if one is not None), None)
+
+
+def of_an_edge(wrong: Wrong) -> Reason | None:
+    """Whether they are once what is equal belongs to the other side of a comparison."""
+    search = _Search(wrong)
+    return next((found for cls in _behind(wrong) if (found := search.of(cls, (other_edge,))) is not None), None)
+
+
+def _behind(wrong: Wrong) -> list[Any]:
+    """Return the Functions of a call; none where no reading is tried."""
+    if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS or not bool(wrong.expected.any()):
+        return []  # many a reading is zero everywhere
+    y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
+    return [cls for cls in classes_behind(y) if not is_of_operator(cls)]
 
 
 def _methods(cls: Any) -> list[str]:

@@ -38,8 +38,8 @@ def within(cls: type, method: str, context: Any) -> Iterator[None]:
 
 
 @contextmanager
-def in_place_of(cls: type, method: str, other: Any) -> Iterator[None]:
-    """Give a Function another method for a while."""
+def in_place_of(cls: Any, method: str, other: Any) -> Iterator[None]:
+    """Give a Function another method, or a module another function, for a while."""
     own = vars(cls).get(method)
     setattr(cls, method, other)
     try:
