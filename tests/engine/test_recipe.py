@@ -128,3 +128,22 @@ def test_a_generator_is_one_of_its_own_each_time():
     assert first is not second
     assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
     assert first.initial_seed() == 3
+
+
+def test_a_mask_a_product_and_a_sparse_matrix():
+    mask, matrix, sparse = read_case("(randn(40) > 0, randn(3, 2) @ ones(2, 5) ** 2, eye(3).to_sparse())").args
+
+    assert mask.dtype == torch.bool
+    assert 0 < int(mask.sum()) < 40
+    assert matrix.shape == (3, 5)
+    assert torch.equal(matrix[:, 0], matrix[:, 4])
+    assert sparse.layout == torch.sparse_coo
+
+
+def test_what_has_a_name_stands_again_behind_it():
+    definite, factor, same = read_case("((a := randn(3, 3)) @ a.T + eye(3), a, b := a)").args
+
+    assert torch.equal(definite, factor @ factor.T + torch.eye(3))
+    assert same is factor
+    with pytest.raises(ValueError, match=r"'a' cannot stand in the case '\(a, \(a := randn\(3\)\)\)'"):
+        read_case("(a, (a := randn(3)))")

@@ -27,18 +27,40 @@ _DTYPES: dict[str, torch.dtype] = {
     )
 }
 _RECIPES = (*_BY_SHAPE, "full", "eye", "arange", "linspace", "randint", "tensor")
-#: What may be done with a tensor: another layout, another range of numbers.
+#: What may be done with a tensor: another layout, another range or order of numbers.
 _METHODS = (
     *("transpose", "permute", "t", "expand", "contiguous", "reshape", "view", "unsqueeze", "flip", "triu", "tril"),
-    *("abs", "softmax", "requires_grad_"),
+    *(
+        "abs",
+        "softmax",
+        "requires_grad_",
+        "clone",
+        "conj",
+        "clamp",
+        "round",
+        "norm",
+        "cumsum",
+        "to_sparse",
+        "to_sparse_csr",
+    ),
 )
-_ATTRIBUTES = ("T", "mT")
+_ATTRIBUTES = ("T", "mT", "mH")
 _FUNCTIONS = ("abs", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+}
+#: Of a tensor and something else: a power of two numbers may take for ever.
+_OF_TENSORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {ast.Pow: operator.pow, ast.MatMult: operator.matmul}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 
 
@@ -55,9 +77,11 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             `randn(2, 3)`, `rand(...)`, `zeros(...)`, `ones(...)`, `full((2, 3), 0.5)`, `arange(6)`,
             `linspace(0, 1, 6)`, `eye(3)`, `randint(0, 10, (4,))`, `tensor([1.0, 2.0])`, each with `dtype=float32`
             (float64 unless told; integers for `arange` and `randint`), `seed=1`, `requires_grad=True`. `torch.` may
-            stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, parts,
-            `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`, and common functions,
-            `cos(arange(6.0))`, `complex(randn(3), randn(3))`. A generator is `Generator().manual_seed(3)`.
+            stand before a recipe and a dtype. Of a tensor there may be multiples and sums, `3 * randn(4) - 1`, masks,
+            `randn(4, 3) > 0`, parts, `randn(4, 6)[:, ::2]`, other layouts, `randn(4, 3).T`, `ones(3).expand(4, 3)`,
+            `eye(3).to_sparse()`, and common functions, `cos(arange(6.0))`, `complex(randn(3), randn(3))`. What has a
+            name may stand again behind it: `((a := randn(3, 3)) @ a.T + eye(3), a)`. A generator is
+            `Generator().manual_seed(3)`.
             `@calls/case-1.safetensors` is the call that `gradspec watch --save-cases` has kept in this file.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
@@ -156,6 +180,8 @@ class _Reader:
         self._text = text
         self._seed = seed
         self._drawn = 0
+        #: What `:=` has named so far.
+        self._named: dict[str, Any] = {}
 
     def keyword(self, keyword: ast.keyword) -> str:
         if keyword.arg is None:
@@ -171,6 +197,17 @@ class _Reader:
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
                 a, b = (self._number(side, ast.unparse(node)) for side in (left, right))
                 return self._of_torch(ast.unparse(node), lambda: _ARITHMETIC[type(sign)](a, b))
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OF_TENSORS:
+                a, b = self._tensor_of(left, node), self._number(right, ast.unparse(node))
+                return self._of_torch(ast.unparse(node), lambda: _OF_TENSORS[type(sign)](a, b))
+            case ast.Compare(left=left, ops=[order], comparators=[right]) if type(order) in _COMPARISONS:
+                a, b = (self._number(side, ast.unparse(node)) for side in (left, right))
+                return self._of_torch(ast.unparse(node), lambda: _COMPARISONS[type(order)](a, b))
+            case ast.NamedExpr(target=ast.Name(id=name), value=meant):
+                self._named[name] = self.value(meant)
+                return self._named[name]
+            case ast.Name(id=name) if name in self._named:
+                return self._named[name]
             case ast.Subscript(value=whole, slice=where):
                 tensor, place = self._tensor_of(whole, node), self._place(where)
                 return self._of_torch(ast.unparse(node), lambda: tensor[place])
@@ -203,7 +240,7 @@ class _Reader:
         """Return a number, or a tensor of them."""
         value = self.value(node)
         if isinstance(value, bool) or not isinstance(value, int | float | complex | torch.Tensor):
-            raise self._refused(written, "only numbers and tensors have a sign, sums and multiples")
+            raise self._refused(written, "only numbers and tensors have a sign, sums, multiples and an order")
         return value
 
     def _tensor_of(self, node: ast.expr, whole: ast.expr) -> torch.Tensor:
