@@ -374,3 +374,57 @@ def test_the_gradient_of_a_complex_argument_needs_no_reference_to_be_explained()
         "backward does not apply the derivative of what forward computes: gradient of `w`"
     )
     assert "conj" in finding.likely
+
+
+class Forwards(Function):
+    """Undoes its steps in the order in which forward made them."""
+
+    @staticmethod
+    def forward(ctx, x):
+        first = x.softmax(0)
+        second = first.softmax(1)
+        ctx.save_for_backward(first, second)
+        return second
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        for dim, y in enumerate(ctx.saved_tensors):
+            y_bar = y * (y_bar - (y_bar * y).sum(dim, keepdim=True))
+        return y_bar
+
+
+class Unread(Function):
+    """Reads one of the two numbers that forward keeps."""
+
+    @staticmethod
+    def forward(ctx, x, scale, shift):
+        ctx.save_for_backward(x)
+        ctx.scale, ctx.shift = scale, shift
+        return (scale * (x - shift)).tanh()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * ctx.scale / (ctx.scale * x).cosh().square(), None, None
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "new", "old"),
+    [
+        (
+            Forwards,
+            "(randn(3, 4),)",
+            "reversed(list(enumerate(ctx.saved_tensors)))",
+            "enumerate(ctx.saved_tensors)",
+        ),
+        (Unread, "(randn(3), 0.7, 0.4)", "(x - ctx.shift)", "x"),
+    ],
+)
+def test_the_way_of_a_loop_and_what_forward_keeps_are_named(function, call, new, old):
+    likely = said(function, call).likely
+
+    assert likely.startswith("right with `")
+    right, wrong = (part.strip("` ") for part in likely.removeprefix("right with ").partition("in place of")[::2])
+    assert new in right
+    assert new not in wrong
+    assert right.replace(new, old, 1) in wrong or old in wrong

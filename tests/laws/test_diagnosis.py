@@ -122,7 +122,7 @@ DISEASES = {
         wrt=("x", "w"),
     ),
     "wrong for the cotangent of output 1": of(
-        lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos() + w * x.sin(), (X,)
+        lambda x: (x.sin(), x.cos()), lambda x, y, z, v, w: v * x.cos() + w * (x.exp() - x.sin()), (X,)
     ),
     "the derivative at the output": of(lambda x: x.sin(), lambda x, y, v: v * y.cos(), (X,)),
     "of the first sample of the batch alone": of(

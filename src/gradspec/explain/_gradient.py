@@ -23,6 +23,7 @@ from gradspec.explain._other_calls import (
 )
 from gradspec.explain._other_cotangents import (
     conjugated,
+    ignores_an_output,
     ignores_the_cotangent,
     in_another_order,
     of_one_output,
@@ -37,6 +38,7 @@ from gradspec.explain._symptoms import (
     of_a_mask,
     of_a_part,
     of_forward,
+    of_narrow_numbers,
     transposed,
 )
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
@@ -52,6 +54,7 @@ Test = Callable[[Wrong], Reason | None]
 TESTS: tuple[Test, ...] = (
     in_contiguous_memory,
     zero,
+    of_narrow_numbers,
     conjugated,
     factor,
     ignores_the_cotangent,
@@ -62,7 +65,7 @@ TESTS: tuple[Test, ...] = (
     with_an_index_that_repeats,
     beside_a_kink,
     in_another_order,
-    of_one_output,
+    ignores_an_output,
     reduced,
     moved,
     at_the_output,
@@ -70,6 +73,7 @@ TESTS: tuple[Test, ...] = (
     of_an_edge,
     of_a_saved_tensor,
     repaired,
+    of_one_output,
     of_a_mask,
     in_some_places,
     of_a_value_of_forward,

@@ -74,6 +74,8 @@ def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
 def _other_transpose(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield node.value
+    elif isinstance(node, ast.Name | ast.BinOp | ast.Call) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        yield ast.Attribute(node, "mT", ast.Load())
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         yield ast.BinOp(ast.Attribute(node.left, "mT", ast.Load()), node.op, node.right)
         yield ast.BinOp(node.left, node.op, ast.Attribute(node.right, "mT", ast.Load()))
@@ -124,6 +126,17 @@ def _less(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield node.left
         if isinstance(node.op, ast.Mult | ast.Add):
             yield node.right
+
+
+def _other_way(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """A loop goes from the end to the beginning."""
+    if not any(isinstance(loop, ast.For) and loop.iter is node for loop in ast.walk(function)):
+        return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "reversed":
+        yield node.args[0]
+    elif isinstance(node, ast.expr):
+        whole = ast.Call(ast.Name("list", ast.Load()), [node], [])
+        yield ast.Call(ast.Name("reversed", ast.Load()), [whole], [])
 
 
 def _is_whole(node: ast.AST) -> bool:
@@ -187,9 +200,17 @@ class Terms:
         return self.made[self.chosen](value, named)
 
 
-def terms(function: ast.FunctionDef, statement: ast.stmt, count: int) -> Terms:
-    """Return what may be missing in a statement of a method, made of one name at most, or of two."""
-    names = [*_names(function, statement), *_of_the_context(function)]
+def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:
+    """Return what may be missing in a statement of a method, made of one name at most, or of two.
+
+    Args:
+        function: the method.
+        statement: one of its statements.
+        count: how many names.
+        kept: what forward writes on the context, `scale` of `ctx.scale`.
+    """
+    of_context = [f"{context_of(function)}.{name}" for name in kept if context_of(function)]
+    names = [*_names(function, statement), *dict.fromkeys([*_of_the_context(function), *of_context])]
     places = range(len(names))
     if count == 1:
         forms = [(one, (0, 0)) for one in _OF_NONE] + [(one, (k, 0)) for k in places for one in _OF_ONE]
@@ -204,6 +225,20 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int) -> Terms:
 @cache
 def _compiled(formula: str) -> Any:
     return eval(f"lambda e, v: {formula}")
+
+
+def kept_by(function: ast.FunctionDef) -> list[str]:
+    """Return what a method writes on its context: `scale` of `ctx.scale = 2`."""
+    context = context_of(function)
+    found = (
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == context
+    )
+    return list(dict.fromkeys(found))
 
 
 def _of_the_context(function: ast.FunctionDef) -> list[str]:
@@ -228,6 +263,7 @@ CHANGES: tuple[Change, ...] = (
     _other_reduction,
     _other_transpose,
     _other_side,
+    _other_way,
     _less,
     _other_number,
     _other_name_for_it,

@@ -15,7 +15,8 @@ from gradspec._one_line import listed
 from gradspec.explain._linearity import SMALL, ignores
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
-from gradspec.laws.tensor.support._call import differentiable, outputs
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor.support._guess import made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
 CLIPPED = "right for small cotangents: backward clips the cotangent"
@@ -133,12 +134,25 @@ def _of_argument(law: Law, trial: Trial, name: str) -> str:
     first, *rest = (got / expected for got, expected in pairs)
     if (off := max(abs(ratio - 1) for ratio in (first, *rest))) < _NEAR:
         return f"off by {off:.1g} of itself, {EXACT}"
+    if narrow := _narrow_type(trial, name):
+        return f"wrong: {made_of(narrow)}"
     digits = 1e-3 if any(t.dtype != torch.float64 for t in _tensors(trial) if t.is_floating_point()) else 1e-6
     if any(abs(ratio - first) > digits * max(abs(first), digits) for ratio in rest):
         return "wrong"
     if abs(first) < digits:
         return "zero"
     return "of the wrong sign" if abs(first + 1) < digits else f"off by the factor {first:.4g}"
+
+
+def _narrow_type(trial: Trial, name: str) -> str:
+    """Return the narrow type whose numbers a gradient is made of, for each of two cotangents; empty if none."""
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.surrogate(*inputs.args()))
+    found = set()
+    for k in range(2):
+        gradient = vjp(trial.spec.surrogate, inputs, like(y, trial.seed + k))[name]
+        found.add(None if gradient is None else narrow_type_of(gradient))
+    return found.pop() or "" if len(found) == 1 else ""
 
 
 def _with_distinct_indices(trial: Trial) -> Trial | None:

@@ -31,8 +31,27 @@ def _ignored(wrong: Wrong) -> Reason:
     return Reason(kind="ignored cotangent", words=said)
 
 
+def ignores_an_output(wrong: Wrong) -> Reason | None:
+    """Whether nothing comes of the cotangent of one output, and all else is right."""
+    if (found := _wrong_output(wrong)) is None:
+        return None
+    k, got = found
+    if got is not None and bool(got.any()):
+        return None
+    said = f"backward ignores the cotangent of output {k}: what comes from it is missing"
+    return Reason(kind="missing output", words=said, evidence={"output": k})
+
+
 def of_one_output(wrong: Wrong) -> Reason | None:
     """Whether it is wrong for the cotangent of one output."""
+    if (found := _wrong_output(wrong)) is None:
+        return None
+    said = f"wrong for the cotangent of output {found[0]}, right for the others"
+    return Reason(kind="wrong output", words=said, evidence={"output": found[0]})
+
+
+def _wrong_output(wrong: Wrong) -> tuple[int, Tensor | None] | None:
+    """Return the one output for whose cotangent a gradient is wrong, and the gradient of that."""
     if len(wrong.v) == 1:
         return None
     off, is_told = [], False
@@ -45,12 +64,7 @@ def of_one_output(wrong: Wrong) -> Reason | None:
             is_told = is_told or (right is not None and bool(right.any()))
     if len(off) != 1 or not is_told:  # beside an index, which has no gradient, one output is all there is
         return None
-    ((k, got),) = off
-    if got is None or not bool(got.any()):
-        said = f"backward ignores the cotangent of output {k}: what comes from it is missing"
-        return Reason(kind="missing output", words=said, evidence={"output": k})
-    said = f"wrong for the cotangent of output {k}, right for the others"
-    return Reason(kind="wrong output", words=said, evidence={"output": k})
+    return off[0]
 
 
 def in_another_order(wrong: Wrong) -> Reason | None:

@@ -23,7 +23,7 @@ from typing import Any
 from torch.autograd import Function
 
 from gradspec.explain._bounded import Bounded
-from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, may_lack, other_edge, terms
+from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, kept_by, may_lack, other_edge, terms
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
@@ -79,6 +79,7 @@ class _Method:
             OSError: its source is nowhere.
         """
         self.owner, self.name = owner, name
+        self.is_forward = name in ("forward", "setup_context")
         written: Any = inspect.unwrap(getattr(owner, name))
         written = getattr(written, "__func__", written)
         lines, self.first = inspect.getsourcelines(written)
@@ -102,8 +103,7 @@ class _Method:
                         continue
                     within = node if isinstance(node, ast.stmt) else statement
                     pending.append((node, within))
-                    is_forward = self.name in ("forward", "setup_context")
-                    if isinstance(node, ast.expr) and (not is_forward or self._is_kept(within)):
+                    if isinstance(node, ast.expr) and (not self.is_forward or self._is_kept(within)):
                         yield _Place(node, parent, field, index, within)
 
     def called(self) -> dict[str, Any]:
@@ -165,17 +165,20 @@ class _Search:
 
     def of(self, cls: Any, changes: Sequence[Change]) -> Reason | None:
         """Return which of some changes makes the gradients of a Function right, the likeliest mistakes first."""
-        return next((r for one in changes for m in self._methods(cls) if (r := self._with(m, one)) is not None), None)
+        methods = self._methods(cls)
+        return next((r for one in changes for m in methods if (r := self._with(m, one)) is not None), None)
 
     def of_more(self, cls: Any) -> Reason | None:
         """Return which factor or term makes them right."""
-        backward = [method for method in self._methods(cls) if method.name not in ("forward", "setup_context")]
-        return next((found for method in backward if (found := self._with_more(method)) is not None), None)
+        methods = self._methods(cls)
+        kept = [one for method in methods if method.is_forward for one in kept_by(method.function)]
+        backward = [method for method in methods if not method.is_forward]
+        return next((found for method in backward if (found := self._with_more(method, kept)) is not None), None)
 
     def _methods(self, cls: Any) -> list[_Method]:
         """Return what a Function is written in: its methods, and the functions that backward alone calls."""
         methods = [made for name in _methods(cls) if (made := quietly(lambda name=name: _Method(cls, name)))]  # type: ignore[misc]
-        before = {name for method in methods if method.name != "backward" for name in method.called()}
+        before = {name for method in methods if method.is_forward for name in method.called()}
         for name, module in [one for method in methods if method.name == "backward" for one in method.called().items()]:
             if name not in before and (made := quietly(lambda: _Method(module, name))):  # noqa: B023  # called at once
                 methods.append(made)
@@ -191,9 +194,9 @@ class _Search:
         return None
 
     def _said(self, method: _Method, place: _Place, other: ast.expr, tried: set[str]) -> Reason | None:
-        before, node = ast.unparse(place.statement), ast.unparse(place.node)
+        before, node = _first_line(place.statement), ast.unparse(place.node)
         with place.holding(other):
-            statement, text = ast.unparse(place.statement), ast.unparse(method.function)
+            statement, text = _first_line(place.statement), ast.unparse(method.function)
             if text in tried:
                 return None
             tried.add(text)
@@ -219,13 +222,13 @@ class _Search:
             got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
         return wrong.is_mended(got)
 
-    def _with_more(self, method: _Method) -> Reason | None:
+    def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         for count in (1, 2):
             for place in list(method.places()):
                 if not may_lack(place.node, place.parent):
                     continue
-                made = terms(method.function, place.statement, count)
+                made = terms(method.function, place.statement, count, kept)
                 found = self._missing(method, place, made)
                 if found is not None or self.left <= 0:
                     return found
@@ -270,6 +273,11 @@ def _behind(wrong: Wrong) -> list[Any]:
         return []  # many a reading is zero everywhere
     y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
     return [cls for cls in classes_behind(y) if not is_of_operator(cls)]
+
+
+def _first_line(statement: ast.stmt) -> str:
+    """Return a statement, and of a loop or a branch what it begins with."""
+    return ast.unparse(statement).partition("\n")[0]
 
 
 def _methods(cls: Any) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from gradspec.explain._where_wrong import by_value, in_places, masked
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._guess import narrow
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.spec._gradient import gradient_of
 
@@ -24,6 +26,11 @@ def of_forward(wrong: Wrong) -> Reason | None:
     )
     said = f"it is the derivative of forward, where {other}"
     return Reason(kind="of forward", words=said) if is_it else None
+
+
+def of_narrow_numbers(wrong: Wrong) -> Reason | None:
+    """Whether its numbers are those of a narrower type."""
+    return narrow(wrong.got, wrong.expected)
 
 
 def exchanged(wrong: Wrong) -> Reason | None:
@@ -51,8 +58,13 @@ def at_the_output(wrong: Wrong) -> Reason | None:
     value = wrong.inputs.values[wrong.name]
     if describe(y) != describe(value):
         return None
-    there = vjp(reference(wrong.trial.spec), Inputs({**wrong.inputs.values, wrong.name: y}, wrong.inputs.wrt), wrong.v)
-    is_it = wrong.same(wrong.got, some(there[wrong.name]))
+
+    def is_that_at(point: Tensor) -> bool:
+        there = Inputs({**wrong.inputs.values, wrong.name: point}, wrong.inputs.wrt)
+        return wrong.same(wrong.got, some(vjp(reference(wrong.trial.spec), there, wrong.v)[wrong.name]))
+
+    # A derivative that is the same elsewhere says nothing of the point.
+    is_it = is_that_at(y) and not is_that_at(y / 3)
     said = f"it is the derivative at the output: the output is kept where `{wrong.name}` is meant"
     return Reason(kind="at the output", words=said) if is_it else None
 

@@ -10,6 +10,10 @@ from gradspec.laws.tensor.support._call import differentiable
 
 #: Nearer to 1 than this a factor is said by how much it differs.
 NEAR = 0.005
+_NARROW = (torch.bfloat16, torch.float16, torch.float32)
+#: Fewer different numbers than this, as those of a mask, are in a narrow type by chance; and a result that is farther
+#: off, of its largest element, is wrong in another way.
+_FEW, _FAR = 3, 0.1
 
 
 def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | None:
@@ -20,8 +24,8 @@ def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | Non
         return Reason(kind="zero", words="the result is zero" + (": a gradient is dropped" if is_derivative else ""))
     if torch.allclose(got, -expected, rtol=1e-9, atol=0):
         return factor_reason(-1.0)
-    if narrow := _narrow(got, expected) or _overflow(got, expected):
-        return narrow
+    if found := narrow(got, expected) or _overflow(got, expected):
+        return found
     ratio = (got / expected).flatten()
     ratio = ratio[ratio.isfinite()]
     # One factor for all of them to more digits than tell it from 1: rounding in a narrower dtype is none.
@@ -93,18 +97,25 @@ def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
     return bool(off.max() < 32 * eps and off.max() > eps / 32)
 
 
-def _narrow(got: Tensor, expected: Tensor) -> Reason | None:
+def narrow(got: Tensor, expected: Tensor) -> Reason | None:
     """Say whether a result has the digits of a lower precision alone, which the right one has not."""
-    for dtype in (torch.bfloat16, torch.float16, torch.float32):
-        if not got.is_floating_point() or torch.finfo(got.dtype).eps >= torch.finfo(dtype).eps:
-            continue
-        if not got.isfinite().all():
-            continue  # an infinite number has each precision
-        is_near = _largest(got - expected) < 16 * torch.finfo(dtype).eps * _largest(expected)
-        if is_near and _is_of(got, dtype) and not _is_of(expected, dtype):
-            said = f"every number of it is a {_name(dtype)}: something is computed in {_name(dtype)} on the way"
-            return Reason(kind="narrow", words=said, evidence={"dtype": _name(dtype)})
-    return None
+    name = narrow_type_of(got)
+    if name is None or narrow_type_of(expected) == name or _largest(got - expected) > _FAR * _largest(expected):
+        return None
+    return Reason(kind="narrow", words=made_of(name), evidence={"dtype": name})
+
+
+def made_of(name: str) -> str:
+    """Return what is said of numbers that a narrow type has."""
+    return f"every number of it is a {name}: it is summed, computed or kept in {name} on the way"
+
+
+def narrow_type_of(tensor: Tensor) -> str | None:
+    """Return the narrowest type that has all numbers of a tensor, of those that are narrower than its own."""
+    if not tensor.is_floating_point() or not tensor.isfinite().all() or torch.unique(tensor).numel() < _FEW:
+        return None
+    held = (dtype for dtype in _NARROW if torch.finfo(tensor.dtype).eps < torch.finfo(dtype).eps)
+    return next((_name(dtype) for dtype in held if _is_of(tensor, dtype)), None)
 
 
 def _is_of(tensor: Tensor, dtype: torch.dtype) -> bool:
