@@ -347,3 +347,23 @@ def test_zeros_at_another_place_are_a_question():
 
     assert status is Status.QUESTION
     assert "at the place of" not in words
+
+
+def slope(x):
+    """A gradient penalty: it differentiates by a tensor of its own."""
+    with torch.enable_grad():
+        x = x.clone() if x.requires_grad else x.detach().requires_grad_()
+        (found,) = torch.autograd.grad(x.pow(3).sum(), x, create_graph=True)
+    return found.norm()
+
+
+HELD = torch.ones(3, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize(("function", "rank"), [(slope, "waste"), (lambda x: (x * HELD).sum(), "wrong")])
+def test_a_tensor_of_the_call_that_requires_grad_is_no_hidden_parameter(function, rank):
+    found = audit(function, ["(randn(3),)"], name="found", laws=["needs_input_grad"])
+    (verdict,) = found.report.verdicts
+
+    assert verdict.finding.message.startswith("the output requires grad though no input does")
+    assert verdict.finding.rank == rank

@@ -197,3 +197,29 @@ def test_what_the_reference_cannot_do_is_said_of_the_reference():
     found = audit(Sampled, ["(randn(1, 1, 3, 3), rand(1, 2, 2, 2))"], laws=["jvp"], reference=sampled)
     (verdict,) = found.report.of(law="jvp")
     assert verdict.finding.message.startswith("the reference raised NotImplementedError")
+
+
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        top, index = x.topk(k, dim=-1)
+        gate = top.softmax(-1)
+        ctx.save_for_backward(gate, index)
+        return torch.zeros_like(x).scatter(-1, index, gate)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        gate, index = ctx.saved_tensors
+        g = y_bar.gather(-1, index)
+        return torch.zeros_like(y_bar).scatter(-1, index, gate * (g - (gate * g).sum(-1, keepdim=True))), None
+
+
+def top_k(x, k):
+    least = x.topk(k, dim=-1).values[..., -1:].detach()
+    return x.masked_fill(x < least, float("-inf")).softmax(-1)
+
+
+def test_a_reference_that_compares_with_a_number_that_it_stops_is_judged():
+    found = audit(TopK, ["(randn(5, 6), 3)"], reference=top_k, laws=["surrogate", "vjp"])
+
+    assert {str(v.status) for v in found.report.verdicts} == {"holds"}

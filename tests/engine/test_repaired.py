@@ -428,3 +428,27 @@ def test_the_way_of_a_loop_and_what_forward_keeps_are_named(function, call, new,
     assert new in right
     assert new not in wrong
     assert right.replace(new, old, 1) in wrong or old in wrong
+
+
+class Clamped(Function):
+    """Takes the mask of what it has clamped: no number is outside then."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clamp(-0.5, 2.5)
+        ctx.save_for_backward((y >= -0.5) & (y <= 2.5))
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (inside,) = ctx.saved_tensors
+        return y_bar * inside
+
+
+def test_an_edge_that_mends_one_end_of_a_clip_is_not_said():
+    call = "(tensor([0.3, -1.4, 1.5, -0.7, 1.9]),)"
+
+    assert float(torch.tensor([0.3, -1.4, 1.5, -0.7, 1.9]).max()) < 2.5, (
+        "the other end is reached by larger numbers only"
+    )
+    assert "in place of" not in said(Clamped, call).likely

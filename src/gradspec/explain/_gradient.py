@@ -87,6 +87,9 @@ TESTS: tuple[Test, ...] = (
 )
 #: What holds at the point of the case only, and is asked again for other cotangents there.
 _OF_THE_POINT = (beside_a_kink, with_a_negative_number, with_an_index_that_repeats, of_forward)
+#: What a call that shows little may mend by chance, and is asked for larger arguments, too.
+_OF_ALL_SIZES = (of_an_edge, repaired)
+_LARGER = 2
 #: How many times a test is asked again.
 _AGAIN = 2
 
@@ -115,4 +118,11 @@ def _shown(test: Test, wrong: Wrong) -> Reason | None:
         again = wrong.redrawn(wrong.trial.seed + 31 + k, moved=test not in _OF_THE_POINT)
         if not found.is_as(quietly(partial(test, again))):
             return None
-    return found
+    return found if test not in _OF_ALL_SIZES or _holds_for_larger(found, test, wrong) else None
+
+
+def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether a test shows the same for larger arguments, as behind both ends of a clip; or can show nothing there."""
+    larger = wrong.redrawn(wrong.trial.seed + 41, moved=True, times=_LARGER)
+    asked = quietly(lambda: bool(larger.expected.isfinite().all()) and not larger.same(larger.got, larger.expected))
+    return not asked or found.is_as(quietly(partial(test, larger)))

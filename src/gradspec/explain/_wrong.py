@@ -58,11 +58,11 @@ class Wrong:
         """How many operations they may take with something else in them: some times as many."""
         return _TIMES * self.operations
 
-    def redrawn(self, seed: int, *, moved: bool) -> Wrong:
-        """Return the same question for other cotangents, and for other arguments of the same signs and sizes."""
+    def redrawn(self, seed: int, *, moved: bool, times: float = 1) -> Wrong:
+        """Return the same question for other cotangents, and for other arguments of the same signs."""
         inputs = self.inputs
         if moved:
-            other = resembling(inputs.tensors(), seed)
+            other = tuple(times * t for t in resembling(inputs.tensors(), seed))
             inputs = Inputs({**inputs.values, **dict(zip(inputs.wrt, other, strict=True))}, inputs.wrt)
         return Wrong(self.trial, inputs, self.name, like(self.v, seed))
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 from torch import Tensor
+from torch.nn import Parameter
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
@@ -51,7 +52,17 @@ def _check(trial: Trial) -> Finding:
     y = trial.spec.function(*inputs.args())
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
         return waste  # last: a wrong gradient is worse
-    hidden = [describe(leaf) for leaf in leaves_behind(y)]
+    found, again = leaves_behind(y), leaves_behind(trial.spec.function(*inputs.args()))
+    kept = {id(leaf) for leaf in again} | {id(leaf) for leaf in found if isinstance(leaf, Parameter)}
+    hidden = [describe(leaf) for leaf in found]
+    if found and not any(id(leaf) in kept for leaf in found):
+        return broken(
+            "the output requires grad though no input does: a tensor that is made in the call requires it",
+            got=f"a graph that leads to {', '.join(hidden)}",
+            expected="no graph",
+            likely="it differentiates by a tensor of its own: detach the result where no input requires grad",
+            rank=Rank.WASTE,
+        )
     return broken(
         "the output requires grad though no input does",
         got=f"a graph that leads to {', '.join(hidden) or 'no leaf'}",

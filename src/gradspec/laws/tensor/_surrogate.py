@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,6 +42,8 @@ from gradspec.spec._gradient import NO_MAP, gradient_of
 
 _MEANT = "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, "
 _MEANT += "or a spec"
+#: The attribute of a surrogate in which what `detach()` stops is not held still.
+_MOVES = "gradspec_moves"
 
 
 def _check(trial: Trial) -> Finding:
@@ -51,7 +55,10 @@ def _check(trial: Trial) -> Finding:
     if not inputs.wrt:
         return not_applicable("no floating-point input in this case")
     if not is_stand_in(trial.spec.surrogate):
-        return _judged(trial, inputs)
+        finding = _judged(trial, inputs)
+        # What is compared with a number that `detach()` stops jumps where only one of the two moves, as behind a top-k.
+        moves = finding.status is Status.INCONCLUSIVE and _judged(_with_what_is_stopped(trial), inputs) is HOLDS
+        return HOLDS if moves else finding
     if not (wrt := tuple(name for name in inputs.wrt if name not in declared_zero(trial.spec))):
         return not_applicable("no gradient is asked about")
     inputs = Inputs(inputs.values, wrt)
@@ -59,6 +66,17 @@ def _check(trial: Trial) -> Finding:
     if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
         return finding
     return question(trial, inputs) or finding
+
+
+def _with_what_is_stopped(trial: Trial) -> Trial:
+    """Return the call of a surrogate in which what `detach()` stops moves with the arguments."""
+
+    @wraps(trial.spec.surrogate)
+    def surrogate(*args: Any, **kwargs: Any) -> Any:
+        return trial.spec.surrogate(*args, **kwargs)
+
+    surrogate.__dict__[_MOVES] = True
+    return replace(trial, spec=replace(trial.spec, surrogate=surrogate))
 
 
 def _judged(trial: Trial, inputs: Inputs) -> Finding:
@@ -240,7 +258,8 @@ def _value_and_gradients(
 def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
     """Return the surrogate, weighted with cotangents, as a function of a step in a direction."""
     surrogate, x = _surrogate(trial, inputs), inputs.tensors()
-    if not is_stand_in(trial.spec.surrogate):  # an audit judges what is stopped by name, see `declared_zero`
+    if not is_stand_in(trial.spec.surrogate) and _MOVES not in trial.spec.surrogate.__dict__:
+        # An audit judges what is stopped by name, see `declared_zero`.
         surrogate = held_still(surrogate, x)
 
     def along(step: float) -> float:
