@@ -97,7 +97,8 @@ class Watcher:
             function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
                 continue
-            told: Any = telling(function, _before(tell, weakref.ref(cls), skip=int(isinstance(held, classmethod))))
+            before = _before_bound(tell, weakref.ref(cls), name) if isinstance(held, classmethod) else None
+            told: Any = telling(function, before or _before(tell, weakref.ref(cls)))
             setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
             self._undo.append(partial(_put_back, weakref.ref(cls), name))
 
@@ -243,14 +244,27 @@ class _Busy(threading.local):
     now = False
 
 
-def _before(
-    tell: Callable[..., None], of: weakref.ref[Any], *, skip: int
-) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
-    """Return what is told the arguments: without the first, the class, for a classmethod."""
+def _before(tell: Callable[..., None], of: weakref.ref[Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    """Return what is told the arguments."""
 
     # A function, and no partial: Dynamo looks at what a function that it traces has in its closure.
     def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        tell(of, args[skip:] if skip else args, kwargs)
+        tell(of, args, kwargs)
+
+    return before
+
+
+def _before_bound(
+    tell: Callable[..., None], of: weakref.ref[Any], name: str
+) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    """Return what is told the arguments of a classmethod, the first of which is the class that is called.
+
+    That is the one that a call is of where it inherits the method: a common forward of many functions.
+    """
+
+    def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        is_inherited = isinstance(args[0], type) and _giver(args[0], name) is of()
+        tell(weakref.ref(args[0]) if is_inherited else of, args[1:], kwargs)
 
     return before
 
