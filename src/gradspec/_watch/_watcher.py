@@ -119,7 +119,7 @@ class Watcher:
                     return  # called by its name, and not through apply
                 if called is not cls and _giver(called, "forward") is not cls:
                     return  # called by the forward of a subclass
-                cls, args = called, args[1:]
+                cls, args = called, _given(args)
             seen = self._by_target.get(cls) or self._seen(cls)
             if seen.called(args, kwargs) and self._on_new:
                 self._on_new(seen)
@@ -242,6 +242,14 @@ class _Busy(threading.local):
     """Whether a call is being noted in this thread."""
 
     now = False
+
+
+def _given(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments that `apply` was given, behind the ctx: without the defaults of forward.
+
+    Backward returns as many gradients as there are.
+    """
+    return args[1 : 1 + len(args[0].needs_input_grad)]
 
 
 def _before(tell: Callable[..., None], of: weakref.ref[Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:

@@ -14,13 +14,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
+class _Any(type):
+    """The class of empty classes: each has every attribute."""
+
+    def __getattr__(cls, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _empty(name)
+
+
+def _empty(name: str) -> type:
+    """Return a class that takes any arguments; an instance is called as a decorator, and returns what it is given."""
+    return _Any(name, (), {"__init__": lambda *_, **__: None, "__call__": lambda _, *args, **__: (args or (None,))[0]})
+
+
 class _Empty(types.ModuleType):
     """A module that has every name: each is an empty class."""
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        return _empty(name)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
