@@ -173,7 +173,7 @@ def _in_direction(
         )
         return Finding(status=Status.INCONCLUSIVE, message=said)
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
-    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
+    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True) if t.dtype != torch.bool)
     scale = max(abs(exact), abs(numeric.value), size)
     derivative = max(abs(exact), abs(numeric.value), size / 100)
     is_clear = numeric.bar <= derivative / 1000 if is_alone else numeric.is_clear(scale, dtype)
