@@ -95,7 +95,11 @@ def _package(result: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -
 
 
 def _function(row: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {"function": row["function"], "calls": [kind[:CALL] for kind in row["kinds"][:1]], "training": row["training"]}
+    found: dict[str, Any] = {
+        "function": row["function"],
+        "calls": [kind[:CALL] for kind in row["kinds"][:1]],
+        "training": row["training"],
+    }
     inside = [one for one in row["findings"] if one["scope"] == "training"]
     if row["training"] == "not audited":
         found["why"] = row["why"][:WORDS]

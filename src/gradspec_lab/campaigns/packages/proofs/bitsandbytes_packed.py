@@ -1,4 +1,4 @@
-"""The CPU operators of bitsandbytes read packed weights as if they were contiguous; activations of any strides are right.
+"""The CPU operators of bitsandbytes read packed weights as if they were contiguous; activations are right as they are.
 
 The package makes the packed tensors itself, in one piece. Given every other element of a larger one, an operator reads
 its neighbours.
@@ -16,7 +16,10 @@ for name, x in (("every other element", wide[:, ::2]), ("transposed", torch.rand
     given = torch.randn(2, 128)[:, ::2]
     (got,) = torch.autograd.grad(y, x, given)
     (right,) = torch.autograd.grad(layer(x), x, given.contiguous())
-    print(f"activations, {name}: values apart by {(y - plain).abs().max():.0e}, gradients by {(got - right).abs().max():.0e}")
+    print(
+        f"activations, {name}: values apart by {(y - plain).abs().max():.0e}, "
+        f"gradients by {(got - right).abs().max():.0e}"
+    )
     assert torch.allclose(y, plain, atol=1e-5)
     assert torch.allclose(got, right, atol=1e-5)
 

@@ -1,6 +1,7 @@
 """`LowerBound` of compressai lets a gradient pass that moves towards the bound, as it documents."""
 
 import torch
+
 from gradspec_lab.campaigns.packages.absent import absent
 
 absent("torch_geometric", "torchvision", "pandas", "tomli", "PIL")

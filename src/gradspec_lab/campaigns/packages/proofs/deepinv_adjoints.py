@@ -1,7 +1,8 @@
-"""The Radon transform of deepinv has the inverse one for its adjoint, as it documents; a least-squares solver is right."""
+"""The Radon transform of deepinv has the inverse one for its adjoint, as documented; least squares are right."""
 
 import torch
 from differences import both, drawn, off
+
 from gradspec_lab.campaigns.packages.absent import absent
 
 absent("torchvision", "torchmetrics", "matplotlib", "h5py", "PIL", "natsort", "requests")

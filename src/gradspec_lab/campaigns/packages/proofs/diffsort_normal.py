@@ -1,6 +1,5 @@
 """`NormalCDF` of diffsort is right, to the digits of a float32: it keeps its sigma as one."""
 
-import torch
 from differences import both, drawn, off
 from diffsort.functional import NormalCDF
 

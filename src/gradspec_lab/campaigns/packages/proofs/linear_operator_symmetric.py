@@ -7,8 +7,16 @@ probes, the closer.
 
 import torch
 from differences import both, off
-from linear_operator import functions, operators, settings
-from linear_operator import inv_quad, inv_quad_logdet, pivoted_cholesky, solve, sqrt_inv_matmul
+from linear_operator import (
+    functions,
+    inv_quad,
+    inv_quad_logdet,
+    operators,
+    pivoted_cholesky,
+    settings,
+    solve,
+    sqrt_inv_matmul,
+)
 
 double = {"dtype": torch.float64}
 torch.manual_seed(0)
@@ -67,7 +75,9 @@ with settings.max_cholesky_size(0):
             apart[probes] = off(torch.autograd.grad(value, matrix)[0], right)
 print("off by " + ", ".join(f"{name} {one:.0e}" for name, one in found.items()))
 print(f"RootDecomposition, of R itself: {_off(_root):.2f}")
-print("InvQuadLogdet, the log-determinant by 10, 100, 10000 probes: " + ", ".join(f"{one:.2f}" for one in apart.values()))
+print(
+    "InvQuadLogdet, the log-determinant by 10, 100, 10000 probes: " + ", ".join(f"{one:.2f}" for one in apart.values())
+)
 assert max(found.values()) < 1e-4
 assert _off(_root) > 0.1
 assert apart[10000] < 0.05 < apart[10]

@@ -1,4 +1,4 @@
-"""`TuneRange` of nncf hands its gradients on as they are, which its docstring does not say; its output moves in steps."""
+"""`TuneRange` of nncf hands its gradients on as they are, which its docstring does not say; it moves in steps."""
 
 import torch
 from nncf.torch.quantization.quantize_functions import TuneRange

@@ -1,4 +1,4 @@
-"""The LIF step of spikingjelly: autograd of the same formula, with the arctangent for the spike, gives its gradients."""
+"""The LIF step of spikingjelly: autograd of its formula, with an arctangent for the spike, gives its gradients."""
 
 import torch
 from differences import off

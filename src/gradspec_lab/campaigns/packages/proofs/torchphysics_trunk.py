@@ -3,8 +3,8 @@
 Every copy gets the gradient of its own output. Their sum, that of the points which were copied, is right.
 """
 
-import torch
 from differences import both, drawn, off
+
 from gradspec_lab.campaigns.packages.absent import absent, bare
 
 absent("pytorch_lightning", "matplotlib", "networkx", "trimesh", "shapely", "rtree", "soundfile", "cv2")
