@@ -128,7 +128,8 @@ def test_the_first_run_stays_and_what_changed_is_said():
 
 def test_packages_that_come_later_make_a_first_run_of_their_own():
     wrong, later = row("tiny:A", "wrong silently", finding("wrong silently")), row("late:B", "nothing found")
-    first = _summary.summary([result(wrong), result(name="late", status="not measured")])
+    early = [result(wrong), result(name="late", status="not measured")]
+    first = _summary.summary(early, _summary.summary(early))
     second = _summary.summary([result(row("tiny:A", "nothing found")), result(later, name="late")], first)
 
     assert [run["names"] for run in second["first_runs"]] == [["tiny"], ["late"]]

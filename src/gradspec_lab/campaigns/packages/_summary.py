@@ -72,7 +72,8 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
     }
     first = [*(known or {}).get("first_runs", ())]
     before = {one["name"] for one in (known or {}).get("packages", ()) if one["status"] == MEASURED}
-    if new := [one for one in rows if one["name"] not in before]:
+    new = [one for one in rows if one["name"] not in before]
+    if _measured(new):
         first.append({"date": facts["date"], "commit": facts["commit"], **counts(new), "names": _measured(new)})
     mended = [row["kind"] for row in tomllib.loads(MENDED.read_text(encoding="utf-8")).values()]
     head = {"name": KIND, "provenance": facts, "counts": counted, "first_runs": first, "mended_since": mended}
