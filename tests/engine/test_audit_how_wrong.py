@@ -140,7 +140,7 @@ def found(function, case, *names):
             Slope,
             "(randn(2, 3),)",
             "right with `return torch.where(x > 0, y_bar, 0.1 * y_bar)` in place of `return torch.where(x > 0, y_bar, "
-            "0.2 * y_bar)` (test_audit_how_wrong.py:70, in backward)",
+            "0.2 * y_bar)` (test_audit_how_wrong.py:72, in backward)",
         ),
         (Clips, "(randn(2, 3),)", "right for small cotangents: backward clips the cotangent"),
         (
