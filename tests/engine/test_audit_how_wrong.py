@@ -1,12 +1,14 @@
 """An audit says how a backward is wrong: by which factor, for which argument, and where an index repeats."""
 
+import math
+
 import pytest
 import torch
 from torch.autograd import Function
 
 from gradspec import audit
 from gradspec.findings import findings
-from gradspec.law import Status
+from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 from gradspec.render import finding_text
 
@@ -138,7 +140,7 @@ def found(function, case, *names):
             Slope,
             "(randn(2, 3),)",
             "right with `return torch.where(x > 0, y_bar, 0.1 * y_bar)` in place of `return torch.where(x > 0, y_bar, "
-            "0.2 * y_bar)` (test_audit_how_wrong.py:70, in backward)",
+            "0.2 * y_bar)` (test_audit_how_wrong.py:72, in backward)",
         ),
         (Clips, "(randn(2, 3),)", "right for small cotangents: backward clips the cotangent"),
         (
@@ -167,6 +169,34 @@ def test_one_factor_in_all_directions_is_named_with_the_argument(function, case,
     text = finding_text(finding)
     assert f"  Meant?  {MEANT}" in text
     assert ("  Likely: " in text) == bool(said)
+
+
+class Short(Function):
+    """A constant of backward has the digits of a float32; a factor shows beside it whether more is wrong."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, x, sigma):
+        ctx.save_for_backward(x, torch.tensor(sigma, dtype=torch.float32))
+        return torch.erf(x / sigma)
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        x, sigma = ctx.saved_tensors
+        return cls.factor * grad * 2 / math.sqrt(math.pi) / sigma * torch.exp(-((x / sigma) ** 2)), None
+
+
+class Longer(Short):
+    factor = 1 + 1e-5
+
+
+@pytest.mark.parametrize(("function", "rank"), [(Short, Rank.WASTE), (Longer, Rank.WRONG)])
+def test_a_constant_in_float32_is_no_wrong_gradient(function, rank):
+    # Beyond a float32's digits: a program in float32 sees nothing of it.
+    for dtype in ("float64", "float32"):
+        (finding,) = found(function, f"(tensor([[1.5, -0.29], [-2.2, 0.57]], dtype={dtype}), 0.2)", "surrogate")
+        assert finding.verdict.finding.rank == rank
 
 
 def test_an_index_that_repeats_is_the_cause_and_the_second_derivative_follows():

@@ -169,3 +169,38 @@ def test_an_audit_with_no_law_left_is_refused(law, why):
 
     with pytest.raises(ValueError, match=f"no law is left of {law}: {why}"):
         audit(function, [read_case("(randn(4, 30),)")], profile=only(law))
+
+
+class Floored(Function):
+    """A value, and a mask beside it: an output that is boolean has no cotangent."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(x, low):
+        return torch.maximum(x, low), x < low
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+
+    @classmethod
+    def backward(cls, ctx, grad, _):
+        (mask,) = ctx.saved_tensors
+        return cls.factor * grad.where(~mask, 0), grad.where(mask, 0)
+
+
+class FlooredTwice(Floored):
+    factor = 2
+
+
+@pytest.mark.parametrize(("function", "surrogate"), [(Floored, Status.HOLDS), (FlooredTwice, Status.BROKEN)])
+def test_a_boolean_output_is_beside_the_gradient(function, surrogate):
+    laws = [NAMED[name] for name in ("surrogate", "cotangent_linearity", "cotangent_layout")]
+    said = audit(function, ["(randn(4), randn(4))"], laws=laws).report.verdicts
+    assert {v.law: v.status for v in said} == {
+        "surrogate": surrogate,
+        "cotangent_linearity": Status.HOLDS,
+        "cotangent_layout": Status.HOLDS,
+    }

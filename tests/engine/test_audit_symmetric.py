@@ -9,6 +9,7 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 
 CASE = "(tensor([[2.0, 0.5], [0.5, 1.0]]),)"
+ROUNDED = "(tensor([[2.0, 0.5000001], [0.5, 1.0]]),)"
 BATCH = "(tensor([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.25], [-0.25, 3.0]]]),)"
 
 
@@ -73,13 +74,16 @@ def test_forward_mode_that_is_compiled_is_not_accused(case):
     assert found(torch.linalg.cholesky, case, "compile_jvp") == {"compile_jvp": Status.HOLDS}
 
 
-def test_a_gradient_of_an_own_function_of_symmetric_matrices_is_not_accused():
-    assert found(Eigenvalues, CASE, "surrogate") == {"surrogate": Status.HOLDS}
+@pytest.mark.parametrize("case", [CASE, ROUNDED])
+def test_a_gradient_of_an_own_function_of_symmetric_matrices_is_not_accused(case):
+    # A product `x @ x.mT` in float32 is symmetric but for its rounding.
+    assert found(Eigenvalues, case, "surrogate") == {"surrogate": Status.HOLDS}
 
 
+@pytest.mark.parametrize("case", [CASE, ROUNDED])
 @pytest.mark.parametrize("function", [Twice, Skew, Transposed])
-def test_a_wrong_gradient_of_a_symmetric_matrix_is_broken(function):
-    assert found(function, CASE, "surrogate") == {"surrogate": Status.BROKEN}
+def test_a_wrong_gradient_of_a_symmetric_matrix_is_broken(function, case):
+    assert found(function, case, "surrogate") == {"surrogate": Status.BROKEN}
 
 
 def test_a_second_derivative_of_eigenvalues_that_is_lost_is_broken():

@@ -118,12 +118,22 @@ def test_the_first_run_stays_and_what_changed_is_said():
     first = _summary.summary([result(row("tiny:A", "wrong silently", finding("wrong silently")))])
     second = _summary.summary([result(row("tiny:A", "nothing found"), row("tiny:B", "nothing found"))], first)
 
-    assert second["first_run"] == first["first_run"]
-    assert second["first_run"]["training"] == {"wrong silently": 1}
+    assert second["first_runs"] == first["first_runs"]
+    assert [run["training"] for run in second["first_runs"]] == [{"wrong silently": 1}]
     assert _summary.differences(first, second) == [
         "tiny:A: wrong silently, now nothing found",
         "tiny:B: not seen, now nothing found",
     ]
+
+
+def test_packages_that_come_later_make_a_first_run_of_their_own():
+    wrong, later = row("tiny:A", "wrong silently", finding("wrong silently")), row("late:B", "nothing found")
+    early = [result(wrong), result(name="late", status="not measured")]
+    first = _summary.summary(early, _summary.summary(early))
+    second = _summary.summary([result(row("tiny:A", "nothing found")), result(later, name="late")], first)
+
+    assert [run["names"] for run in second["first_runs"]] == [["tiny"], ["late"]]
+    assert [run["training"] for run in second["first_runs"]] == [{"wrong silently": 1}, {"nothing found": 1}]
 
 
 def test_a_summary_whose_counts_are_of_other_rows_is_refused(tmp_path):
@@ -138,6 +148,13 @@ def test_a_class_says_why(tmp_path):
     path = tmp_path / "classes.toml"
     path.write_text('["tiny:A"]\nclass = "odd"\nwhy = "so"\n')
     with pytest.raises(ValueError, match="tiny:A: write a class, one of wrong, deliberate and documented"):
+        _summary.classes(path)
+
+
+def test_what_is_wrong_says_how_dangerous_it_is(tmp_path):
+    path = tmp_path / "classes.toml"
+    path.write_text('["tiny:A"]\nclass = "wrong"\nwhy = "so"\n')
+    with pytest.raises(ValueError, match="tiny:A: write a danger of what is wrong, one of a wrong direction"):
         _summary.classes(path)
 
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from bs4 import BeautifulSoup
 
-from gradspec_lab.campaigns.packages._summary import classes, counts, read_campaign, summary_text
+from gradspec_lab.campaigns.packages._summary import (
+    DANGERS,
+    PROOFS,
+    classes,
+    counts,
+    read_campaign,
+    summary_text,
+)
 from sphinx_ext.handmade import Project, copied, with_the_laboratory
 
 PAGE = "# Campaign\n\n```{gradspec-campaign} campaign.json\n```\n"
@@ -23,18 +30,45 @@ def built_of(folder: Path, text: str) -> Any:
     return project.build()
 
 
-def test_the_wrong_functions_are_listed_with_what_is_wrong(tmp_path: Path) -> None:
+def test_the_wrong_functions_are_listed_with_what_is_wrong_and_a_script(tmp_path: Path) -> None:
     content = read_campaign(COMMITTED)
     built = built_of(tmp_path, COMMITTED.read_text(encoding="utf-8"))
     soup = BeautifulSoup(built.html("campaign"), "html.parser")
-    counted, wrong = soup.select("table")
+    counted, domains, runs = soup.select("table")
+    entries = soup.select(".gradspec-campaign-entry")
 
     rows = {row[0]: int(row[1]) for tr in counted.select("tbody tr") if (row := [td.get_text() for td in tr("td")])}
     assert sum(rows.values()) == content["counts"]["functions"]
-    assert rows["found: wrong"] == content["counts"]["classes"]["wrong"] == len(wrong.select("tbody tr"))
-    assert "peft 0.21.2" in wrong.get_text()
-    why = classes()["peft.tuners.loha.layer:HadaWeightCP"]["why"]
-    assert why in wrong.get_text()
+    assert rows["found: wrong"] == content["counts"]["classes"]["wrong"] == len(entries)
+    numbers = [[td.get_text() for td in tr("td")] for tr in domains.select("tbody tr")]
+    assert sum(int(row[2]) for row in numbers) >= content["counts"]["functions"]
+    assert sum(int(row[3]) for row in numbers) == len(entries)
+    assert len(runs.select("tbody tr")) == len(content["first_runs"])
+
+    (entry,) = (one for one in entries if "HadaWeightCP" in one.get_text())
+    assert entry.p.get_text().startswith("peft 0.21.2, HadaWeightCP: ")
+    said = classes()
+    assert said["peft.tuners.loha.layer:HadaWeightCP"]["why"].replace("`", "") in entry.get_text()
+    proof = PROOFS / said["peft.tuners.loha.layer:HadaWeightCP"]["proof"]
+    assert entry.pre.get_text() == proof.read_text(encoding="utf-8")
+
+
+def test_what_is_most_dangerous_is_first(tmp_path: Path) -> None:
+    built = built_of(tmp_path, COMMITTED.read_text(encoding="utf-8"))
+    soup = BeautifulSoup(built.html("campaign"), "html.parser")
+    order = [DANGERS.index(danger) for one in soup.select(".gradspec-campaign-entry") for danger in [_danger(one)]]
+    assert order == sorted(order)
+    assert len(set(order)) == len(DANGERS)
+
+
+def _danger(entry: Any) -> str:
+    package, function = entry.p.get_text().split(": ")[0].split(", ")
+    said = classes().items()
+    return next(
+        row["danger"]
+        for name, row in said
+        if row["package"] == package.split()[0] and name.partition(":")[2].startswith(function) and "danger" in row
+    )
 
 
 def test_a_summary_that_was_edited_is_not_shown(tmp_path: Path) -> None:

@@ -69,6 +69,44 @@ def test_a_forward_that_is_a_classmethod_is_seen_without_its_class(watcher):
     assert list(seen.kinds.values()) == ["(float32[2], 3.0)"]
 
 
+@pytest.mark.parametrize("is_separate", [True, False])
+def test_a_call_of_a_forward_that_is_inherited_is_one_of_the_class_that_is_called(watcher, is_separate):
+    class Common(torch.autograd.Function):
+        @classmethod
+        def forward(cls, *args):
+            return cls.value(args[-1])
+
+        @classmethod
+        def backward(cls, ctx, grad):
+            return grad
+
+    if is_separate:
+        Common.setup_context = staticmethod(lambda ctx, inputs, output: None)
+
+    class Raised(Common):
+        value = staticmethod(lambda x: x + 1)
+
+    Raised.apply(x(2)).sum().backward()
+    seen = only(watcher)
+    assert seen.key.endswith("Raised")
+    assert (seen.forwards, seen.backwards) == (1, 1)
+    assert list(seen.kinds.values()) == ["(float32[2])"]
+
+
+def test_a_default_that_was_not_given_is_no_argument_of_the_call(watcher):
+    class Weighted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, weight=None):
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2.0, None
+
+    Weighted.apply(x(2), 2.0).sum().backward()
+    assert list(only(watcher).kinds.values()) == ["(float32[2], 2.0)"]
+
+
 def test_a_pass_that_calls_that_of_its_base_is_one(watcher):
     class Again(Doubled):
         @staticmethod
@@ -106,7 +144,7 @@ def test_a_call_of_another_kind_is_seen_among_many_alike(watcher):
         held(x(2) if number != 211 else x(2, 2))
     seen = only(watcher)
     assert seen.forwards == 300
-    assert list(seen.kinds.values()) == ["(float32[2], 2.0)", "(float32[2, 2], 2.0)"]
+    assert list(seen.kinds.values()) == ["(float32[2])", "(float32[2, 2])"]
     assert [tuple(call.args[0].shape) for call in seen.calls] == [(2,), (2, 2)]
 
 

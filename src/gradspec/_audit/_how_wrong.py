@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import torch
+
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
 from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
 from gradspec._finding import MEANT
-from gradspec.explain import by_differences, why_not_derivative
+from gradspec.explain import EXACT, by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.profile import Profile
@@ -70,7 +72,9 @@ class _Shown:
         if why is not None:
             facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
             words = ": ".join(filter(None, (why.words, finding.likely)))
+            is_short = numbers is None and EXACT in why.words and _is_short(finding)
             finding = replace(finding, reason=why, likely=words, details=facts)
+            finding = replace(finding, rank=Rank.WASTE) if is_short else finding
         if numbers is None:
             return finding
         return replace(
@@ -80,7 +84,17 @@ class _Shown:
             index=numbers.index,
             got=numbers.got,
             expected=f"{numbers.expected} by central differences",
+            rank=Rank.WASTE if numbers.rank == Rank.WASTE and _is_short(finding) else finding.rank,
         )
+
+
+def _is_short(finding: Finding) -> bool:
+    """Whether two derivatives along a direction agree to the rounding of float32, as if a constant had its digits."""
+    try:
+        got, expected = float(finding.got), float(str(finding.expected).split()[0])
+    except (ValueError, IndexError):
+        return False
+    return abs(got - expected) <= torch.finfo(torch.float32).eps * max(abs(got), abs(expected))
 
 
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:

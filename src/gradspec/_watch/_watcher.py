@@ -97,7 +97,8 @@ class Watcher:
             function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
                 continue
-            told: Any = telling(function, _before(tell, weakref.ref(cls), skip=int(isinstance(held, classmethod))))
+            before = _before_bound(tell, weakref.ref(cls), name) if isinstance(held, classmethod) else None
+            told: Any = telling(function, before or _before(tell, weakref.ref(cls)))
             setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
             self._undo.append(partial(_put_back, weakref.ref(cls), name))
 
@@ -118,7 +119,7 @@ class Watcher:
                     return  # called by its name, and not through apply
                 if called is not cls and _giver(called, "forward") is not cls:
                     return  # called by the forward of a subclass
-                cls, args = called, args[1:]
+                cls, args = called, _given(args)
             seen = self._by_target.get(cls) or self._seen(cls)
             if seen.called(args, kwargs) and self._on_new:
                 self._on_new(seen)
@@ -243,14 +244,35 @@ class _Busy(threading.local):
     now = False
 
 
-def _before(
-    tell: Callable[..., None], of: weakref.ref[Any], *, skip: int
-) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
-    """Return what is told the arguments: without the first, the class, for a classmethod."""
+def _given(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments that `apply` was given, behind the ctx: without the defaults of forward.
+
+    Backward returns as many gradients as there are.
+    """
+    return args[1 : 1 + len(args[0].needs_input_grad)]
+
+
+def _before(tell: Callable[..., None], of: weakref.ref[Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    """Return what is told the arguments."""
 
     # A function, and no partial: Dynamo looks at what a function that it traces has in its closure.
     def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        tell(of, args[skip:] if skip else args, kwargs)
+        tell(of, args, kwargs)
+
+    return before
+
+
+def _before_bound(
+    tell: Callable[..., None], of: weakref.ref[Any], name: str
+) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+    """Return what is told the arguments of a classmethod, the first of which is the class that is called.
+
+    That is the one that a call is of where it inherits the method: a common forward of many functions.
+    """
+
+    def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        is_inherited = isinstance(args[0], type) and _giver(args[0], name) is of()
+        tell(weakref.ref(args[0]) if is_inherited else of, args[1:], kwargs)
 
     return before
 

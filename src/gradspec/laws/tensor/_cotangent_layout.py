@@ -86,7 +86,7 @@ def _gradients(
 #: Each makes a cotangent of another layout; the last one of other values too.
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "transposed": lambda t: _reversed(_reversed(t).contiguous()),
-    "every other element": lambda t: torch.stack((t, -t), -1)[..., 0],
+    "every other element": lambda t: torch.stack((t, torch.full_like(t, 7)), -1)[..., 0],
     "a slice behind an offset": lambda t: torch.cat((t.new_zeros(7), t.flatten()))[7:].view(t.shape),
     "expanded": lambda t: t.flatten()[:1].sum().expand(t.shape),
 }

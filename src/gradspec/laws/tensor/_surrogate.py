@@ -37,7 +37,7 @@ from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a
 from gradspec.laws.tensor.support._meant import question
 from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
-from gradspec.laws.tensor.support._symmetric import is_symmetric, kept_symmetric
+from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
 
 _MEANT = "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, "
@@ -162,7 +162,9 @@ def _one_direction(
     if finding.status is Status.BROKEN and (kept := kept_symmetric(inputs, u, _surrogate(trial, inputs))) is not None:
         v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
         grads = _value_and_gradients(trial, inputs, v)[1]
-        if all(g is not None and is_symmetric(g, 1e-6) for g, a, b in zip(grads, u, kept, strict=True) if a is not b):
+        if all(
+            g is not None and is_symmetric(g, ROUNDED) for g, a, b in zip(grads, u, kept, strict=True) if a is not b
+        ):
             return _in_direction(trial, inputs, kept, seed, is_beside=is_beside)
     return finding
 
@@ -189,7 +191,7 @@ def _in_direction(
         )
         return Finding(status=Status.INCONCLUSIVE, message=said)
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
-    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True))
+    size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True) if t.dtype != torch.bool)
     scale = max(abs(exact), abs(numeric.value), size)
     derivative = max(abs(exact), abs(numeric.value), size / 100)
     is_clear = numeric.bar <= derivative / 1000 if is_alone else numeric.is_clear(scale, dtype)

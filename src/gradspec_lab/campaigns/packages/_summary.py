@@ -16,6 +16,10 @@ AGAIN = "python -m gradspec_lab campaign"
 CLASSES = Path(__file__).parent / "classes.toml"
 MENDED = Path(__file__).parent / "mended.toml"
 PROOFS = Path(__file__).parent / "proofs"
+#: How much is kept of the words of a finding, and of a call.
+WORDS, CALL = 90, 60
+#: How most findings begin.
+NO_DERIVATIVE = "backward does not apply the derivative of what forward computes: "
 #: What a finding in training is, as a person read it in the source and a proof shows it.
 WRONG = "wrong"
 DOCUMENTED = "deliberate and documented"
@@ -23,11 +27,16 @@ UNDOCUMENTED = "deliberate and undocumented"
 HARMLESS = "harmless"
 FALSE = "false"
 KINDS = (WRONG, DOCUMENTED, UNDOCUMENTED, HARMLESS, FALSE)
+#: How dangerous a wrong gradient is, the most dangerous first.
+DIRECTION = "a wrong direction"
+SOME_USES = "wrong in some uses"
+SIDE_EFFECT = "a side effect"
+DANGERS = (DIRECTION, SOME_USES, SIDE_EFFECT)
 WRONG_IN_TRAINING = ("wrong silently", "refused with an error")
 
 
 def classes(path: Path = CLASSES) -> dict[str, dict[str, Any]]:
-    """Return what was said by hand of each function: its class, why, and the proof.
+    """Return what was said by hand of each function: its class, why, the proof, and of a wrong one how dangerous it is.
 
     Raises:
         ValueError: a class does not exist, or something is missing.
@@ -36,6 +45,8 @@ def classes(path: Path = CLASSES) -> dict[str, dict[str, Any]]:
     for name, row in found.items():
         if row.get("class") not in KINDS or not row.get("why"):
             raise ValueError(f"{name}: write a class, one of {', '.join(KINDS)}, and why")
+        if (row["class"] == WRONG) != (row.get("danger") in DANGERS):
+            raise ValueError(f"{name}: write a danger of what is wrong, one of {', '.join(DANGERS)}")
     return found
 
 
@@ -49,7 +60,7 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
 
     Args:
         results: of each package.
-        known: the last summary: the first run is taken from it.
+        known: the last summary. Its first runs are kept, and packages that it has not measured make another one.
     """
     said = classes()
     rows = [_package(one, said) for one in results]
@@ -59,10 +70,18 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
         for key, value in provenance().items()
         if key in ("date", "commit", "gradspec", "torch", "python", "platform")
     }
-    first = (known or {}).get("first_run") or {"date": facts["date"], "commit": facts["commit"], **counted}
+    first = [*(known or {}).get("first_runs", ())]
+    before = {one["name"] for one in (known or {}).get("packages", ()) if one["status"] == MEASURED}
+    new = [one for one in rows if one["name"] not in before]
+    if _measured(new):
+        first.append({"date": facts["date"], "commit": facts["commit"], **counts(new), "names": _measured(new)})
     mended = [row["kind"] for row in tomllib.loads(MENDED.read_text(encoding="utf-8")).values()]
-    head = {"name": KIND, "provenance": facts, "counts": counted, "first_run": first, "mended_since": mended}
+    head = {"name": KIND, "provenance": facts, "counts": counted, "first_runs": first, "mended_since": mended}
     return {**head, "packages": rows}
+
+
+def _measured(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [row["name"] for row in rows if row["status"] == MEASURED]
 
 
 def _package(result: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -77,10 +96,14 @@ def _package(result: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -
 
 
 def _function(row: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {"function": row["function"], "calls": row["kinds"][:1], "training": row["training"]}
+    found: dict[str, Any] = {
+        "function": row["function"],
+        "calls": [kind[:CALL] for kind in row["kinds"][:1]],
+        "training": row["training"],
+    }
     inside = [one for one in row["findings"] if one["scope"] == "training"]
     if row["training"] == "not audited":
-        found["why"] = row["why"][:200]
+        found["why"] = row["why"][:WORDS]
     elif inside and row["training"] != "nothing found":
         found["first"] = _first(next(one for one in inside if one["rank"] == row["training"]))
     outside: dict[str, list[str]] = {}
@@ -97,8 +120,9 @@ def _function(row: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> 
 def _first(one: Mapping[str, Any]) -> dict[str, Any]:
     if one["rank"] == "a question":
         return {"says": one["says"].partition("?")[0] + "?"}
-    shown = {key: one[key] for key in ("got", "expected", "index") if one.get(key)}
-    return {"laws": one["laws"], "says": one["says"][:240], **shown}
+    shown = {key: one[key].partition(" ")[0] for key in ("got", "expected") if one.get(key)}
+    says = one["says"].partition(", wrong silently: ")[2] or one["says"]
+    return {"laws": one["laws"][:3], "says": says.removeprefix(NO_DERIVATIVE)[:WORDS], **shown}
 
 
 def counts(packages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -137,10 +137,10 @@ def resembling(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return a tensor rounded to whole numbers, in both parts where it is complex."""
+    """Return a tensor rounded to whole numbers, in both parts where it is complex; integers and booleans stay."""
     if tensor.is_complex():
         return torch.complex(tensor.real.round(), tensor.imag.round())
-    return tensor.round()
+    return tensor.round() if tensor.is_floating_point() else tensor
 
 
 def cotangents(trial: Trial, y: tuple[Tensor, ...]) -> Iterator[tuple[str, tuple[Tensor, ...]]]:

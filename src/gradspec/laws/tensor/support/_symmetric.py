@@ -13,6 +13,9 @@ from torch import Tensor
 
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 
+#: How far from symmetric, of its largest element, a matrix is that a product in float32 made: `x @ x.mT`.
+ROUNDED = 1e-6
+
 
 def kept_symmetric(
     inputs: Inputs, u: tuple[Tensor, ...], function: Callable[..., tuple[Tensor, ...]]
@@ -27,7 +30,11 @@ def kept_symmetric(
     """
     kept = list(u)
     for place, x in enumerate(inputs.tensors()):
-        if is_symmetric(x) and not is_symmetric(u[place]) and _reads_one_triangle(inputs, place, u[place], function):
+        if (
+            is_symmetric(x, ROUNDED)
+            and not is_symmetric(u[place])
+            and _reads_one_triangle(inputs, place, u[place], function)
+        ):
             kept[place] = (u[place] + u[place].mH) / 2
     return tuple(kept) if any(a is not b for a, b in zip(kept, u, strict=True)) else None
 
