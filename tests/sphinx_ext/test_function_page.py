@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -68,6 +69,35 @@ def test_the_sections_stand_in_the_fixed_order(soup: BeautifulSoup) -> None:
         "References",
         "Provenance",
     ]
+
+
+def with_sections(folder: Path, places: str) -> Project:
+    """Return a project whose page has sections of its own behind the spec."""
+    project = copied("test-function", folder)
+    with (project.source / "conf.py").open("a", encoding="utf-8") as conf:
+        conf.write(f"gradspec_sections = {places}\n")
+    page = project.source / "index.md"
+    own = "".join(f"## {title}\n\nIts words.\n\n" for title in ("Cost", "Notes", "Use"))
+    page.write_text(page.read_text(encoding="utf-8").replace("```{toctree}", own + "```{toctree}"), encoding="utf-8")
+    return project
+
+
+def test_a_section_of_the_page_is_put_where_the_configuration_says(tmp_path: Path) -> None:
+    places = {"Use": "Examples", "Cost": "What comes out", "Elsewhere": "Laws"}  # it has no "What comes out"
+    shown = page(with_sections(tmp_path, repr(places)))
+    titles = [heading.get_text().rstrip("¶") for heading in shown.find_all("h2")]
+
+    assert titles[:3] == ["Use", "Examples", "What it computes"]
+    assert titles[titles.index("Errors") - 1] == "Cost"
+    assert titles[-2:] == ["Provenance", "Notes"]
+    assert "Its words." in shown.find(id="use").get_text()
+
+
+def test_a_place_that_no_page_has_is_refused(tmp_path: Path) -> None:
+    built = with_sections(tmp_path, "{'Use': 'Exmples'}").build()
+
+    assert built.returncode != 0
+    assert any("'Use' is put before 'Exmples': a spec has the sections 'Examples', " in line for line in built.warnings)
 
 
 def test_the_signature_has_types_and_no_ctx_and_can_be_linked(soup: BeautifulSoup) -> None:

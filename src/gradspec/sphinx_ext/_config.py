@@ -41,6 +41,9 @@ class Options:
     descriptions: bool = True
     #: The least dangerous rank of a failure that is a warning: "wrong", "refused", "waste" or "limit".
     fail_on: str = "refused"
+    #: Sections that your pages have beside a spec, by their titles: the section of the spec before which each is shown,
+    #: or the next one that the page has. Other sections follow the spec, as they are written.
+    sections: Mapping[str, str] = field(default_factory=dict)
     #: Whether each page gets a twin in Markdown beside it, `NAME.html.md`, and the site an `llms.txt` that lists them.
     llms: bool = False
 

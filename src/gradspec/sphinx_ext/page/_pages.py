@@ -29,6 +29,8 @@ class Page:
 
 DIFFERENCES = "Differences from published implementations"
 
+MEMBERS = "Members"
+
 #: First on every page: what a reader types.
 EXAMPLES: Section = ("Examples", _evidence.examples)
 MEASURED: tuple[Section, ...] = (
