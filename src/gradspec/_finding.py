@@ -1,4 +1,4 @@
-"""What a check finds: frozen data, and its statuses."""
+"""Findings and statuses: the frozen data that a check returns."""
 
 from __future__ import annotations
 

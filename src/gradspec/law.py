@@ -1,4 +1,4 @@
-"""What a law is and what it says: frozen data, and the only list of statuses there is."""
+"""Laws and verdicts: frozen data, and the only list of statuses."""
 
 from __future__ import annotations
 

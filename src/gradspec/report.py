@@ -1,4 +1,4 @@
-"""What a run found, as plain data: every frontend renders this, and a record is a report on disk."""
+"""The report of a run, as plain data: every frontend renders it, and a record is a report on disk."""
 
 from __future__ import annotations
 

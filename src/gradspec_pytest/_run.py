@@ -1,4 +1,4 @@
-"""What the targets of a run are held to, and what a record says of them already."""
+"""The settings of a run: its laws, and the verdicts that a record already has."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
 from gradspec.law import Finding, Status
 from gradspec.report import Report, read_record, write_record
@@ -276,6 +276,24 @@ def test_a_record_of_another_device_or_torch_has_a_column_of_its_own(project: Pr
     assert "broken" in there
     assert "it is off" in there
     assert "not measured" in cells["wrong_call"][2].get_text()
+    laws = BeautifulSoup((project.source.parent / "html" / "index.html").read_text("utf-8"), "html.parser").find(
+        id="scale-laws"
+    )
+    assert laws.details is None, "what is broken on another device is folded away"
+    assert "cuda, torch 2.11.0: ○ not measured 2, ✓ holds 1, ✗ broken 1." in section_text(laws)
+
+
+def section_text(found: Tag) -> str:
+    """Return the text of a part of a page on one line."""
+    return " ".join(found.get_text().split())
+
+
+def test_verdicts_that_alarm_nobody_are_folded_behind_their_numbers(soup: BeautifulSoup) -> None:
+    laws = soup.find(id="scale-laws")
+
+    assert laws.details.summary.get_text() == "The verdict of each law (4)"
+    assert len(laws.details.select("table.gradspec-laws")) == 1
+    assert "cpu, torch 2.13.0: ✓ holds 4." in section_text(laws)
 
 
 def test_wrong_calls_are_folded_after_the_third(project: Project) -> None:

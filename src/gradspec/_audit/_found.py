@@ -1,4 +1,4 @@
-"""What an audit found: verdicts, a proposed spec, and what it saw beside them."""
+"""The result of an audit: verdicts, a proposed spec and remarks."""
 
 from __future__ import annotations
 

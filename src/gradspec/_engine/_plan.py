@@ -1,4 +1,4 @@
-"""What a run checks: each law on each case of each spec of its kind, in a fixed order."""
+"""The checks of a run: each law on each case of each spec of its kind, in a fixed order."""
 
 from __future__ import annotations
 

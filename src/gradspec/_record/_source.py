@@ -1,4 +1,4 @@
-"""What a measurement depends on: the modules it begins at, and the key of the files that they reach."""
+"""The source that a measurement depends on: its first modules, and a key of all files that they reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of one function that was seen, and how it travels from the process that saw it."""
+"""One row of a watch: the verdict on a function, and how it travels between processes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def beside_others(
     Args:
         law: what is broken.
         roots: the laws from whose violation it may follow.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         prior: the statuses of this case under the laws that ran before.
         finding: what the law found.
     """

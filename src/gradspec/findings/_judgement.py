@@ -113,8 +113,8 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     """Whether a run asks about what a verdict says.
 
     Unless scopes are named: about training; about all else that the spec promises or refuses, or that every spec does,
-    as to keep no memory, of which an audit asks nothing; and about a silently wrong result under `torch.compile`, which
-    many users turn on without a word to the author.
+    as to keep no memory, which an audit does not ask about; and about a silently wrong result under `torch.compile`,
+    which many users turn on without a word to the author.
     """
     law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
     scope = scope_of(verdict.law, report.laws)

@@ -1,4 +1,4 @@
-"""What a function may promise beside its values and gradients, as frozen data."""
+"""Optional parts of a function's spec, beside its values and gradients, as frozen data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module promises, a network or a layer: frozen data, and how to build what a case names."""
+"""The spec of a module, as frozen data, and how to build the module of a case."""
 
 from __future__ import annotations
 

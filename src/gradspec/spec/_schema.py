@@ -100,7 +100,7 @@ def functional(overload: Any) -> Callable[..., Any]:
     """Return an operator as a function without effects.
 
     It hands the operator copies of what the schema says is written, and returns the outputs that are not among these,
-    then the copies: a tensor alone where there is one, a tuple of tensors where there are several. An output that is a
+    then the copies: a tensor if there is one, a tuple of tensors if there are several. An output that is a
     list of tensors counts as its tensors.
     """
     schema, names = overload._schema, written(overload._schema)

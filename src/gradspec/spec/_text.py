@@ -1,4 +1,4 @@
-"""What a text Function promises: frozen data. `gradspec.text` hands over what a case is made of; it is not imported."""
+"""The spec of a text Function, as frozen data. `gradspec.text` provides its case types; it is not imported here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the extension adds to Sphinx, part by part."""
+"""Register every part of the extension with Sphinx."""
 
 from __future__ import annotations
 

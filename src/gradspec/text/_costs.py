@@ -1,4 +1,4 @@
-"""What the calls of models cost, counted on the node of the graph that made them."""
+"""The cost of model calls, counted on the node of the graph that made them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class _Notes(doctest.DocTestRunner):
         self.otherwise.append({"code": example.source.strip(), "got": f"{kind.__name__}: {error}".splitlines()[0]})
 
 
-def measured(text: str, page: str) -> dict[str, Any]:
+def measured(text: str, page: str) -> tuple[int, list[dict[str, str]]]:
     """Run the programs of a page in one namespace; return how many examples it has, and those that print otherwise."""
     names: dict[str, Any] = {"__name__": "__main__"}
     notes, examples = _Notes(), 0
@@ -51,7 +51,7 @@ def measured(text: str, page: str) -> dict[str, Any]:
         test = doctest.DocTestParser().get_doctest(program, names, page, page, 0)
         test.globs = names
         examples += notes.run(test, clear_globs=False).attempted
-    return {"examples": examples, "otherwise": notes.otherwise}
+    return examples, notes.otherwise
 
 
 def main() -> None:
@@ -65,10 +65,12 @@ def main() -> None:
         for path in sorted(PAGES.glob("*.md"))
         if path.stem != "index"
     }
+    otherwise = [{"page": name, **one} for name, (_, found) in pages.items() for one in found]
     content = {
         "name": f"torch {torch.__version__}",
         "what": "the programs of the pages on Function under one version of torch",
-        "pages": pages,
+        "examples": {name: count for name, (count, _) in pages.items()},
+        "otherwise": otherwise,
     }
     command = f"python -m gradspec_lab.versions.questions --out {options.out.as_posix()}"
     write_experiment(content, options.out, command=command)

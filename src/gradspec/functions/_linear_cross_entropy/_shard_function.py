@@ -1,4 +1,4 @@
-"""The loss of the rows of one rank against a weight of which each rank holds some rows."""
+"""The loss of one rank's rows against a weight whose rows are spread over the ranks."""
 
 from __future__ import annotations
 

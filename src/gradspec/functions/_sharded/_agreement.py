@@ -45,7 +45,7 @@ MUST_AGREE = {
 
 
 def fingerprint(*values: object) -> int:
-    """Return a number for values of which only equality matters."""
+    """Return a number for values that are only compared for equality."""
     return crc32(repr(values).encode())
 
 

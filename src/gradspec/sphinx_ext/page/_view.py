@@ -1,4 +1,4 @@
-"""What the sections of a page may look at."""
+"""The data that the sections of a page may read."""
 
 from __future__ import annotations
 

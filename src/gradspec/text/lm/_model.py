@@ -1,4 +1,4 @@
-"""What a language model is: any callable, plain or async, from messages and options to a text."""
+"""The type of a language model: any callable, plain or async, from messages and options to a text."""
 
 from __future__ import annotations
 

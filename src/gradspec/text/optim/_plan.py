@@ -1,4 +1,4 @@
-"""What an optimization would cost at most, and how much of it a budget allows for."""
+"""Plan an optimization: its largest possible cost, and how much of it a budget allows for."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _NAMES = """
     threshold_backward topk tril triu trunc where zero_ zeros zeros_like
 """
 _EXACT = frozenset(_NAMES.split())
-#: Operations of several steps, each of which rounds: torch says which steps.
+#: Operations of several steps that round at each: torch says which steps.
 _FUSED_NAMES = """
     _fused_rms_norm _fused_rms_norm_backward _log_softmax _log_softmax_backward_data _native_batch_norm_legit
     _native_batch_norm_legit_no_training _softmax _softmax_backward_data elu elu_backward gelu gelu_backward glu

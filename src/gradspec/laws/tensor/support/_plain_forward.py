@@ -1,4 +1,4 @@
-"""What forward alone computes, differentiated by autograd: the gradient that is left where a custom one is dropped."""
+"""Differentiate forward by autograd: the gradient that is left if a custom one is dropped."""
 
 from __future__ import annotations
 
