@@ -28,7 +28,7 @@ def targets_of(config: pytest.Config) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """What the targets of a run are held to."""
+    """The laws and settings of a run."""
 
     pairs: list[tuple[str, Spec]]
     checks: list[Check]

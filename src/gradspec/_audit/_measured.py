@@ -11,7 +11,7 @@ from gradspec.law import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What plain calls of a function show. Arguments are named as in the call, `xs_0` for the first of a list `xs`."""
+    """Measurements of plain calls. Arguments are named as in the call, `xs_0` for the first of a list `xs`."""
 
     #: The arguments, as in the signature, to which a gradient flows.
     wrt: tuple[str, ...] = ()

@@ -129,7 +129,7 @@ class _BackwardError(Exception):
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the calls of one case show."""
+    """Measurements of the calls of one case."""
 
     #: The arguments that a gradient reaches.
     reached: tuple[str, ...]

@@ -27,7 +27,7 @@ ASKED = ("primal", "vjp", "surrogate")
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep has found."""
+    """The result of a sweep."""
 
     #: A call for each law that the given calls do not break, the smallest that shows it.
     cases: tuple[str, ...]

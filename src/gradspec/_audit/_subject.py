@@ -25,7 +25,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, _NAMED)
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is called, and how."""
+    """The callable under audit, and how it is called."""
 
     name: str
     call: Callable[..., Any]

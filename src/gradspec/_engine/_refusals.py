@@ -45,7 +45,7 @@ def check_specs(specs: object) -> None:
         raise TypeError(f"specs are {_named(specs)}, and not a list of them: write [{_named(specs)}]")
     for spec in specs:
         if not isinstance(spec, Spec):
-            raise TypeError(f"{_named(spec)} is no spec: write a FunctionSpec of it, or call gradspec.audit")
+            raise TypeError(f"{_named(spec)} is not a spec: write a FunctionSpec of it, or call gradspec.audit")
 
 
 def _named(value: object) -> str:

@@ -39,7 +39,7 @@ GENERATED = "GeneratedBackwardFor_"
 
 
 class Watcher:
-    """What is seen between `start` and `stop`.
+    """Records the functions that run between `start` and `stop`.
 
     Args:
         on_new: called with a function when its record must be written again.

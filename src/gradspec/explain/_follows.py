@@ -20,7 +20,7 @@ _DERIVATIVES = ("vjp", "jvp")
 
 @dataclass(frozen=True)
 class Explained:
-    """What is left of a finding beside those of other laws."""
+    """A finding after those that follow from other laws are removed."""
 
     finding: Finding
     #: The law from whose violation it follows; None where it is a finding of its own.

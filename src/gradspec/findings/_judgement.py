@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """What a run must not show to pass."""
+    """The findings that make a run fail."""
 
     #: What is asked about; empty: what the profile of the run says, or else what each spec promises.
     scopes: tuple[Scope, ...] = ()
@@ -51,7 +51,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What a report means for a run; every format renders this."""
+    """The meaning of a report for a run; every format renders this."""
 
     report: Report
     #: By spec, then what is asked about, then the most dangerous first.

@@ -313,7 +313,7 @@ def _check_noise(spec: str, noise: object, names: tuple[str, ...], wrt: tuple[st
     for name in noise.names:
         if name not in names or name in wrt:
             raise ValueError(
-                f"spec {spec!r}: the noise {name!r} is no parameter of primal{_shown(names)} without a gradient"
+                f"spec {spec!r}: the noise {name!r} is not a parameter of primal{_shown(names)} without a gradient"
             )
     expected = set() if noise.evaluation is None else set(noise.names)
     if set(noise.at_rest) != expected:

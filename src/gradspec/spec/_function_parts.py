@@ -74,7 +74,7 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What a call may do beside returning its value. What is not declared here must not happen."""
+    """The permitted side effects of a call. What is not declared here must not happen."""
 
     #: The output may be a tracked view of this argument; None: the output is fresh memory.
     view_of: str | None = None

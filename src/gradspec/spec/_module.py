@@ -30,7 +30,7 @@ class ModuleCase(Case):
 
 @dataclass(frozen=True, kw_only=True)
 class StateContract:
-    """What checkpoints of a module hold: the keys that published ones have too."""
+    """The contents of a module's checkpoints: the keys that published ones have too."""
 
     #: The keys of `state_dict()`, all of them.
     keys: tuple[str, ...]

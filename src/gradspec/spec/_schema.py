@@ -27,7 +27,8 @@ def overload_of(operator: Any) -> Any:
         return operator
     if not isinstance(operator, torch._ops.OpOverloadPacket):
         raise ValueError(
-            f'{operator!r} is no operator: give "namespace::name", torch.ops.namespace.name, or what custom_op returns'
+            f'{operator!r} is not an operator: give "namespace::name", torch.ops.namespace.name, '
+            "or what custom_op returns"
         )
     names: list[str] = operator.overloads()  # type: ignore[no-untyped-call]
     if "default" not in names and len(names) > 1:

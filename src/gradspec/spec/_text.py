@@ -165,7 +165,7 @@ def _variables(value: Any) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class TextEngine:
-    """What a case on text is made of, and run with."""
+    """The types and functions that make and run a case on text."""
 
     #: The class of a leaf: it takes data, a role and `requires_grad`.
     Variable: Callable[..., Any]

@@ -21,7 +21,7 @@ _PATHS = ("records", "committed_records")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `conf.py` may say. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
+    """The options of `conf.py`. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
 
     #: Records made for this build, by `gradspec check TARGET --record PATH`. A failure in one of them is a warning.
     records: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from gradspec.functions._torch import apply_function, without_autocast
 
 
 class Layout(NamedTuple):
-    """What all ranks know of one call."""
+    """The layout of one call, the same on all ranks."""
 
     #: The name of the call, for messages.
     call: str

@@ -76,7 +76,7 @@ class SpecDirective(SphinxDirective):
 
     @property
     def page(self) -> Page:
-        """What the page of such a spec says."""
+        """The sections of the page of such a spec."""
         return page_of(kind_of(self.kind))
 
     def _without_record(self, name: str) -> list[nodes.Node]:

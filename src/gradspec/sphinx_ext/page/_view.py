@@ -31,7 +31,7 @@ class View:
 
     @property
     def sheet(self) -> Mapping[str, Any]:
-        """What the spec says of itself."""
+        """The spec as plain data."""
         return self.record.report.sheets[self.name]
 
     @property

@@ -80,7 +80,7 @@ class Node:
 
 
 class Backward(Protocol):
-    """What the engine asks of a Function."""
+    """The interface of a Function that the engine calls."""
 
     #: Whether `backward` waits for something, so that it is worth a thread of its own.
     io_bound: ClassVar[bool]

@@ -60,7 +60,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """What a model answered."""
+    """The answer of a model."""
 
     #: The reply.
     text: str

@@ -174,7 +174,7 @@ def _length(name: str, args: Sequence[Any]) -> int:
 
 
 class Limits:
-    """What one result is in float64, and how far a function of a lower precision may be off, element by element."""
+    """One result in float64, and how far a function of a lower precision may be off, element by element."""
 
     def __init__(
         self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: Callable[[], float]
@@ -253,7 +253,7 @@ class Limits:
 
 
 class Bound:
-    """What a reference gives in float64, and how far a function of a lower precision may be off, element by element."""
+    """A reference's results in float64, and how far a function of a lower precision may be off, element by element."""
 
     def __init__(self, compute: Compute, units: Units, seed: int, *, off: float = 0.0) -> None:
         """Run the reference; its scatter is found where it is asked for.

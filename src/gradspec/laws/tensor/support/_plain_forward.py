@@ -14,7 +14,7 @@ from gradspec.laws.tensor.support._graph import classes_behind
 
 
 class _Context:
-    """What forward may ask of its ctx, with no effect."""
+    """A ctx for forward whose methods have no effect."""
 
     saved_tensors = ()
 

@@ -28,7 +28,7 @@ class Ran:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What it returned, one value for each argument."""
+        """Its results, one value for each argument."""
         return self.returned if isinstance(self.returned, tuple) else (self.returned,)
 
     @property
