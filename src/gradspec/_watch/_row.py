@@ -49,7 +49,7 @@ class Row:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes of its audit: training, and the features that the program uses."""
+        """The scopes of its audit, training and the features that the program uses."""
         return scopes_of(self.uses)
 
     @cached_property

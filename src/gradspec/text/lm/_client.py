@@ -90,7 +90,7 @@ class Client:
 
     @property
     def budget(self) -> Budget:
-        """The budget: what was spent, and its limit."""
+        """The budget, with what was spent of it."""
         return self._budget
 
     def __call__(
