@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from gradspec.law import Finding, Status
+from gradspec.law import Finding, Rank, Status
 from gradspec.report import Report, read_record, write_record
 from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, older, report, source_of, verdict
 
@@ -286,6 +286,17 @@ def test_a_record_of_another_device_or_torch_has_a_column_of_its_own(project: Pr
 def section_text(found: Tag) -> str:
     """Return the text of a part of a page on one line."""
     return " ".join(found.get_text().split())
+
+
+def test_a_limit_of_torch_alarms_nobody(project: Project) -> None:
+    made = report(project)
+    limit = Finding(status=Status.BROKEN, rank=Rank.LIMIT, message="torch drops it")
+    verdicts = [replace(v, finding=limit) if v.law == "formula" else v for v in made.verdicts]
+    write_record(replace(made, verdicts=tuple(verdicts)), project.record)
+    laws = page(project).find(id="scale-laws")
+
+    assert laws.details is not None
+    assert "△ limit of torch 1" in section_text(laws)
 
 
 def test_verdicts_that_alarm_nobody_are_folded_behind_their_numbers(soup: BeautifulSoup) -> None:

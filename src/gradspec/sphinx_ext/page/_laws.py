@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from docutils import nodes
 
-from gradspec.law import Status
+from gradspec.law import Rank, Status
 from gradspec.render import Standing
 from gradspec.report import Report, judges
 from gradspec.sphinx_ext.domain._records import Record, by_family
@@ -18,14 +18,16 @@ from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
 from gradspec.sphinx_ext.page._verdicts import badge, overall, summary
 from gradspec.sphinx_ext.page._view import View
 
-#: The statuses that need no look at the table.
-_CALM = (
+#: What needs no look at the table, and fails no run unless it is asked to.
+_CALM: tuple[Standing, ...] = (
     Status.HOLDS,
     Status.NOT_MEASURED,
     Status.NOT_APPLICABLE,
     Status.NOT_PROMISED,
     Status.REFUSED_AS_DECLARED,
     Status.WAIVED,
+    Rank.WASTE,
+    Rank.LIMIT,
 )
 
 
