@@ -48,6 +48,18 @@ gradspec_inventories = {
     "pytest": ("https://docs.pytest.org/en/stable/", "inventories/pytest.txt"),
 }
 
+# A reader asks what a function is for before what it promises, and what it costs before who else wrote it.
+gradspec_sections = {
+    "When to reach for it": "Examples",
+    **dict.fromkeys(("In pictures", "Modes", "A margin"), "What it computes"),
+    **dict.fromkeys(
+        ("In-place operations", "When the bank moves", "Where a row moves to", "Which form to write"), "Errors"
+    ),
+    **dict.fromkeys(("In evaluation", "Initial parameters", "Where the noise comes from", "A bank in shards"), "Laws"),
+    **dict.fromkeys(
+        ("What it costs", "Speed and memory", "Differences from torch's"), "Differences from published implementations"
+    ),
+}
 gradspec_check_defaults = True
 gradspec_fail_on = "limit"
 gradspec_llms = True

@@ -5,6 +5,9 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from gradspec import CheckError
 from gradspec._record import read_experiment
 from gradspec.render import failure_text
 from gradspec.report import read_record
@@ -24,20 +27,24 @@ def test_the_python_of_the_readme_runs():
     assert "SPEC" in names
 
 
-def test_the_comment_of_the_readme_names_the_law_that_breaks_without_its_line():
-    (line,) = [line for line in README.splitlines() if "# without this line" in line]
+def test_the_comment_of_the_readme_names_the_law_that_breaks_without_the_surrogate():
+    (line,) = [line for line in README.splitlines() if "surrogate left out" in line]
     where = f"README.md:{README.splitlines().index(line) + 1}"
-    (law,) = re.findall(r"# without this line the law `(\w+)` is broken$", line)
-    first, _, second = (
-        block.replace(f"{line}\n", "") for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    )
-    (check,) = re.findall(r"^(verify\(.*\))\.check\(\)$", second, re.MULTILINE)
-    names = {}
-    exec(compile(first, "README.md", "exec"), names)
-    exec(compile(second.partition("verify([")[0], "README.md", "exec"), names)
-    broken = {verdict.law for verdict in eval(check, names).violations}
+    (law,) = re.findall(r"# With the surrogate left out, `(\w+)` is broken", line)
+    first = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
+    without = first.replace(", surrogate=lambda x: x", "")
+    with pytest.raises(CheckError) as raised:
+        exec(compile(without, "README.md", "exec"), {})
+    (broken,) = re.findall(r"breaks `(\w+)` on case", str(raised.value))
 
-    assert broken == {law}, f"{where}: without the line {sorted(broken)} break, and the comment says {law}"
+    assert without != first
+    assert broken == law, f"{where}: without the surrogate {broken} breaks, and the comment says {law}"
+
+
+def test_the_prose_of_the_readme_takes_two_minutes():
+    text = re.sub(r"```.*?```|!\[.*?\]\(.*?\)|\]\(.*?\)|[#*|-]", " ", README, flags=re.DOTALL)
+
+    assert len(text.split()) <= 400
 
 
 def test_the_failure_of_the_readme_is_the_recorded_one():

@@ -105,7 +105,7 @@ def check(
         report = reworded(with_lost(report, measured.lost, measured.uncalled), in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
-    # A question is no answer: what is not known to be right is not said to be.
+    # A question is not an answer: nothing is called right that is not known to be.
     if not report.failures and not any(verdict.status is Status.QUESTION for verdict in report.verdicts):
         return True
     if raise_exception:

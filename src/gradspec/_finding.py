@@ -1,4 +1,4 @@
-"""What a check finds: frozen data, and its statuses."""
+"""Findings and statuses: the frozen data that a check returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEANT = "meant"
 
 
 class Status(StrEnum):
-    """What a law can say. `not checked` never looks like `holds`."""
+    """The possible verdicts of a law. `not checked` never looks like `holds`."""
 
     #: The law was checked and is satisfied.
     HOLDS = "holds"
@@ -100,7 +100,7 @@ def _is_near(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one check found. A law returns it; `verify` turns it into a `Verdict`."""
+    """The result of one check. A law returns it; `verify` turns it into a `Verdict`."""
 
     status: Status
     #: One sentence: what was found, or why nothing was checked.

@@ -1,4 +1,4 @@
-"""What others say, in one line or more, as it can be shown: on a terminal, on a page, in a report."""
+"""Make foreign text printable on a terminal, on a page or in a report."""
 
 from __future__ import annotations
 

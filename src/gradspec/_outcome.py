@@ -15,7 +15,7 @@ class CheckError(AssertionError):
 
 
 class Outcome:
-    """What has failures, and can raise them."""
+    """A result that has failures and can raise them."""
 
     @property
     def failures(self) -> tuple[Verdict, ...]:

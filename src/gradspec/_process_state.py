@@ -1,4 +1,4 @@
-"""What is around a call and must be as before after it: defaults, generators, streams, and torch itself."""
+"""Process-wide state that a call must restore: defaults, generators, streams and torch's own settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has another name since the last release: the old one works once more, and says the new one."""
+"""Support renamed arguments and fields for one release, with a warning that gives the new name."""
 
 from __future__ import annotations
 

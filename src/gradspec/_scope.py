@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a function is used for."""
+    """A use of a function."""
 
     #: Values, first derivatives in eager mode, dtypes, layouts, state, effects, autocast.
     TRAINING = "training"

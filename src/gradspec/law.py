@@ -1,4 +1,4 @@
-"""What a law is and what it says: frozen data, and the only list of statuses there is."""
+"""Laws and verdicts: frozen data, and the only list of statuses."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Law:
 
     @property
     def sheet(self) -> dict[str, Any]:
-        """What a report says of it, as plain data."""
+        """The law as plain data, for a report."""
         return {
             "family": self.family,
             "scope": str(self.scope),
@@ -155,7 +155,7 @@ class Law:
 @renamed(again="rerun")
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a law says of a spec on a case."""
+    """The result of a law for a spec on a case."""
 
     spec: str
     law: str

@@ -1,4 +1,4 @@
-"""What a module promises, a network or a layer, and how to build what a case names.
+"""Specs of modules: the contract of a network or a layer, and how to build the module of a case.
 
 `gradspec.spec` has the same objects; both paths stay.
 """

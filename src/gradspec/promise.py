@@ -1,4 +1,4 @@
-"""What a spec of any kind says, as frozen data; the kinds add what only they have.
+"""The fields that specs of every kind share, as frozen data.
 
 `gradspec.spec` has the same objects; both paths stay.
 """

@@ -1,4 +1,4 @@
-"""What a run found, as plain data: every frontend renders this, and a record is a report on disk."""
+"""The report of a run, as plain data: every frontend renders it, and a record is a report on disk."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Report(Outcome):
 
     @property
     def incomplete(self) -> str:
-        """What lacks of what was asked for, in a sentence; empty if nothing does."""
+        """The missing part of the run, in a sentence; empty if nothing does."""
         return what_lacks(self.missing, self.older)
 
     def of(self, *, spec: str | None = None, law: str | None = None, case: str | None = None) -> tuple[Verdict, ...]:

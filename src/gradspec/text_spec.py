@@ -1,4 +1,4 @@
-"""What a text Function promises: frozen data, which needs no torch.
+"""Specs of text Functions: frozen data, which needs no torch.
 
 `gradspec.spec` has the same objects; both paths stay.
 """

@@ -1,4 +1,4 @@
-"""What is committed of a run of laws that a build does not repeat: which cell says what, each thing that is said once.
+"""The committed summary of a run that a build does not repeat: each cell's verdict, each text once.
 
 It is made of the published implementations, and of our own specs on a CUDA device.
 

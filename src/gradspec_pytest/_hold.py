@@ -1,4 +1,4 @@
-"""What a test does: it holds a spec to a law on a case, and fails or skips in the words of the command line."""
+"""Run a test item: check a law on a case, and fail or skip in the words of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugin does in a run: it adds items, and sends their verdicts to what keeps them."""
+"""The pytest hooks of the plugin: add items, and pass their verdicts on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes the verdicts of all tests as they come, and says at the end what they come to."""
+"""Collect the verdicts of all tests, and summarise them at the end."""
 
 from __future__ import annotations
 

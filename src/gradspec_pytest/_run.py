@@ -1,4 +1,4 @@
-"""What the targets of a run are held to, and what a record says of them already."""
+"""The settings of a run: its laws, and the verdicts that a record already has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def targets_of(config: pytest.Config) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """What the targets of a run are held to."""
+    """The laws and settings of a run."""
 
     pairs: list[tuple[str, Spec]]
     checks: list[Check]

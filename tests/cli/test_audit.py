@@ -147,7 +147,10 @@ def test_json_is_the_report_and_nothing_else(audit):
     [
         (("ops", "--case", "randn(3)"), "'ops' names a module: write ops:NAME for something in it"),
         (("ops:Revresed", "--case", "randn(3)"), "'ops' has no 'Revresed': did you mean 'Reversed'?"),
-        (("ops:Reversed", "--case", "randn(3"), "'randn(3' is no call: write the arguments as in (randn(2, 3), 0.5)"),
+        (
+            ("ops:Reversed", "--case", "randn(3"),
+            "'randn(3' is not a call: write the arguments as in (randn(2, 3), 0.5)",
+        ),
         (("ops:OPS", "--case", "randn(3)"), "'ops' has no 'OPS'"),
         (
             ("ops:plain", "--case", "(randn(3), 1)"),

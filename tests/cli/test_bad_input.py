@@ -19,7 +19,7 @@ TARGETS = {
         "no module 'gradspec.functions.GRAD_FACTOR': write gradspec.functions:GRAD_FACTOR for a name in a module"
     ),
     "tests/functions": (
-        "'tests/functions' is no import path: write package.module, package.module:NAME, or a .py file"
+        "'tests/functions' is not an import path: write package.module, package.module:NAME, or a .py file"
     ),
     "tin.py": "no file 'tin.py': give the path of a Python file, or an import path",
     "tiny:HONST": "'tiny' has no 'HONST': did you mean 'HONEST'?",

@@ -118,7 +118,7 @@ def test_that_bad_usage_is_one_line(run_pytest, words, line):
 @pytest.mark.parametrize(
     ("specs", "words", "line"),
     [
-        ("[torch.autograd.Function]", (), "Function is no spec: write a FunctionSpec of it, or call gradspec.audit"),
+        ("[torch.autograd.Function]", (), "Function is not a spec: write a FunctionSpec of it, or call gradspec.audit"),
         ("[tiny.HONEST]", ("--gradspec-law", "vjpp"), "no law 'vjpp': did you mean 'vjp'?"),
     ],
 )

@@ -22,10 +22,10 @@ CLAIM_EDITS = (
     Edit(
         kind="the law of a comment in the README",
         file="README.md",
-        old="# without this line the law `aliasing` is broken",
-        new="# without this line the law `primal` is broken",
+        old="# With the surrogate left out, `vjp` is broken",
+        new="# With the surrogate left out, `primal` is broken",
         check=README,
-        says=r"README\.md:\d+: without the line \['aliasing'\] break, and the comment says primal",
+        says=r"README\.md:\d+: without the surrogate vjp breaks, and the comment says primal",
     ),
     Edit(
         kind="what the README says was found",

@@ -235,8 +235,8 @@ CODE_EDITS = (
     Edit(
         kind="an error of a class that it is not",
         file=f"{BANK_ROOM}/_function.py",
-        old="IndexError: `y` holds what is no row of the bank. On",
-        new="KeyError: `y` holds what is no row of the bank. On",
+        old="IndexError: `y` is not a row of the bank. On",
+        new="KeyError: `y` is not a row of the bank. On",
         check=RAISES,
         says=r"LinearAverageOp\.apply, Raises: KeyError: no wrong call of linear_average_op shows '`y` holds what",
     ),

@@ -71,7 +71,7 @@ def test_an_operator_is_named_by_every_form_that_torch_has(form):
         ("gradspec_tests::nothing", "there is no operator gradspec_tests::nothing: import the module"),
         ("aten::add.nothing", "and no 'nothing'"),
         (torch.ops.aten.pow, "has the overloads"),
-        (torch.sin, "is no operator"),
+        (torch.sin, "is not an operator"),
     ],
 )
 def test_what_is_no_operator_is_refused_in_a_sentence(operator, said):

@@ -60,7 +60,7 @@ def test_random_recipes_differ_in_a_case_and_agree_between_runs():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(x,", "is no call: write the arguments as in (randn(2, 3), 0.5)"),
+        ("(x,", "is not a call: write the arguments as in (randn(2, 3), 0.5)"),
         ("(1)(2)", "is more than one call"),
         ("(__import__('os').system('true'),)", "\"__import__('os').system('true')\" cannot stand in the case"),
         ("(ones(2).numpy(),)", "'ones(2).numpy()' cannot stand in the case"),

@@ -36,7 +36,7 @@ def statuses(spec, law):
     [
         (SCALE, r"specs are scale, and not a list of them: write \[scale\]"),
         (torch.autograd.Function, "specs are Function, and not a list of them"),
-        ([torch.autograd.Function], "Function is no spec: write a FunctionSpec of it, or call gradspec.audit"),
+        ([torch.autograd.Function], "Function is not a spec: write a FunctionSpec of it, or call gradspec.audit"),
     ],
 )
 def test_what_is_no_list_of_specs_is_refused(specs, message):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
-from gradspec.law import Finding, Status
+from gradspec.law import Finding, Rank, Status
 from gradspec.report import Report, read_record, write_record
 from sphinx_ext.handmade import LAW, SHEET, Built, Project, copied, normal, older, report, source_of, verdict
 
@@ -68,6 +69,35 @@ def test_the_sections_stand_in_the_fixed_order(soup: BeautifulSoup) -> None:
         "References",
         "Provenance",
     ]
+
+
+def with_sections(folder: Path, places: str) -> Project:
+    """Return a project whose page has sections of its own behind the spec."""
+    project = copied("test-function", folder)
+    with (project.source / "conf.py").open("a", encoding="utf-8") as conf:
+        conf.write(f"gradspec_sections = {places}\n")
+    page = project.source / "index.md"
+    own = "".join(f"## {title}\n\nIts words.\n\n" for title in ("Cost", "Notes", "Use"))
+    page.write_text(page.read_text(encoding="utf-8").replace("```{toctree}", own + "```{toctree}"), encoding="utf-8")
+    return project
+
+
+def test_a_section_of_the_page_is_put_where_the_configuration_says(tmp_path: Path) -> None:
+    places = {"Use": "Examples", "Cost": "What comes out", "Elsewhere": "Laws"}  # it has no "What comes out"
+    shown = page(with_sections(tmp_path, repr(places)))
+    titles = [heading.get_text().rstrip("¶") for heading in shown.find_all("h2")]
+
+    assert titles[:3] == ["Use", "Examples", "What it computes"]
+    assert titles[titles.index("Errors") - 1] == "Cost"
+    assert titles[-2:] == ["Provenance", "Notes"]
+    assert "Its words." in shown.find(id="use").get_text()
+
+
+def test_a_place_that_no_page_has_is_refused(tmp_path: Path) -> None:
+    built = with_sections(tmp_path, "{'Use': 'Exmples'}").build()
+
+    assert built.returncode != 0
+    assert any("'Use' is put before 'Exmples': a spec has the sections 'Examples', " in line for line in built.warnings)
 
 
 def test_the_signature_has_types_and_no_ctx_and_can_be_linked(soup: BeautifulSoup) -> None:
@@ -246,6 +276,35 @@ def test_a_record_of_another_device_or_torch_has_a_column_of_its_own(project: Pr
     assert "broken" in there
     assert "it is off" in there
     assert "not measured" in cells["wrong_call"][2].get_text()
+    laws = BeautifulSoup((project.source.parent / "html" / "index.html").read_text("utf-8"), "html.parser").find(
+        id="scale-laws"
+    )
+    assert laws.details is None, "what is broken on another device is folded away"
+    assert "cuda, torch 2.11.0: ○ not measured 2, ✓ holds 1, ✗ broken 1." in section_text(laws)
+
+
+def section_text(found: Tag) -> str:
+    """Return the text of a part of a page on one line."""
+    return " ".join(found.get_text().split())
+
+
+def test_a_limit_of_torch_alarms_nobody(project: Project) -> None:
+    made = report(project)
+    limit = Finding(status=Status.BROKEN, rank=Rank.LIMIT, message="torch drops it")
+    verdicts = [replace(v, finding=limit) if v.law == "formula" else v for v in made.verdicts]
+    write_record(replace(made, verdicts=tuple(verdicts)), project.record)
+    laws = page(project).find(id="scale-laws")
+
+    assert laws.details is not None
+    assert "△ limit of torch 1" in section_text(laws)
+
+
+def test_verdicts_that_alarm_nobody_are_folded_behind_their_numbers(soup: BeautifulSoup) -> None:
+    laws = soup.find(id="scale-laws")
+
+    assert laws.details.summary.get_text() == "The verdict of each law (4)"
+    assert len(laws.details.select("table.gradspec-laws")) == 1
+    assert "cpu, torch 2.13.0: ✓ holds 4." in section_text(laws)
 
 
 def test_wrong_calls_are_folded_after_the_third(project: Project) -> None:

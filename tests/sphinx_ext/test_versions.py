@@ -27,12 +27,25 @@ def record(torch: str, word: str, *otherwise: dict[str, Any], failed: int = 0) -
     }
 
 
-def built_of(folder: Path, *records: dict[str, Any]) -> tuple[Any, list[list[list[str]]]]:
+QUESTIONS = "# Versions\n\n```{gradspec-versions} versions\n:questions:\n```\n"
+
+
+def answers(torch: str, *otherwise: dict[str, str]) -> dict[str, Any]:
+    return {
+        "name": f"torch {torch}",
+        "what": "pages",
+        "provenance": {"torch": torch},
+        "examples": {"autocast": 3, "lists": 4},
+        "otherwise": list(otherwise),
+    }
+
+
+def built_of(folder: Path, *records: dict[str, Any], page: str = PAGE) -> tuple[Any, list[list[list[str]]]]:
     project: Project = with_the_laboratory(copied("test-function", folder))
     for number, content in enumerate(records):
         (project.source / "versions").mkdir(exist_ok=True)
         write_experiment(content, project.source / "versions" / f"{number}.json")
-    (project.source / "versions.md").write_text(PAGE, encoding="utf-8")
+    (project.source / "versions.md").write_text(page, encoding="utf-8")
     with (project.source / "index.md").open("a", encoding="utf-8") as index:
         index.write("\n```{toctree}\nversions\n```\n")
     built = project.build()
@@ -93,3 +106,19 @@ def test_without_a_record_nothing_is_claimed(tmp_path: Path) -> None:
     built, tables = built_of(tmp_path)
     assert tables == []
     assert "not measured" in built.html("versions")
+
+
+def test_an_example_that_prints_otherwise_under_a_version_has_a_row(tmp_path: Path) -> None:
+    odd = {"page": "lists", "code": "f(x=1)", "got": "TypeError: no keywords"}
+    built, (table,) = built_of(tmp_path, answers("2.11.0+cu130", odd), answers("2.13.0"), page=QUESTIONS)
+
+    assert built.warnings == []
+    assert table == [["torch", "page", "example", "prints"], ["2.11.0", "lists", "f(x=1)", "TypeError: no keywords"]]
+    assert "Examples that were run: 7 under torch 2.11.0 and 7 under torch 2.13.0." in built.html("versions")
+
+
+def test_examples_that_print_the_same_need_no_table(tmp_path: Path) -> None:
+    built, tables = built_of(tmp_path, answers("2.11.0"), answers("2.13.0"), page=QUESTIONS)
+
+    assert tables == []
+    assert "All print what the pages show." in built.html("versions")

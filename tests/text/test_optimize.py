@@ -160,7 +160,7 @@ def test_the_checkpoint_of_another_version_is_refused(tmp_path) -> None:
 def test_what_is_no_checkpoint_is_refused(tmp_path, text) -> None:
     file = tmp_path / "run.json"
     file.write_text(text)
-    with pytest.raises(ValueError, match="is no checkpoint of an optimization"):
+    with pytest.raises(ValueError, match="is not a checkpoint of an optimization"):
         tuned(steps=1, checkpoint=file)
     assert file.read_text() == text
 

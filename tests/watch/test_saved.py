@@ -57,7 +57,7 @@ def _of_another_kind(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [(_cut, "was cut off"), (_edited, "was edited"), (_of_another_kind, "is no file of a call")]
+    ("change", "said"), [(_cut, "was cut off"), (_edited, "was edited"), (_of_another_kind, "is not a saved call")]
 )
 def test_a_file_that_is_not_whole_is_refused_in_a_line(path, change, said):
     save_call(path, (torch.ones(2),), {}, of="ours:Name")

@@ -1,4 +1,4 @@
-"""Judge a function of which nothing is known but a few calls: every law that needs no spec, and a spec to paste.
+"""Audit a function by a few calls: every law that needs no spec, and a spec to paste.
 
 What the function does in plain eager mode is taken as its promise. A transform, a layout or a second backward
 pass that gives something else is a finding; whether the eager gradient is the one that its author meant is not known.

@@ -100,7 +100,7 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
     try:
         node = _parsed(written).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise RecipeError(f"{text!r} is no call: write the arguments as in (randn(2, 3), 0.5)") from None
+        raise RecipeError(f"{text!r} is not a call: write the arguments as in (randn(2, 3), 0.5)") from None
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_"):
         raise RecipeError(f"{text!r} is more than one call: write the arguments as in (randn(2, 3), 0.5)")
     reader = _Reader(text, seed)
@@ -129,7 +129,7 @@ def in_dtype(text: str, dtype: str) -> str:
 def call_of(text: str) -> ast.Call:
     """Return the tree of a call, to be changed; the text is one that `read_case` reads."""
     node = _parsed(text.strip()).body
-    assert isinstance(node, ast.Call), f"{text!r} is no call"
+    assert isinstance(node, ast.Call), f"{text!r} is not a call"
     return node
 
 
@@ -245,7 +245,7 @@ class _Reader:
 
     def _tensor_of(self, node: ast.expr, whole: ast.expr) -> torch.Tensor:
         if not isinstance(value := self.value(node), torch.Tensor):
-            raise self._refused(ast.unparse(whole), f"{ast.unparse(node)} is no tensor")
+            raise self._refused(ast.unparse(whole), f"{ast.unparse(node)} is not a tensor")
         return value
 
     def _place(self, node: ast.expr) -> Any:

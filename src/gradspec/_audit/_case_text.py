@@ -56,7 +56,7 @@ def name_in_text(case: Case, written: Mapping[str, str], dtype: torch.dtype | No
 def argument_text(value: Any) -> str:
     """Return an expression that makes an argument.
 
-    It makes the same value, or else `why_inexact` says what another one it makes: a large tensor is drawn anew.
+    It makes the same value, or else `why_inexact` says what another one it makes: a large tensor is drawn again.
     """
     if type(value) is dict:
         return f"{{{', '.join(f'{argument_text(key)}: {argument_text(item)}' for key, item in value.items())}}}"

@@ -1,4 +1,4 @@
-"""What is behind the findings of an audit, by further calls: a list, noise, a factor, a repeated index, float32."""
+"""Experiments that explain an audit's findings: a list, noise, a factor, a repeated index, float32."""
 
 from __future__ import annotations
 

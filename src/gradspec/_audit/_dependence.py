@@ -21,7 +21,7 @@ _ROUNDED = 1024
 def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = False) -> bool:
     """Whether the output changes with an argument: with other numbers like it, with its negative, with it plus 1.
 
-    What rounding may leave of sums that cancel is no change: a bias before a normalisation moves nothing.
+    Rounding that is left of sums that cancel is not a change: a bias before a normalisation moves nothing.
 
     Args:
         trial: the call.

@@ -1,4 +1,4 @@
-"""What an audit holds a function to where nothing is promised: what the function itself does in eager mode."""
+"""The spec of a function without one: what the function itself does in eager mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit found: verdicts, a proposed spec, and what it saw beside them."""
+"""The result of an audit: verdicts, a proposed spec and remarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradspec.report import Report
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What an audit found."""
+    """The result of an audit."""
 
     #: The verdicts of the laws that need no spec, and in the sheet of the function what was seen beside them.
     report: Report
@@ -26,7 +26,7 @@ class Audit:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was measured beside the laws, a sentence each, and what there is to know of the proposal."""
+        """Remarks on measurements beside the laws and on the proposal, a sentence each."""
         return (*(remark for _, remark in remarks(self.report)), *self.remarks_of_proposal)
 
 

@@ -1,4 +1,4 @@
-"""What an audit says of a wrong backward: the law `surrogate` with the cause that other calls show."""
+"""The explanation of a wrong backward: the law `surrogate`, with the cause that further calls show."""
 
 from __future__ import annotations
 

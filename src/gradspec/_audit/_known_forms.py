@@ -1,4 +1,4 @@
-"""What a function computes and what its backward applies, by trial: simple forms that agree with what it gives."""
+"""Guess the formulas of forward and backward: simple forms that agree with the function on trial calls."""
 
 from __future__ import annotations
 

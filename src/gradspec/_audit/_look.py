@@ -19,7 +19,7 @@ from gradspec.spec import Case
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What plain calls say of a function, before a law is asked."""
+    """Results of plain calls of a function, before any law runs."""
 
     measured: Measured
     #: The dtype that took the place of the one of the calls.

@@ -1,4 +1,4 @@
-"""What the caller says of the gradients: which arguments are trained, and which get none on purpose."""
+"""The caller's marks: arguments that are trained, and arguments that get no gradient on purpose."""
 
 from __future__ import annotations
 

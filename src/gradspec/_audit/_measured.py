@@ -1,4 +1,4 @@
-"""What plain calls of a function show, as data."""
+"""The measurements of plain calls of a function, as data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gradspec.law import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What plain calls of a function show. Arguments are named as in the call, `xs_0` for the first of a list `xs`."""
+    """Measurements of plain calls. Arguments are named as in the call, `xs_0` for the first of a list `xs`."""
 
     #: The arguments, as in the signature, to which a gradient flows.
     wrt: tuple[str, ...] = ()
-    #: Of those that hold several tensors, of which a call marks some and no gradient flows to the rest: `xs[0]`, ...
+    #: Of those that hold several tensors, if a call marks some and no gradient flows to the rest: `xs[0]`, ...
     partly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: The argument of which the output is a view.
+    #: The argument that the output is a view of.
     view_of: str | None = None
     #: The dtype of the first floating-point output that has another one than the arguments, and theirs.
     other_dtype: tuple[str, str] | None = None

@@ -1,4 +1,4 @@
-"""A module as a function of its parameters and buffers too, of which each call begins with what they were."""
+"""A module as a function of its parameters and buffers too, which each call starts from unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch makes of a function that draws noise, by what it makes of a sound one that is written alike."""
+"""Tell a limit of torch from a mistake: try the transform on a sound function with noise in the same form."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gradspec.spec import Case, FunctionSpec, Placements
 def placed(spec: FunctionSpec, case: Case) -> FunctionSpec:
     """Return a spec that declares "shard(0)" of the output, and of each argument with its batch dimension.
 
-    Then it declares "shard(0)" of one argument alone, with the others replicated, and of the output nothing.
+    Then it declares "shard(0)" of only one argument, with the others replicated, and of the output nothing.
 
     Raises:
         ValueError: no argument of the case has the batch dimension.

@@ -1,4 +1,4 @@
-"""What plain calls of a function show: where gradients flow, what is shared, whether noise is drawn."""
+"""Measure plain calls of a function: where gradients flow, what is shared, whether noise is drawn."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
 def _partly(
     subject: Subject, trials: Sequence[Trial], every: tuple[str, ...], reached: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return, of the arguments with several tensors of which a call marks some, those that a gradient is asked of."""
+    """Return the marked tensors of arguments that hold several, if a call marks some."""
     marked = {leaf for leaves in subject.marked.values() for leaf in leaves}
     leaves = dict.fromkeys(leaf for trial in trials for leaf in Inputs.of(trial).wrt)
     asked: dict[str, tuple[str, ...]] = {}
@@ -129,7 +129,7 @@ class _BackwardError(Exception):
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the calls of one case show."""
+    """Measurements of the calls of one case."""
 
     #: The arguments that a gradient reaches.
     reached: tuple[str, ...]

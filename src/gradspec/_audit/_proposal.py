@@ -35,7 +35,7 @@ def tensors(*args, **kwargs):
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What a proposed spec is written from."""
+    """The data that a proposed spec is written from."""
 
     #: What the audit ran on: without a reference the function is its own primal and surrogate.
     spec: FunctionSpec
@@ -82,19 +82,19 @@ class Proposal:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What is a TODO in the text because nobody could write it."""
+        """The parts that are a TODO in the text."""
         return tuple(dict.fromkeys((*self.todos, *(one.todo for one in self._things if one.todo), *self.inexact)))
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What the text finds without an import."""
+        """The names that the text can use without an import."""
         things = {"": self.spec.autograd_function or self.function, **{r: x for r, (x, _) in self.references.items()}}
         named = {"": self.target, **self._named_references} if not self.operator else self._named_references
         return {one.name: things[role] for role, one in named.items() if one.todo}
 
     @property
     def inexact(self) -> tuple[str, ...]:
-        """What is left to write of the cases."""
+        """The parts of the cases that are left to write."""
         return tuple(
             f"write `{name}` of case {case.name!r}, which is {why}"
             for case in self.cases

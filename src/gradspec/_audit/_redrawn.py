@@ -1,4 +1,4 @@
-"""Random calls that show every gradient: one that is zero just where a call was drawn is drawn anew.
+"""Random calls that show every gradient: one that is zero just where a call was drawn is drawn again.
 
 A clip that no number reaches, a branch that no row takes: a wrong gradient would be as zero as the right one there.
 """
@@ -24,7 +24,7 @@ _RANDOM = ("randn", "rand", "randint")
 
 
 def redrawn(function: Callable[..., Any], cases: Sequence[Any], profile: Profile, seed: int) -> tuple[list[Any], str]:
-    """Return calls of which those with a gradient of zero are drawn by other seeds, if these show it; and what to say.
+    """Return the calls, and draw those with a zero gradient by other seeds, if these show it; and what to say.
 
     Args:
         function: what is audited.

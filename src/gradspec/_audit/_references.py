@@ -1,4 +1,4 @@
-"""What a function should compute, and what its gradient should be, as functions that somebody gives."""
+"""References that the user gives: functions for the right value and for the right gradient."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def measured_with(
     expected = [name for name in seen.wrt if not marked or name in marked]
     either = {*measured.wrt, *expected} - subject.zero - set(subject.state)
     wrt = tuple(name for name in subject.signature.parameters if name in either)
-    # What they answer is no question any more.
+    # What they answer is no longer a question.
     return replace(
         measured,
         wrt=wrt,

@@ -1,4 +1,4 @@
-"""What an audit says of a function whose plain call gives nothing to judge: what happened, and what to do."""
+"""Messages for a function whose plain call leaves nothing to judge: what happened, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of an audit should know beside the verdicts, a sentence or two each."""
+"""Remarks beside the verdicts of an audit, a sentence or two each."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def of_report(report: Report) -> Iterator[str]:
     silent = dict.fromkeys(
         verdict.law
         for verdict in report.verdicts
-        # `adjoint` compares two derivatives, and is no transform that anybody uses.
+        # `adjoint` compares two derivatives; nobody uses it as a transform.
         if verdict.status is Status.NOT_PROMISED
         and "raised" not in verdict.finding.details
         and verdict.law != "adjoint"

@@ -27,7 +27,7 @@ ASKED = ("primal", "vjp", "surrogate")
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep has found."""
+    """The result of a sweep."""
 
     #: A call for each law that the given calls do not break, the smallest that shows it.
     cases: tuple[str, ...]
@@ -78,9 +78,9 @@ def swept(
 
 
 def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> list[str]:
-    """Return the calls that the function takes, forward and backward, and of which it makes numbers."""
+    """Return the calls that the function accepts, forward and backward, with finite results."""
     found = apart(lambda: [_is_taken(function, text, seed) for text in tried], profile, seed)
-    if isinstance(found, Finding):  # one of them ends the process, or hangs: each is asked alone
+    if isinstance(found, Finding):  # one of them ends the process, or hangs: each is tried by itself
         found = [apart(partial(_is_taken, function, text, seed), profile, seed) is True for text in tried]
     return [text for text, is_taken in zip(tried, found, strict=True) if is_taken]
 

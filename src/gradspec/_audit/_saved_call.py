@@ -61,7 +61,7 @@ def load_call(path: Path) -> tuple[tuple[Any, ...], dict[str, Any], str]:
     except FileNotFoundError:
         raise CallError(f"there is no file {path}") from None
     except (SafetensorError, OSError) as error:
-        raise CallError(f"{path} is no file of a call, or was cut off: {error}") from None
+        raise CallError(f"{path} is not a saved call, or was cut off: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise error if isinstance(error, CallError) else CallError(f"{path} holds no call of gradspec") from None
 

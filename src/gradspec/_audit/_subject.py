@@ -1,4 +1,4 @@
-"""What an audit calls: a Function, a function, a module instance or an operator, and the names of its arguments."""
+"""The subject of an audit: a Function, function, module instance or operator, and its argument names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, _NAMED)
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is called, and how."""
+    """The callable under audit, and how it is called."""
 
     name: str
     call: Callable[..., Any]
@@ -38,7 +38,7 @@ class Subject:
     home: str = ""
     #: The arguments that are parameters and buffers of a module, and what the module calls them: "0.weight".
     state: Mapping[str, str] = field(default_factory=dict)
-    #: Those of them of which no gradient is asked: its buffers, and what is frozen.
+    #: Those that get no gradient: its buffers, and what is frozen.
     fixed: frozenset[str] = frozenset()
     #: Those of these that belong to a module in training, which may move them: the statistics of BatchNorm.
     moving: frozenset[str] = frozenset()

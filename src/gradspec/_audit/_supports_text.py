@@ -1,4 +1,4 @@
-"""What was measured to work under transforms, as the text of `Supports`."""
+"""Format the transforms that were measured to work as the text of `Supports`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from gradspec.spec._sheet import forward_signature
 def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
     """Return what puts a text of the laws, which name each tensor of a list for itself, into the words of a call."""
     names = {flat: written for case in cases for flat, written in _names(subject, case)}
-    given = subject.signature.parameters  # one of which may be called as a parameter of the module is
+    given = subject.signature.parameters  # one of them may have the name of a parameter of the module
     state = {argument: full for argument, full in subject.state.items() if argument != full}
     names |= {argument: f"self.{full}" if full in given else full for argument, full in state.items()}
     pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)") if names else None

@@ -1,1 +1,1 @@
-"""What runs laws: the only place where they run."""
+"""The engine: the only place where laws run."""

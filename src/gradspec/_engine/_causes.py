@@ -1,4 +1,4 @@
-"""What explains a violation: another law's violation, the form of the function, or torch itself; else it is its own."""
+"""Group violations: each follows from another law's, from the function's form, from torch, or is its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     Args:
         finding: what the law found.
         check: the law, the spec and the case.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         prior: the statuses of this case under the laws that ran before.
     """
     law, promised = check.law, _promised(check, check.law)
@@ -63,7 +63,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
 
 
 def _lasting(finding: Finding) -> dict[str, Any]:
-    """Return the details of what is no failure: without the line of an error, which the next edit moves."""
+    """Return the details of what is not a failure: without the line of an error, which the next edit moves."""
     return {key: value for key, value in finding.details.items() if key != "place"}
 
 

@@ -1,4 +1,4 @@
-"""What must be done in the thread that asked for a run, whichever of the run's threads needs it: forks and imports.
+"""Run forks and imports in the thread that started the run, for all of its threads.
 
 A child that is forked elsewhere waits for ever for the lock of a module that this thread is importing, as where a
 module verifies its specs when it is imported.

@@ -24,7 +24,7 @@ class MergeError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """What several records say together."""
+    """Several records, merged."""
 
     #: One for each environment and profile, in the order in which they were given.
     reports: tuple[Report, ...]

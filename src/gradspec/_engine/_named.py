@@ -10,7 +10,7 @@ from gradspec.laws import LAWS
 
 
 def laws_of(given: Sequence[Law | str] | None) -> tuple[Law, ...]:
-    """Return laws of which ours may be given by their names; all of ours where none is given.
+    """Return the laws, ours by name or as objects; all of ours if none is given.
 
     Raises:
         TypeError: it is one text, or holds something else.

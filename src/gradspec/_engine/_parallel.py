@@ -16,7 +16,7 @@ from gradspec.profile import Profile
 
 #: A child of its own pays from about so many checks on,
 CHECKS_A_CHILD = 50
-#: of which one that compiles counts as so many.
+#: one that compiles counts as so many.
 COMPILATION = 25
 
 #: progress(done, total, what is running now)

@@ -1,4 +1,4 @@
-"""What a run checks: each law on each case of each spec of its kind, in a fixed order."""
+"""The checks of a run: each law on each case of each spec of its kind, in a fixed order."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
 
 
 class _NoCaseError(ValueError):
-    """What should be a case is something else."""
+    """A generator of cases yielded something else."""
 
 
 def _name_of(spec: Spec, case: Any) -> str:

@@ -14,7 +14,7 @@ from gradspec._engine._home import Home
 
 
 class Worker(Protocol):
-    """What works in a child process."""
+    """The worker in a child process."""
 
     def start(self) -> None:
         """Fork the child, if there is none that lives."""

@@ -1,4 +1,4 @@
-"""What a run refuses before its first check: it would read as a verdict, or as another name."""
+"""Reject a run before its first check if its results would be misleading or its names ambiguous."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:
 
 
 def check_specs(specs: object) -> None:
-    """Refuse what is no sequence of specs."""
+    """Refuse anything but a sequence of specs."""
     if isinstance(specs, Spec) or not isinstance(specs, Iterable):
         raise TypeError(f"specs are {_named(specs)}, and not a list of them: write [{_named(specs)}]")
     for spec in specs:
         if not isinstance(spec, Spec):
-            raise TypeError(f"{_named(spec)} is no spec: write a FunctionSpec of it, or call gradspec.audit")
+            raise TypeError(f"{_named(spec)} is not a spec: write a FunctionSpec of it, or call gradspec.audit")
 
 
 def _named(value: object) -> str:

@@ -42,7 +42,7 @@ def beyond_rounding(law: Law, finding: Finding, trial: NewTrial) -> Finding:
     Args:
         law: what failed, by a difference that is small.
         finding: what it found.
-        trial: makes its view of the case anew.
+        trial: makes a new view of the case.
     """
     if not isinstance(trial(0).spec, FunctionSpec) or (dtype := _dtype(trial(0))) is None:
         return finding
@@ -89,7 +89,7 @@ def _noted(law: Law, dtype: torch.dtype, trial: NewTrial) -> dict[str, float] | 
 
 
 def _dtype(trial: AnyTrial) -> torch.dtype | None:
-    """Return the widest dtype of a case of which there is another; None where there is none."""
+    """Return the widest dtype of a case if it has several; None otherwise."""
     found = {t.dtype for t in tree_leaves((trial.case.args, trial.case.kwargs)) if isinstance(t, Tensor)}
     return next((dtype for dtype in OTHER if dtype in found), None)
 

@@ -1,4 +1,4 @@
-"""What the verdicts of a run depend on: the files of its specs, its laws, and what runs them."""
+"""The files that the verdicts of a run depend on: its specs, its laws and the engine."""
 
 from __future__ import annotations
 

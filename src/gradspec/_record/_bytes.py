@@ -1,4 +1,4 @@
-"""The bytes of files, and what counts for files of which the bytes are too many."""
+"""The bytes of files, and a substitute for files that are too large."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def write_experiment(content: Mapping[str, Any], path: Path, *roots: str, **fact
 
 
 def update_experiment(record: Mapping[str, Any], path: Path) -> None:
-    """Write the record of an experiment of which a part was measured again; provenance and sources are as it has them.
+    """Write the record of an experiment after a part was measured again; provenance and sources are as it has them.
 
     Args:
         record: what `read_experiment` returned, with new rows among the old ones.

@@ -30,7 +30,7 @@ def to_text(kind: str, content: Mapping[str, Any], *, rows: str = "") -> str:
     Args:
         kind: what is recorded, "report".
         content: plain data; keys keep their order.
-        rows: the key of a list of which each item is on one line.
+        rows: the key of a list whose items are on one line each.
 
     Raises:
         UnicodeEncodeError: it holds text that is not valid Unicode.

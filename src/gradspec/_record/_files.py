@@ -23,7 +23,7 @@ from gradspec._record._packages import Found, find_top, find_within, is_beneath,
 
 @dataclass
 class Reached:
-    """What roots depend on."""
+    """The dependencies of the root modules."""
 
     #: The files whose bytes count.
     files: set[Path] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What a top-level package counts as: the standard library, a version, or the user's own code, which is bytes."""
+"""Classify a top-level package: the standard library, an installed version, or the user's own source."""
 
 from __future__ import annotations
 

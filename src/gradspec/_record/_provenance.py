@@ -23,7 +23,7 @@ def provenance(*, device: str = "cpu", folder: Path | None = None, **facts: Any)
 
     Args:
         device: what it runs on, as a reader knows it: `cpu`, or the name of a GPU.
-        folder: the working tree of which the commit is noted; the working directory unless told.
+        folder: the working tree whose commit is noted; default: the working directory.
         facts: what else is to be noted: `seed`, `profile`, `threads`.
     """
     return {"date": now(), "commit": commit(folder or Path.cwd()), **environment(device), **facts}

@@ -1,4 +1,4 @@
-"""What a measurement depends on: the modules it begins at, and the key of the files that they reach."""
+"""The source that a measurement depends on: its first modules, and a key of all files that they reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradspec._record._packages import is_beneath
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What a spec, a law or a whole measurement depends on."""
+    """The source that a spec, a law or a whole measurement depends on."""
 
     #: Where it is defined: import paths of modules, or paths of files.
     roots: tuple[str, ...]

@@ -21,7 +21,7 @@ _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What a list shows of a spec."""
+    """The listing of a spec."""
 
     name: str
     kind: str

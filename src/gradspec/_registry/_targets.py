@@ -105,7 +105,7 @@ def member(owner: Any, name: str, where: str) -> Any:
 
 def _load_module(where: str) -> ModuleType:
     if not all(part.isidentifier() for part in where.split(".")):
-        raise TargetError(f"{where!r} is no import path: write package.module, package.module:NAME, or a .py file")
+        raise TargetError(f"{where!r} is not an import path: write package.module, package.module:NAME, or a .py file")
     with_cwd()
     try:
         return importlib.import_module(where)

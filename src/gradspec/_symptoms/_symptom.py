@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Symptom:
-    """What one kind of reason looks like, what is behind it, and what mends it."""
+    """The symptom, cause and remedy of one kind of reason."""
 
     #: The `kind` of the `Reason`.
     kind: str

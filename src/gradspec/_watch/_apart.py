@@ -88,7 +88,7 @@ def ended(child: int, place: Path) -> None:
 
 
 def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ...] = ()) -> None:
-    """Audit, in new processes, the functions of which no process that saw them could: it was killed, or has used CUDA.
+    """Audit, in new processes, the functions whose own process could not: it was killed, or has used CUDA.
 
     Args:
         folder: of the watch.

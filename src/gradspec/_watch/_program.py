@@ -82,7 +82,7 @@ class ProgramWatch:
             forked(partial(_audit_of, place, target), place)
 
     def _in_a_fork(self) -> None:
-        """Begin anew in a child: what the parent saw is the parent's."""
+        """Start again in a child: what the parent saw is the parent's."""
         if self._is_over:
             return
         self.watcher.forget()

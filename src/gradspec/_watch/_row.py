@@ -1,4 +1,4 @@
-"""What is said of one function that was seen, and how it travels from the process that saw it."""
+"""One row of a watch: the verdict on a function, and how it travels between processes."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ class Row:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """What its audit asks about: training, and what the program uses."""
+        """The scopes of its audit, training and the features that the program uses."""
         return scopes_of(self.uses)
 
     @cached_property
     def judgement(self) -> Judgement | None:
-        """What the report means for the program."""
+        """The judgement of the report for the program."""
         return None if self.report is None else judge(self.report, Bar(scopes=self.scopes), self.baseline)
 
     @property
     def asked(self) -> list[Judged]:
-        """What was found in what the program uses, the worst first."""
+        """The findings in features that the program uses, the worst first."""
         judged = () if self.judgement is None else self.judgement.findings
         found = [one for one in judged if one.is_asked and not one.is_known]
         return sorted(found, key=_place)
@@ -164,7 +164,7 @@ def _copies(row: Row, files: list[Path], folder: Path) -> dict[Path, Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a watch saw of a program."""
+    """The results of watching a program."""
 
     rows: tuple[Row, ...]
     #: How many processes were watched.
@@ -185,7 +185,7 @@ class Program:
 
     @property
     def judgement(self) -> Judgement | None:
-        """What all audits found, as one: each function is asked about what the program uses of it."""
+        """The judgement of all audits together, each function in the features that the program uses."""
         judged = [row.judgement for row in self.rows if row.judgement is not None]
         if not judged:
             return None

@@ -1,4 +1,4 @@
-"""What a watch has seen of a program: the functions, how often, for what, and a few calls of each."""
+"""The functions that a watch has seen, with counts, uses and a few calls of each."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Seen:
         return "__main__" if module in MAIN else module
 
     def called(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Note a call; return whether what is known of the function is to be written anew."""
+        """Note a call; return whether the record of the function must be written again."""
         number = self.forwards = next(self._forwards)
         is_power = number & (number - 1) == 0
         look = None

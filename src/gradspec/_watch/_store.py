@@ -24,7 +24,7 @@ PROCESS, FUNCTION, REPORT = "process.json", "function.json", "report.json"
 
 
 class Store:
-    """What one process writes of what it sees.
+    """The files that one process writes about the functions that it sees.
 
     Args:
         folder: of the whole watch; the process has one of its own in it.

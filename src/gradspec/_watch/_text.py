@@ -1,4 +1,4 @@
-"""What a watch saw, for people: a table, the most dangerous function first, then what is wrong with each."""
+"""Format a watch as text: a table, the most dangerous function first, then the findings of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program uses when it calls a function: autocast, checkpointing, transforms, compilers, several devices."""
+"""The features that a program uses: autocast, checkpointing, transforms, compilers, several devices."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ GENERATED = "GeneratedBackwardFor_"
 
 
 class Watcher:
-    """What is seen between `start` and `stop`.
+    """Records the functions that run between `start` and `stop`.
 
     Args:
-        on_new: called with a function when what is known of it is to be written anew.
+        on_new: called with a function when its record must be written again.
         at: a number of calls at which it is called, too.
     """
 
@@ -72,7 +72,7 @@ class Watcher:
             self._undo.pop()()
 
     def forget(self) -> None:
-        """Begin anew, as a child of the process that began."""
+        """Start again, as a child of the process that began."""
         self.functions, self._by_target, self._lock = {}, {}, threading.RLock()
 
     def _hook_later_classes(self) -> None:

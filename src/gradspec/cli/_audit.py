@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     "--calls",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="FOLDER",
-    help="With --all: the calls that `gradspec watch --save-cases FOLDER` has kept, where a function has some; "
-    "a guessed call else.",
+    help="With --all: use the calls that `gradspec watch --save-cases FOLDER` has kept, and guess a call only for a "
+    "function without one.",
 )
 @reference_options
 @trained_options
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
 @click.option(
     "--sweep",
     is_flag=True,
-    help="First try the calls with other sizes, values and options, one changed at a time, and audit the smallest that "
-    "shows a wrong value or gradient too.",
+    help="First try other sizes, values and options, one change at a time; also audit the smallest call that shows a "
+    "wrong value or gradient.",
 )
 @click.option("--sharded", is_flag=True, help="Also check DTensors whose rows of the batch are shared among ranks.")
 @click.option("--proposal", type=click.Path(path_type=Path), metavar="PATH", help="Save the proposed spec to a file.")
@@ -116,11 +116,11 @@ def audit(
     fresh: bool,
     verbose: bool,
 ) -> None:
-    """Judge a function that has no spec, by calls of it, and propose a spec.
+    """Audit a function that has no spec by calling it, and propose a spec.
 
     FUNCTION is a torch.autograd.Function, its apply, an operator NAMESPACE::NAME of torch.library, or anything that is
-    called with tensors. MODULE may be left out if it has the name of the operator's namespace. What it does in plain
-    eager mode is its promise: whatever a transform, a layout or a second backward pass gives must agree.
+    called with tensors. MODULE may be left out if it has the name of the operator's namespace. Its results in eager
+    mode are the reference: every transform, every memory layout and a second backward pass must agree with them.
     """
     bar = Bar(fail_on=Rank(fail_on), strict=strict)
     if all_:

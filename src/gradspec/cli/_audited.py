@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 def reference_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what a function should compute."""
-    gradient = "What backward should return, where it is the derivative of nothing: f(inputs, output, cotangent)."
+    gradient = "What backward should return, if that is not a derivative: f(inputs, output, cotangent)."
     command = click.option("--gradient", metavar="MODULE:FUNCTION", help=gradient)(command)
-    surrogate = "A function whose derivative backward should apply, where the gradient is meant to be another one."
+    surrogate = "A function whose derivative backward should apply, if it is not the derivative of forward."
     command = click.option("--surrogate", metavar="MODULE:FUNCTION", help=surrogate)(command)
-    reference = "A function in plain torch that gives what forward should compute, and by its derivative the gradient."
+    reference = "A function in plain torch with the right value and, by its derivative, the right gradient."
     return click.option("--reference", metavar="MODULE:FUNCTION", help=reference)(command)
 
 
 def trained_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which arguments are trained, and which get no gradient on purpose."""
-    zero = "An argument that gets no gradient on purpose, or zeros. Repeatable."
+    zero = "An argument whose gradient is None or zero on purpose. Repeatable."
     command = click.option("--zero-gradient", multiple=True, metavar="NAME", help=zero)(command)
-    wrt = "An argument that is trained, as one with requires_grad=True in --case is. Repeatable."
+    wrt = "An argument that is trained, like one with requires_grad=True in --case. Repeatable."
     return click.option("--wrt", multiple=True, metavar="NAME", help=wrt)(command)
 
 
 def noise_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that says which arguments are noise."""
-    noise = "An argument that is noise, to which no gradient flows. What is drawn inside needs no name. Repeatable."
+    noise = "An argument that is noise and gets no gradient. Noise drawn inside needs no name. Repeatable."
     return click.option("--noise", multiple=True, metavar="NAME", help=noise)(command)
 
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @format_option
 @exit_zero_option
 @run_options
-@click.option("--prune", is_flag=True, help="Drop from the record what this run does not ask for.")
+@click.option("--prune", is_flag=True, help="Remove from the record what this run does not check.")
 def check(
     targets: tuple[str, ...],
     case: str | None,
@@ -96,11 +96,11 @@ def check(
 ) -> None:
     """Check specs against the laws.
 
-    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Without
-    one: the specs of gradspec and of installed packages (entry points `gradspec.specs`).
+    TARGET is a module that holds specs, one spec in it (module:NAME), or a .py file in place of the module. Default:
+    the specs of gradspec and of installed packages (entry points `gradspec.specs`).
 
-    With --record, what the record holds already is not measured again, as long as no file that the spec reaches by
-    imports has changed, nor a version. Whatever else the record holds stays in it.
+    With --record, a verdict in the record is reused until a file that the spec imports, or a version, changes. The
+    record keeps its other verdicts.
     """
     with one_line_errors():
         refuse_unwritable(record, option="--record")

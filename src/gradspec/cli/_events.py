@@ -90,7 +90,7 @@ class Summary:
     help="Price of a million input and output tokens; repeatable.",
 )
 def events(file: Path, follow: bool, priced: tuple[str, ...]) -> None:
-    """Show the calls of a run of text autodiff, and what they cost.
+    """Show the model calls of a text autodiff run, and their cost.
 
     FILE is what `gradspec.text.JsonLines` has written. The column `seconds` is the median of a call.
     """

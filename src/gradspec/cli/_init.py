@@ -88,7 +88,7 @@ def init(
     seed: int,
     time_limit: float | None,
 ) -> None:
-    """Write a spec of a function, a test and a documentation page, from calls of it.
+    """Write a spec, a test and a documentation page for a function, from calls of it.
 
     The spec promises what `gradspec audit` measures. What cannot be measured is a TODO in it: until you write it, the
     function itself replaces it, and the laws that need it say `not measured`.

@@ -37,7 +37,7 @@ def list_(targets: tuple[str, ...]) -> None:
 @click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 def explain(name: str | None, form: str) -> None:
-    """Say what a law states, why it matters, what breaks it, and the remedy.
+    """Explain a law: what it states, why it matters, what breaks it, the remedy.
 
     NAME is a law, or the kind of a reason that a report names: its symptom, cause and remedy. Without a NAME,
     list all of these.

@@ -44,7 +44,7 @@ format_option = click.option(
 )
 
 exit_zero_option = click.option(
-    "--exit-zero", is_flag=True, help="Exit with 0 whatever is found; with 2 still, if a limit ran out."
+    "--exit-zero", is_flag=True, help="Exit with 0 whatever is found, but still with 2 if a limit ran out."
 )
 
 
@@ -119,8 +119,8 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "scopes",
             callback=_scopes,
             metavar="SCOPE[,...]",
-            help=f"What is asked about: {', '.join([*Scope, ALL])}; all else is said in a line, and fails nothing. "
-            "Default: training, what the spec promises, and wrong results under torch.compile that nothing says.",
+            help=f"What to check for: {', '.join([*Scope, ALL])}. Other findings take one line and fail "
+            "nothing. Default: training, what the spec promises, and silently wrong results under torch.compile.",
         ),
         click.option(
             "--fail-on",
@@ -132,7 +132,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--strict",
             is_flag=True,
-            help="Exit with 1 for a question too, and where the calls of an audit show nothing.",
+            help="Exit with 1 also for a question, and if the calls of an audit show nothing.",
         ),
         click.option(
             "--baseline",

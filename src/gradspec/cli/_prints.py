@@ -1,4 +1,4 @@
-"""What the code under test prints while a command runs: on stderr after the run, each line once.
+"""Collect the output of the code under test, and print it on stderr after the run, each line once.
 
 Every law calls the function several times, most of them in a child process. A function that prints would fill the
 terminal before the report.

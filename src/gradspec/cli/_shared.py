@@ -1,4 +1,4 @@
-"""What the commands share: the options of a run, one-line errors, and how a report reaches the screen or a file."""
+"""Shared parts of the commands: the options of a run, one-line errors, and output to a screen or a file."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ time_limit_option = click.option(
     "--time-limit",
     type=click.FloatRange(0, DAY, min_open=True),
     metavar="SECONDS",
-    help="CPU time that one check may take, in all its processes together; it is not measured if it needs more, and "
-    f"the exit code is 2. Default: that of the profile, {Profile.time_limit:g}.",
+    help="CPU time limit of one check, over all its processes. A check that needs more is not measured, and the exit "
+    f"code is 2. Default: that of the profile, {Profile.time_limit:g}.",
 )
 
 
@@ -120,10 +120,10 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
 
 
 def refuse_another_record(path: Path, *kinds: str) -> None:
-    """Refuse to replace a file that is no record, or a record of something else, which may have taken hours.
+    """Refuse to replace a file that is not a record, or a record of something else, which may have taken hours.
 
     Raises:
-        Unusable: it is there, and is no record of one of these kinds.
+        Unusable: it is there, and is not a record of one of these kinds.
     """
     if is_device(path):
         return

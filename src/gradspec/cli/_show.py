@@ -46,7 +46,7 @@ def show(
     exit_zero: bool,
     verbose: bool,
 ) -> None:
-    """Show a saved record as `check` showed it, with the exit code of `check`; `--scope` asks about something else."""
+    """Show a saved record as `check` showed it, with its exit code; `--scope` selects other checks."""
     with one_line_errors():
         reports = read_records(record)
         if len(reports) > 1 and (formats or html or baseline):

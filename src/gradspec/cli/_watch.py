@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     "--audit-at",
     type=click.IntRange(1),
     metavar="N",
-    help="Audit a function once it was called N times, beside the program. Default: all at the end, which a program "
+    help="Audit a function after N calls, while the program runs. Default: audit all at its end, which a program "
     "that is killed does not reach.",
 )
 @click.option(
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     "--baseline",
     type=click.Path(path_type=Path),
     metavar="RECORD.json",
-    help="Say, and fail for, only what this record does not have.",
+    help="Report only findings that this record does not have, and fail only for these.",
 )
 @click.option(
     "--record", type=click.Path(path_type=Path), metavar="PATH", help="Add the reports of the audits to a record."
@@ -84,10 +84,10 @@ if TYPE_CHECKING:
     "formats",
     multiple=True,
     metavar="FORMAT=PATH",
-    help=f"Write the report to PATH as {', '.join(FORMATS)}, too. Repeatable.",
+    help=f"Also write the report to PATH as {', '.join(FORMATS)}. Repeatable.",
 )
-@click.option("--html", type=click.Path(path_type=Path), metavar="PATH", help="Write the report as an HTML page, too.")
-@click.option("--verbose", "-v", is_flag=True, help="Say all findings in full.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="PATH", help="Also write the report as an HTML page.")
+@click.option("--verbose", "-v", is_flag=True, help="Show all findings in full.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT ...]")
 def watch(
     only: tuple[str, ...],
@@ -102,12 +102,12 @@ def watch(
     verbose: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Run a program, and audit every custom gradient that it runs on the calls that it makes.
+    """Run a program, and audit every custom gradient that it uses.
 
-    Every torch.autograd.Function and every operator of torch.library that is not torch's own is noted, in all Python
-    processes that the program starts. Each is then audited, in a process of its own, for training and for what the
-    program uses: autocast, a second derivative, torch.func, torch.compile. The program's output, results and exit code
-    are as without it.
+    The watch finds each torch.autograd.Function and each operator of torch.library that is not torch's own, in all
+    Python processes that the program starts. It then audits each on the calls that the program made, in a separate
+    process, for training and for what the program uses: autocast, a second derivative, torch.func, torch.compile. The
+    program's output, results and exit code do not change.
     """
     if not shutil.which(command[0]):
         say(f"Error: there is no program {command[0]!r}", err=True)

@@ -1,4 +1,4 @@
-"""What explains a violation: experiments on the function itself; what none of them shows is not said."""
+"""Explain a violation by experiments on the function itself; report only what an experiment showed."""
 
 from gradspec.explain._by_differences import by_differences
 from gradspec.explain._cut import cut_by, gradient_of, is_stopped

@@ -1,4 +1,4 @@
-"""What is wrong with a gradient of which nothing is known but forward: the right one is made of its differences.
+"""Explain a wrong gradient if only forward is known: compare it with finite differences.
 
 The derivative of forward, element by element, stands in for the surrogate of a spec. With it an audit compares numbers,
 and asks the same tests that a spec would let it ask.

@@ -1,4 +1,4 @@
-"""What cuts the graph of a call: `detach`, `.data` or `no_grad`, each left out to see whether a gradient arrives."""
+"""Find what cuts the graph of a call: leave out each `detach`, `.data` or `no_grad`, and see if a gradient arrives."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _DERIVATIVES = ("vjp", "jvp")
 
 @dataclass(frozen=True)
 class Explained:
-    """What is left of a finding beside those of other laws."""
+    """A finding after those that follow from other laws are removed."""
 
     finding: Finding
     #: The law from whose violation it follows; None where it is a finding of its own.
@@ -41,7 +41,7 @@ def beside_others(
     Args:
         law: what is broken.
         roots: the laws from whose violation it may follow.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         prior: the statuses of this case under the laws that ran before.
         finding: what the law found.
     """

@@ -1,4 +1,4 @@
-"""What one call of a function gives, forward and backward, by name."""
+"""The results of one call of a function, forward and backward, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a gradient that differs: each answer is shown by a test, and again on numbers drawn anew.
+"""Explain a gradient that differs: each answer is shown by a test, and again on new numbers.
 
 A test changes one thing (the cotangent, the point, an argument, a saved tensor) or looks for the wrong numbers in
 another place. What raises in a test, as a shape that does not fit, shows nothing.
@@ -110,7 +110,7 @@ def why_gradient(trial: Trial) -> Reason | None:
 
 
 def _shown(test: Test, wrong: Wrong) -> Reason | None:
-    """Return what a test shows, if it shows the same on numbers drawn anew."""
+    """Return what a test shows, if it shows the same on new random numbers."""
     found: Reason | None = quietly(partial(test, wrong))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What is said in place of a finding, whatever the law: memory that nobody wrote, a NaN that no value explains."""
+"""Causes that replace a finding of any law: uninitialised memory, or a NaN that no value explains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def instead_of(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findin
 
     Args:
         law: what is broken, or cannot tell.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         finding: what the law found.
     """
     is_of_numbers = bool(finding.index) or law.name in _OF_NO_ELEMENT

@@ -42,7 +42,7 @@ _OF_TWO_IN_ORDER = (
     *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})"),
     *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
 )
-#: What a context has that is no tensor of the formula.
+#: The attributes of ctx that are not tensors of the formula.
 _OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
 

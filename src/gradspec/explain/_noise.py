@@ -1,4 +1,4 @@
-"""What noise makes incomparable: a law is asked again while all draws are the same, and what then holds follows."""
+"""Repeat a law with all draws fixed: a violation that disappears then is caused by noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def beside_noise(law: Law, trial: Callable[[], Trial], finding: Finding) -> Expl
 
     Args:
         law: what is broken, or cannot tell.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         finding: what the law found.
     """
     if (law.family == "randomness" and law.name != REPLAYED.name) or law.alone or "raised" in finding.details:

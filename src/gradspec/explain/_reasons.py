@@ -28,7 +28,7 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
 
     Args:
         law: what is broken.
-        trial: makes the trial anew.
+        trial: makes a new trial.
         finding: what the law found.
     """
     if finding.status is not Status.BROKEN or "raised" in finding.details:

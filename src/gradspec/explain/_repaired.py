@@ -66,7 +66,7 @@ class _Place:
 
 
 class _Method:
-    """The source of a method of a Function, or of what it calls, of which one expression may read otherwise."""
+    """The source of a method, or of a function that it calls, with one expression that can be replaced."""
 
     def __init__(self, owner: Any, name: str) -> None:
         """Read it.

@@ -1,4 +1,4 @@
-"""What is wrong where an index repeats: what belongs to one is assigned and not added up, or something else of it."""
+"""Explain a mistake at repeated indices, such as a value that is assigned instead of added."""
 
 from __future__ import annotations
 

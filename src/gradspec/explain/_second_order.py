@@ -23,7 +23,7 @@ PARTLY = Reason(
     kind="partly cut",
     words="a term is missing: .data or detach() in backward, or a Function within it whose own backward lacks the term",
 )
-#: What is said of a derivative that is no number.
+#: The message for a derivative that is NaN or infinite.
 INFINITE = Reason(
     kind="infinite slope",
     words="backward computes what has an infinite slope here: a root, a power or a norm of 0, or a division by it",
@@ -68,7 +68,7 @@ def _by_differences(trial: Trial, inputs: Inputs, finding: Finding) -> Reason | 
 def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivatives) -> Reason | None:
     of_one = judge_each_output(trial, Inputs.of(trial))
     if of_one is not HOLDS and of_one.rank != Rank.WASTE:
-        # Of the gradients of backward, too, one may be asked for alone.
+        # One gradient of backward may be asked for by itself, too.
         return of_one.reason or Reason(kind="one output", words=of_one.likely or of_one.message)
     linear = f"second derivative with respect to {COTANGENT}"
     if (mine := got[name]) is None or not bool(mine.any()):

@@ -107,7 +107,7 @@ def _is_constant(tensor: Tensor, dim: int) -> bool:
     return bool(((tensor - first).abs() <= 1e-7 * first.abs()).all())
 
 
-#: How the cotangent alone is called.
+#: The name of the cotangent by itself.
 _CONSTANT = "the cotangent"
 
 

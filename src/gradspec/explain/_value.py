@@ -1,4 +1,4 @@
-"""What is wrong with a value that differs: each answer is shown by a test of its own, and is not given without."""
+"""Explain a value that differs: each answer is shown by a test of its own."""
 
 from __future__ import annotations
 

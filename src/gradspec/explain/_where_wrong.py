@@ -1,4 +1,4 @@
-"""What the places show in which a gradient is wrong, where others are right."""
+"""Explain a gradient that is wrong only in some places, by what those places have in common."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Wrong:
 
     @cached_property
     def values(self) -> Mapping[str, Tensor]:
-        """The tensors of which a gradient may be made by mistake: arguments and outputs, by name."""
+        """The tensors that a wrong gradient may be computed from: arguments and outputs, by name."""
         given = {f"`{name}`": t.detach() for name, t in self.inputs.values.items() if differentiable(t)}
         y = outputs(self.trial.spec.primal(*self.inputs.args()))
         named = {"the output" if len(y) == 1 else f"output {k}": t.detach() for k, t in enumerate(y)}

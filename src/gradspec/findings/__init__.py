@@ -1,4 +1,4 @@
-"""What a report found, cause by cause, and which of it makes a run fail."""
+"""The findings of a report, one for each cause, and those that make a run fail."""
 
 from gradspec.findings._excuse import by_cell, excuse
 from gradspec.findings._findings import ORDER, Found, findings, rank_of, rank_words, scope_of, standing

@@ -1,4 +1,4 @@
-"""Why a violation is no failure of its own: one verdict shows a cause, and what else it breaks is beside it."""
+"""Excuse a violation that follows from another: one verdict shows a cause, and what else it breaks is beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def by_cell(judgement: Judgement) -> dict[tuple[str, str, str], Judged]:
-    """Return the finding of which each violation is a part, or from which it follows."""
+    """Return the finding that each violation is a part of, or follows from."""
     return {
         verdict.cell: judged
         for judged in judgement.findings
@@ -19,7 +19,7 @@ def by_cell(judgement: Judgement) -> dict[tuple[str, str, str], Judged]:
 
 
 def excuse(judged: Judged, verdict: Verdict) -> str:
-    """Return why a violation of a finding is no failure of its own; empty for the one that shows a cause that fails."""
+    """Return why a violation is not a failure of its own; empty for the one that shows a cause that fails."""
     shown = judged.found.verdict
     if judged.is_known:
         return "in the baseline"

@@ -1,4 +1,4 @@
-"""What a report found, cause by cause: the violations that one edit mends are one finding, the most dangerous first."""
+"""Group the violations of a report: one finding for each edit that mends it, the most dangerous first."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """What a run must not show to pass."""
+    """The findings that make a run fail."""
 
     #: What is asked about; empty: what the profile of the run says, or else what each spec promises.
     scopes: tuple[Scope, ...] = ()
@@ -51,7 +51,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What a report means for a run; every format renders this."""
+    """The meaning of a report for a run; every format renders this."""
 
     report: Report
     #: By spec, then what is asked about, then the most dangerous first.
@@ -113,8 +113,8 @@ def is_asked(verdict: Verdict, report: Report, bar: Bar) -> bool:
     """Whether a run asks about what a verdict says.
 
     Unless scopes are named: about training; about all else that the spec promises or refuses, or that every spec does,
-    as to keep no memory, of which an audit asks nothing; and about a silently wrong result under `torch.compile`, which
-    many users turn on without a word to the author.
+    as to keep no memory, which an audit does not ask about; and about a silently wrong result under `torch.compile`,
+    which many users turn on without a word to the author.
     """
     law, sheet = report.laws.get(verdict.law, {}), report.sheets.get(verdict.spec, {})
     scope = scope_of(verdict.law, report.laws)

@@ -87,7 +87,7 @@ def instance_discrimination_loss(x: Tensor, y: Tensor, memory: Tensor, temperatu
             or the temperature is not floating, or neither a float nor a 0-d tensor.
         ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
             above 0, or the bank or the temperature is differentiated.
-        IndexError: `y` holds what is no row of the bank.
+        IndexError: `y` is not a row of the bank.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""What an audit saw beside the verdicts: no finding, and no format leaves it out."""
+"""Render the remarks of an audit, which are not findings but are in every format."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def reason(verdict: Verdict) -> str:
 
 
 def excused(verdict: Verdict, excuse: str) -> str:
-    """Return why a verdict is no failure, and what it says: "follows from `vjp`: broken: differs in 3 elements"."""
+    """Return why a verdict is not a failure, and what it says: "follows from `vjp`: broken: differs in 3 elements"."""
     found = str(verdict.finding.details.get("found", "")) if excuse and verdict.finding.follows else ""
     said = replace(verdict, finding=replace(verdict.finding, message=found)) if found else verdict
     return ": ".join(filter(None, (excuse, reason(said))))
@@ -206,7 +206,7 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
 
 
 def _quantity_once(message: str, argument: str) -> Iterator[str]:
-    """Yield what differs and what it is, "gradient of `x`, float64[3]"; of a quantity that is named, its type alone."""
+    """Yield what differs and what it is, "gradient of `x`, float64[3]"; of a named quantity, only its type."""
     quantity, kind = match.groups() if (match := _WITH_TYPE.fullmatch(argument)) else (argument, "")
     if quantity and re.search(rf"(?<!\w){re.escape(quantity)}(?!\w)", message):
         yield f"{message} ({kind})" if kind else message

@@ -1,4 +1,4 @@
-"""What is promised, as frozen data: of a function on tensors, of a module, of an operation on text."""
+"""Specs as frozen data: of functions on tensors, of modules, of operations on text."""
 
 from gradspec._renamed import old_names
 from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable

@@ -1,4 +1,4 @@
-"""What a spec of any kind says, as frozen data; the kinds add what only they have."""
+"""The fields that specs of every kind share, as frozen data."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Waiver:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What every spec says, whatever its kind. The kinds are listed in `gradspec.spec._kinds`."""
+    """The fields of every spec, whatever its kind. The kinds are listed in `gradspec.spec._kinds`."""
 
     #: The kind of what is under test; a law names the kinds that it judges.
     kind: ClassVar[str]

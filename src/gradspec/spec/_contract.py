@@ -1,4 +1,4 @@
-"""What a spec says of its arguments, held to its own cases and wrong calls: a page says nothing that no call shows."""
+"""Check the argument descriptions of a spec against its own cases and wrong calls."""
 
 from __future__ import annotations
 

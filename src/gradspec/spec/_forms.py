@@ -1,4 +1,4 @@
-"""What is said of a call that fits no form of a constructor: the form that is meant, in one line."""
+"""Error messages for a call that fits no form of a constructor: the form that is meant, in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function promises, as frozen data: nothing in this file computes anything about it."""
+"""The spec of a function, as frozen data: nothing in this file computes anything about it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FunctionSpec(Spec):
         implementation (type, optional): The `torch.autograd.Function` behind a `function` that is not its `apply`; the
             laws that look inside need it.
         effects (Effects, optional): What a call may do beside returning its value, `Effects(view_of="x")`.
-        accuracy (Accuracy, optional): How accurate results are, where it is not rounding alone that they are off by.
+        accuracy (Accuracy, optional): How accurate results are, if more than rounding makes them differ.
         state_after (Callable, optional): The values to which one forward and one backward pass move the arguments in
             `effects.writes`, by name.
         saved (Saved, optional): The most that a call keeps for its backward pass; None says nothing.
@@ -150,7 +150,7 @@ class FunctionSpec(Spec):
     supports: Supports = Supports()
     #: What a call may do beside returning its value, `Effects(view_of="x")`.
     effects: Effects = Effects()
-    #: How accurate results are, where it is not rounding alone that they are off by.
+    #: How accurate results are, if more than rounding makes them differ.
     accuracy: Accuracy = Accuracy()  # noqa: RUF009  # frozen, as those above
     #: The values to which one forward and one backward pass move the arguments in `effects.writes`, by name.
     state_after: Callable[..., Mapping[str, Tensor]] | None = None
@@ -313,7 +313,7 @@ def _check_noise(spec: str, noise: object, names: tuple[str, ...], wrt: tuple[st
     for name in noise.names:
         if name not in names or name in wrt:
             raise ValueError(
-                f"spec {spec!r}: the noise {name!r} is no parameter of primal{_shown(names)} without a gradient"
+                f"spec {spec!r}: the noise {name!r} is not a parameter of primal{_shown(names)} without a gradient"
             )
     expected = set() if noise.evaluation is None else set(noise.names)
     if set(noise.at_rest) != expected:

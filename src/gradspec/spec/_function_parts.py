@@ -1,4 +1,4 @@
-"""What a function may promise beside its values and gradients, as frozen data."""
+"""Optional parts of a function's spec, beside its values and gradients, as frozen data."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What a call may do beside returning its value. What is not declared here must not happen."""
+    """The permitted side effects of a call. What is not declared here must not happen."""
 
     #: The output may be a tracked view of this argument; None: the output is fresh memory.
     view_of: str | None = None

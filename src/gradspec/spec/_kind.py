@@ -1,4 +1,4 @@
-"""What a kind of spec is: all that the engine, the commands and the pages must know of it."""
+"""A kind of spec: everything that the engine, the commands and the pages need to know of it."""
 
 from __future__ import annotations
 

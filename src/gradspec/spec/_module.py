@@ -1,4 +1,4 @@
-"""What a module promises, a network or a layer: frozen data, and how to build what a case names."""
+"""The spec of a module, as frozen data, and how to build the module of a case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModuleCase(Case):
 
 @dataclass(frozen=True, kw_only=True)
 class StateContract:
-    """What checkpoints of a module hold: the keys that published ones have too."""
+    """The contents of a module's checkpoints: the keys that published ones have too."""
 
     #: The keys of `state_dict()`, all of them.
     keys: tuple[str, ...]

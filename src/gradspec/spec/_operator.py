@@ -1,4 +1,4 @@
-"""What an operator of `torch.library` promises: a function whose arguments and writes its schema declares."""
+"""The spec of a `torch.library` operator: a function whose schema declares its arguments and writes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def overload_of(operator: Any) -> Any:
         return operator
     if not isinstance(operator, torch._ops.OpOverloadPacket):
         raise ValueError(
-            f'{operator!r} is no operator: give "namespace::name", torch.ops.namespace.name, or what custom_op returns'
+            f'{operator!r} is not an operator: give "namespace::name", torch.ops.namespace.name, '
+            "or what custom_op returns"
         )
     names: list[str] = operator.overloads()  # type: ignore[no-untyped-call]
     if "default" not in names and len(names) > 1:
@@ -100,7 +101,7 @@ def functional(overload: Any) -> Callable[..., Any]:
     """Return an operator as a function without effects.
 
     It hands the operator copies of what the schema says is written, and returns the outputs that are not among these,
-    then the copies: a tensor alone where there is one, a tuple of tensors where there are several. An output that is a
+    then the copies: a tensor if there is one, a tuple of tensors if there are several. An output that is a
     list of tensors counts as its tensors.
     """
     schema, names = overload._schema, written(overload._schema)

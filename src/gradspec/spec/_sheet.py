@@ -1,4 +1,4 @@
-"""What a spec and a law say of themselves, as plain data: a page is rendered from it without importing torch."""
+"""Plain-data sheets of specs and laws, from which a page is rendered without importing torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text Function promises: frozen data. `gradspec.text` hands over what a case is made of; it is not imported."""
+"""The spec of a text Function, as frozen data. `gradspec.text` provides its case types; it is not imported here."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _variables(value: Any) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class TextEngine:
-    """What a case on text is made of, and run with."""
+    """The types and functions that make and run a case on text."""
 
     #: The class of a leaf: it takes data, a role and `requires_grad`.
     Variable: Callable[..., Any]

@@ -59,7 +59,7 @@ def _loaded(entry: EntryPoint) -> type[SphinxDirective]:
 
 
 class _AnyOption(dict[str, Any]):
-    """Options of which nothing is known: each is taken as it is written."""
+    """Options that nobody declared: each is taken as it is written."""
 
     def __missing__(self, name: str) -> Any:
         return directives.unchanged

@@ -21,7 +21,7 @@ _PATHS = ("records", "committed_records")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `conf.py` may say. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
+    """The options of `conf.py`. Each field `NAME` is the value `gradspec_NAME`; paths are relative to `conf.py`."""
 
     #: Records made for this build, by `gradspec check TARGET --record PATH`. A failure in one of them is a warning.
     records: tuple[str, ...] = ()
@@ -41,6 +41,9 @@ class Options:
     descriptions: bool = True
     #: The least dangerous rank of a failure that is a warning: "wrong", "refused", "waste" or "limit".
     fail_on: str = "refused"
+    #: Sections that your pages have beside a spec, by their titles: the section of the spec before which each is shown,
+    #: or the next one that the page has. Other sections follow the spec, as they are written.
+    sections: Mapping[str, str] = field(default_factory=dict)
     #: Whether each page gets a twin in Markdown beside it, `NAME.html.md`, and the site an `llms.txt` that lists them.
     llms: bool = False
 

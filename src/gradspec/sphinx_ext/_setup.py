@@ -1,4 +1,4 @@
-"""What the extension adds to Sphinx, part by part."""
+"""Register every part of the extension with Sphinx."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradspec.sphinx_ext.directives._spec import SpecDirective
 from gradspec.sphinx_ext.directives._symptoms import SymptomsDirective
 from gradspec.sphinx_ext.domain import _domain
 from gradspec.sphinx_ext.output import _assets, _law_pages, _llms, _math, _summary
-from gradspec.sphinx_ext.page import _defaults, _links
+from gradspec.sphinx_ext.page import _defaults, _links, _order
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -52,6 +52,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     _domain.setup(app)
     _law_pages.setup(app)
     _links.setup(app)
+    _order.setup(app)
     _math.setup(app)
     _assets.setup(app)
     _summary.setup(app)

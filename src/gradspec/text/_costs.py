@@ -1,4 +1,4 @@
-"""What the calls of models cost, counted on the node of the graph that made them."""
+"""The cost of model calls, counted on the node of the graph that made them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = dict[tuple[str, str], list[float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one node of a graph asked of models, in forward or on the way back.
+    """The model calls of one node of a graph, forward or backward.
 
     Only calls that were made count: not a reply from a cache, but each retry, and each call that failed.
     """

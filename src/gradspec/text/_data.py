@@ -1,4 +1,4 @@
-"""What a Variable holds: a text, a number, or a flat list of either."""
+"""The data of a Variable: a text, a number, or a flat list of either."""
 
 from __future__ import annotations
 

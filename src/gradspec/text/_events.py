@@ -1,4 +1,4 @@
-"""What happens while models are asked and feedback is carried back: typed events, for whoever watches."""
+"""Typed events of model calls and backward passes, for observers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specs of text Functions are given: Variables, and the pass that carries what is said of them back."""
+"""Variables and a backward pass for the specs of text Functions."""
 
 from __future__ import annotations
 

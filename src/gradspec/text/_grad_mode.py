@@ -1,4 +1,4 @@
-"""Whether calls are tracked: `no_grad`, `enable_grad` and `set_grad_enabled`, for each thread and task alone."""
+"""Whether calls are tracked: `no_grad`, `enable_grad` and `set_grad_enabled`, for each thread and task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the measured truth of a function says to each question: all is well, it is wrong silently, or it is refused."""
+"""The answers of a function's measured truth: all is well, wrong silently, or refused."""
 
 from __future__ import annotations
 

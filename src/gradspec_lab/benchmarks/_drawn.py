@@ -1,4 +1,4 @@
-"""What a benchmark leaves for `gradspec-curves` to draw."""
+"""The figures of a benchmark, as `gradspec-curves` draws them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one check of the law `vjp` costs, and what it sees, beside `torch.autograd.gradcheck`.
+"""The cost and the sensitivity of the law `vjp`, beside `torch.autograd.gradcheck`.
 
 `python -m gradspec_lab.benchmarks.sensitivity --out docs/records/benchmarks/sensitivity.json`
 """

@@ -1,1 +1,1 @@
-"""What is measured on a CUDA device in one call: the laws, benchmarks, and whether the host waits for the device."""
+"""Measurements on a CUDA device, in one call: the laws, benchmarks, and waits of the host for the device."""

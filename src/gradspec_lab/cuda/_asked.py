@@ -1,4 +1,4 @@
-"""What one measurement asks: the specs, the laws, how hard, and on what; the same in each process of it."""
+"""The request of one measurement: specs, laws, profile and device; the same in each of its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edit touches: the laws and the specs whose files reach a changed file by imports."""
+"""Find the laws and specs that an edit touches: those whose files reach a changed file by imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the committed records hold, counted when a page is built: no total is typed or committed."""
+"""Count the committed records when a page is built: no total is typed or committed."""
 
 from __future__ import annotations
 

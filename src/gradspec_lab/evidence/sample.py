@@ -1,4 +1,4 @@
-"""What CI measures afresh: what a change touches, and a random part of what the committed summaries say."""
+"""Choose what CI measures again: what a change touches, and a random part of the committed summaries."""
 
 from __future__ import annotations
 

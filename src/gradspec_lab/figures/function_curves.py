@@ -1,4 +1,4 @@
-"""What each function returns and what flows back through it, along one line of its input: the calls are real."""
+"""Curves of each function along one line of its input: its value and its gradient, from real calls."""
 
 from __future__ import annotations
 

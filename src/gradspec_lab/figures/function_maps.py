@@ -1,4 +1,4 @@
-"""What flows back through a function, over two of its inputs: maps, where a curve says less. The calls are real."""
+"""Maps of a function's gradient over two of its inputs, where a curve shows less, from real calls."""
 
 from __future__ import annotations
 

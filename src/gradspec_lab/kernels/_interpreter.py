@@ -1,4 +1,4 @@
-"""What Triton's interpreter lacks to run published kernels on a CPU: five shims, none of which touches a kernel.
+"""Five shims for Triton's interpreter, which let it run published kernels, unchanged, on a CPU.
 
 1. Triton compiles a Python float argument as a float32 scalar. The interpreter of 3.9 leaves it a Python float,
    on which `eps.to(tl.float32)` fails: it is wrapped as the compiler would.

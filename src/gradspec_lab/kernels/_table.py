@@ -1,4 +1,4 @@
-"""What the judges said, in tables."""
+"""Tables of the verdicts of the judges."""
 
 import csv
 from collections.abc import Iterable

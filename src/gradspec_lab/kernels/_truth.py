@@ -1,4 +1,4 @@
-"""What is true of the kernels, by plain comparison in wide dtypes: the sound ones agree, the wrong ones do not."""
+"""The truth about the kernels, by plain comparison in wide dtypes: sound ones agree, wrong ones do not."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What many seeds have shown, as plain data: a command writes it and goes on from it, and a page shows it."""
+"""The results of many seeds, as plain data: a command writes and continues them, and a page shows them."""
 
 from __future__ import annotations
 

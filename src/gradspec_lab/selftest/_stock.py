@@ -1,4 +1,4 @@
-"""What torch's own checkers say of a function, on the cases of its spec: the column beside ours."""
+"""Results of torch's own checkers on the cases of a spec: the column beside ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sound, and what is broken on purpose and named after its disease, of every kind of spec."""
+"""Specimens of every kind of spec: sound ones, and broken ones that are named after their disease."""
 
 from collections.abc import Sequence
 from types import ModuleType

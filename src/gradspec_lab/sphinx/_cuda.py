@@ -1,4 +1,4 @@
-"""What was measured on a CUDA device: the role `gradspec:cuda` says it, and the directive `gradspec-cuda` shows it."""
+"""Measurements on a CUDA device on a page: the role `gradspec:cuda` and the directive `gradspec-cuda`."""
 
 from __future__ import annotations
 

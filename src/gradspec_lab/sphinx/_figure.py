@@ -1,4 +1,4 @@
-"""What the directives of figures share: an SVG with a caption, its numbers in a table, and where they come from."""
+"""Shared parts of the directives of figures: an SVG with a caption, a table of its numbers, its origin."""
 
 from __future__ import annotations
 

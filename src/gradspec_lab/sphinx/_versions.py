@@ -24,11 +24,15 @@ Record = Mapping[str, Any]
 class VersionsDirective(SphinxDirective):
     """Render a row for each version of torch; the argument is a folder of records, one a version.
 
-    With the option `transforms`, the cells of the transforms table that are not alike under all of them.
+    With the option `transforms`, the cells of the transforms table that are not alike under all of them. With
+    `questions`, the examples of the pages on Function that print something else under one of them.
     """
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {"transforms": directives.flag}
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "transforms": directives.flag,
+        "questions": directives.flag,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Return the tables, or that nothing was measured."""
@@ -43,6 +47,8 @@ class VersionsDirective(SphinxDirective):
         if not records:
             return [paragraph(badge(Status.NOT_MEASURED))]
         try:
+            if "questions" in self.options:
+                return list(_questions(records))
             return list(_transforms(records) if "transforms" in self.options else _overview(records))
         except (KeyError, TypeError, AttributeError) as error:
             warn_each_build(self, GradspecWarning.RECORD, f"{folder}: {type(error).__name__}: {error}")
@@ -138,3 +144,19 @@ def _transforms(records: Sequence[Record]) -> Iterator[nodes.Element]:
         yield table(["transform", "class", *versions, "right since torch"], rows, "gradspec-versions")
     else:
         yield paragraph(f"It is the same under torch {', '.join(versions)}.")
+
+
+def _questions(records: Sequence[Record]) -> Iterator[nodes.Element]:
+    counts = [sum(record["examples"].values()) for record in records]
+    ran = " and ".join(f"{count} under torch {_version(record)}" for count, record in zip(counts, records, strict=True))
+    yield paragraph(f"Examples that were run: {ran}.")
+    rows: list[list[Cell]] = [
+        [_version(record), one["page"], nodes.literal("", one["code"]), nodes.literal("", one["got"])]
+        for record in records
+        for one in record["otherwise"]
+    ]
+    if rows:
+        yield paragraph("All print what the pages show, but for these:")
+        yield table(["torch", "page", "example", "prints"], rows, "gradspec-versions")
+    else:
+        yield paragraph("All print what the pages show.")

@@ -1,4 +1,4 @@
-"""What `nox -s lab` runs: the laboratory's tasks, and the environments of all sessions."""
+"""The tasks of `nox -s lab`, and the environments of all sessions."""
 
 from gradspec_lab.tasks._environment import (
     BUILD,

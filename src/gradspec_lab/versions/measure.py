@@ -1,4 +1,4 @@
-"""What holds under one version of torch: verdicts, specimens, transforms and tests, as a record.
+"""Measure one version of torch: verdicts, specimens, transforms and tests, as a record.
 
 `nox -s lab -- torch-2.14` runs it in an environment with that version.
 """

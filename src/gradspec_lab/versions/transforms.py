@@ -1,4 +1,4 @@
-"""What torch makes of a custom gradient under each transform: right, dropped, or an error.
+"""Measure a custom gradient under each transform of torch: right, dropped, or an error.
 
 The Functions are those of a page of the documentation, `survive-every-transform.md`, built up step by step.
 """

@@ -82,7 +82,7 @@ FAULTS = {
     "reset": (ModelConnectionError, "cannot be reached, or broke off"),
     "hang": (ModelTimeoutError, r"did not answer within 2\.5 s; raise timeout"),
     "truncated": (ModelConnectionError, "broke off"),
-    "malformed": (ReplyError, 'no chat completion .JSONDecodeError.; it begins with \'{"id"'),
+    "malformed": (ReplyError, 'not a chat completion .JSONDecodeError.; it begins with \'{"id"'),
     "not_json": (ReplyError, "it begins with '<html>"),
     "drip": (ModelTimeoutError, r"did not answer within 2\.5 s"),
     400: (StatusError, "answered with status 400: scripted 400"),
@@ -215,7 +215,7 @@ def test_a_reply_without_text_is_named(message):
 def test_a_reply_that_is_no_completion_is_named(body):
     from gradspec.text.lm._wire import completion
 
-    with pytest.raises(ReplyError, match="no chat completion"):
+    with pytest.raises(ReplyError, match="not a chat completion"):
         completion(body)
 
 
@@ -239,7 +239,7 @@ def test_the_calls_of_one_loop_are_in_flight_together():
 
 @pytest.mark.parametrize("name", ["api_key", "extra_headers", "extra_body", "stream", "timeout", "n", "model"])
 def test_what_is_no_option_is_refused(name):
-    with pytest.raises(TypeError, match=f"'{name}' is no option of a call; "):
+    with pytest.raises(TypeError, match=f"'{name}' is not an option of a call; "):
         OpenAIModel("echo", base_url="http://localhost:1/v1")("hi", **{name: 1})
 
 

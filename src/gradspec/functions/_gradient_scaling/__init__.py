@@ -1,1 +1,1 @@
-"""What GradFactor and GradMultiply share: the identity whose gradient is scaled, its cases and its differences."""
+"""The shared parts of GradFactor and GradMultiply: an identity with a scaled gradient, cases, differences."""

@@ -1,4 +1,4 @@
-"""What GradFactor and GradMultiply both promise: their cases, their wrong calls, their arguments and sources."""
+"""The shared contract of GradFactor and GradMultiply: cases, wrong calls, arguments and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What GradFactor and GradMultiply share: the identity whose gradient is scaled.
+r"""The identity whose gradient is scaled, shared by GradFactor and GradMultiply.
 
 .. math::
 

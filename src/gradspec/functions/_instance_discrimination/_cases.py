@@ -1,4 +1,4 @@
-"""What the instance-discrimination loss promises: its cases, its wrong calls, its arguments and sources."""
+"""The contract of the instance-discrimination loss: cases, wrong calls, arguments and sources."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ class InstanceDiscriminationLoss(Function):
                 int64, or the temperature is not floating, or neither a float nor a 0-d tensor.
             ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
                 above 0, or the bank or the temperature is differentiated.
-            IndexError: `y` holds what is no row of the bank. On another device than a CPU, and in a compiled
-                region, torch raises a RuntimeError when the kernel runs.
+            IndexError: `y` is not a row of the bank. On another device than a CPU, and in a
+                compiled region, torch raises a RuntimeError when the kernel runs.
         """
         if not numbers:
             temperature = checked_temperature(CALL, temperature)
@@ -148,7 +148,7 @@ def instance_discrimination_loss(
             or the temperature is not floating, or neither a float nor a 0-d tensor.
         ValueError: shapes, numbers of features or devices do not fit, the bank has no row, the temperature is not
             above 0, the bank or the temperature is differentiated, or the reduction is not one of its choices.
-        IndexError: `y` holds what is no row of the bank.
+        IndexError: `y` is not a row of the bank.
         RuntimeError: the ranks of a mesh cannot make the call together. One of them refuses it or makes a different
             one, or it is under a transform of `torch.func`, in forward mode, or differentiated twice.
 

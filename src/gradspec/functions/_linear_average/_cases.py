@@ -1,4 +1,4 @@
-"""What a memory bank promises: where its rows move to, cases, wrong calls, arguments and sources."""
+"""The contract of a memory bank: where its rows move to, cases, wrong calls, arguments and sources."""
 
 from __future__ import annotations
 

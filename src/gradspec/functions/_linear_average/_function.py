@@ -67,7 +67,7 @@ class LinearAverageOp(Function):
         Raises:
             TypeError: an argument is not a tensor, `y` is not int64, or another one is not floating.
             ValueError: shapes, dtypes or devices do not fit, or the bank or `params` is differentiated.
-            IndexError: `y` holds what is no row of the bank. On a GPU the device asserts it.
+            IndexError: `y` is not a row of the bank. On a GPU the device asserts it.
             RuntimeError: the call is under `torch.func`, `torch.vmap`, `torch.export` or forward mode; or, in the
                 backward pass, something else has written to the bank.
         """

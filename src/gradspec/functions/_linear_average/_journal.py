@@ -1,4 +1,4 @@
-r"""What a memory bank held before each of its moves, for as long as a graph that read it then is pending.
+r"""A journal of a memory bank: its rows before each move, kept while a graph that read them is pending.
 
 A bank goes through states, and a move leads from one to the next. A pending graph holds the state that its forward
 pass read; a state holds the rows that the move out of it wrote, with their old values, and the state after it. So a

@@ -21,7 +21,7 @@ from gradspec.functions._torch import frees_graph, queue_callback
 
 @dataclass(eq=False, slots=True)
 class Pending:
-    """What one forward pass saw, and whether its move has been made."""
+    """A pending forward pass: the rows that it saw, and whether its move has been made."""
 
     #: None once the graph of the forward pass has been freed.
     seen: Seen | None

@@ -103,7 +103,7 @@ def _kernel(queries: Tensor, keys: Tensor, bias: Tensor | None) -> Pair:
 
 
 def _shares(queries: Tensor, keys: Tensor) -> int:
-    """Return into how many shares to deal the keys: flash attention makes a task of each block of queries alone."""
+    """Return into how many shares to deal the keys: flash attention makes a task only of each block of queries."""
     batch = queries.shape[0]
     if queries.device.type == "cpu":
         block = 256 if batch >= 768 else 64 if batch >= 192 else 32  # the blocks of torch's kernel

@@ -1,4 +1,4 @@
-"""What the linear cross-entropy promises: its cases, its wrong calls, its arguments and sources."""
+"""The contract of the linear cross-entropy: cases, wrong calls, arguments and sources."""
 
 from __future__ import annotations
 

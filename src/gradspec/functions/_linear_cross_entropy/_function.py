@@ -103,7 +103,7 @@ class LinearCrossEntropy(Function):
             ValueError: shapes, numbers of features or devices do not fit, the bias or the margin is of another size,
                 the weight has no row, the temperature is not above 0 or is differentiated, or the label smoothing is
                 not in 0 to 1.
-            IndexError: `target` holds what is no row of the weight. On another device than a CPU, and in a
+            IndexError: `target` is not a row of the weight. On another device than a CPU, and in a
                 compiled region, torch raises a RuntimeError when the kernel runs.
         """
         if not numbers:

@@ -33,7 +33,7 @@ PLACES = tuple(Point._fields.index(name) for name in DIFFERENTIATED)
 
 
 class Kept(NamedTuple):
-    """What the gradients are made of beside the arguments of the call."""
+    """The values that the gradients need beside the arguments of the call."""
 
     #: The cotangent of the loss: shape (B,).
     cotangent: Tensor

@@ -59,7 +59,7 @@ class Point(NamedTuple):
     #: Shape (B,), or None for a margin of 0.
     margin: Tensor | None
     temperature: Temperature
-    #: None for a bank, of which every row counts.
+    #: None for a bank, where every row counts.
     ignore_index: int | None
     label_smoothing: float
 

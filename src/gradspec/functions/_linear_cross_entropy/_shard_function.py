@@ -1,4 +1,4 @@
-"""The loss of the rows of one rank against a weight of which each rank holds some rows."""
+"""The loss of one rank's rows against a weight whose rows are spread over the ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradspec.functions._torch import apply_function, without_autocast
 
 
 class Layout(NamedTuple):
-    """What all ranks know of one call."""
+    """The layout of one call, the same on all ranks."""
 
     #: The name of the call, for messages.
     call: str

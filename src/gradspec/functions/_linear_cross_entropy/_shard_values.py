@@ -24,7 +24,7 @@ from gradspec.functions._sharded import Batch
 
 
 class ShardNumbers(NamedTuple):
-    """What one forward pass gives a rank. A row that does not count has zeros in all but the log-sum-exp."""
+    """The results of one forward pass on a rank. A row that does not count has zeros in all but the log-sum-exp."""
 
     #: Of the rows of this rank: shape (B,).
     loss: Tensor

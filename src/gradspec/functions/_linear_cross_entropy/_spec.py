@@ -32,7 +32,7 @@ def _over_ranks(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the loss of each row of this rank, against a weight of which it holds some rows."""
+    """Return the loss of each row of this rank, against a weight that it holds some rows of."""
     return linear_cross_entropy(
         x,
         weight,

@@ -34,7 +34,7 @@ from gradspec.functions._torch import without_autocast
 
 
 class Numbers(NamedTuple):
-    """What one forward pass over the weight gives. A row that does not count has zeros."""
+    """The results of one forward pass over the weight. A row that does not count has zeros."""
 
     #: Shape (B,), the dtype of x.
     loss: Tensor

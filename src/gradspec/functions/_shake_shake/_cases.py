@@ -1,4 +1,4 @@
-"""What Shake-Shake promises once its noise is given: cases, wrong calls, arguments and sources."""
+"""The contract of Shake-Shake with given noise: cases, wrong calls, arguments and sources."""
 
 from __future__ import annotations
 

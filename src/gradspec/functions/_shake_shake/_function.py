@@ -19,7 +19,7 @@ from gradspec.functions._torch import allow_in_graph, keep_signature
 @allow_in_graph
 @keep_signature
 class ShakeShake(Function):
-    r"""Mix two branches at random in the forward pass, and their gradients at random, anew, in the backward pass.
+    r"""Mix two branches at random in the forward pass, and their gradients at random again in the backward pass.
 
     .. math::
 

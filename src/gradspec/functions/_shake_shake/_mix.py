@@ -1,4 +1,4 @@
-r"""What Shake-Shake computes, once its weight is given.
+r"""The arithmetic of Shake-Shake for a given weight.
 
 .. math::
 

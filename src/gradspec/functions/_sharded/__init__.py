@@ -1,4 +1,4 @@
-"""What the sharded functions share: the ranks of a mesh, their agreement, and the rows of all of them."""
+"""Shared parts of the sharded functions: the ranks of a mesh, their agreement, and the rows of all of them."""
 
 from gradspec.functions._sharded._agreement import Facts, agreed, fingerprint
 from gradspec.functions._sharded._batch import Batch, gathered

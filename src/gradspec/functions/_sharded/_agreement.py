@@ -11,7 +11,7 @@ from gradspec.functions._sharded._ranks import Ranks
 
 
 class Facts(NamedTuple):
-    """What the ranks must know of each other's call, in whole numbers."""
+    """Facts about a call that the ranks exchange, as integers."""
 
     #: The rows of the batch of a rank.
     batch: int = 0
@@ -45,7 +45,7 @@ MUST_AGREE = {
 
 
 def fingerprint(*values: object) -> int:
-    """Return a number for values of which only equality matters."""
+    """Return a number for values that are only compared for equality."""
     return crc32(repr(values).encode())
 
 

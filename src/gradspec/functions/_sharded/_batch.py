@@ -30,7 +30,7 @@ class Batch:
         return slice(start, start + self.sizes[self.ranks.rank])
 
     def real(self, device: torch.device) -> Tensor:
-        """Return which rows are no padding: shape (ranks * height,)."""
+        """Return which rows are not padding: shape (ranks * height,)."""
         sizes = torch.tensor(self.sizes, device=device)
         return (torch.arange(self.height, device=device) < sizes.unsqueeze(1)).flatten()
 

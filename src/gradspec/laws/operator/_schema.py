@@ -48,7 +48,7 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
 
 
 def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
-    """Judge of which memory the outputs are."""
+    """Judge whose memory the outputs use."""
     returns = call.overload._schema.returns
     values = (y,) if len(returns) == 1 else tuple(y or ())
     for place, (value, declared) in enumerate(zip(values, returns, strict=True)):
@@ -71,7 +71,7 @@ def _aliases(call: Call, tensors: dict[str, Tensor], y: Any) -> Finding:
 
 
 def _alias(call: Call, place: int, value: Any, declared: Any) -> Finding:
-    """Judge an output of which the schema says that it is memory of an argument."""
+    """Judge an output that shares memory with an argument, as the schema says."""
     sources = {
         argument.name: call.values.get(argument.name)
         for argument in call.overload._schema.arguments

@@ -34,7 +34,7 @@ KEPT = "Python kept a number or a decision of the call that was captured: a repl
 
 @dataclass(frozen=True)
 class _Pass:
-    """What one call and its backward pass gave."""
+    """The results of one call and its backward pass."""
 
     y: tuple[Tensor, ...]
     x_bar: Mapping[str, Tensor | None]

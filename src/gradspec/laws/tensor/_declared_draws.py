@@ -127,7 +127,7 @@ def _draws(
 
 
 def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: bool) -> Finding:
-    """Judge the draws of backward: those of forward anew, those that the surrogate draws too, or others."""
+    """Judge the draws of backward: those of forward again, those that the surrogate draws too, or others."""
     if is_anew and _is_right(trial, "after"):
         return HOLDS
     if is_anew and _is_right(trial, "alike"):

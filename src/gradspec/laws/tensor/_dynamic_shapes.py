@@ -2,12 +2,12 @@ r"""One compilation, by `torch.compile(dynamic=True)`, serves several batch size
 
 The other batches consist of rows of the case: each tensor with the same first size as the first differentiated argument
 gets as many rows as that argument. The last size comes once more, with each number of the differentiated arguments
-times one between a half and 1: other values must not be compiled anew. Where the function or its reference raises,
+times one between a half and 1: other values must not be compiled again. Where the function or its reference raises,
 or the gradient of the reference is infinite, a batch shows nothing.
 
-Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled anew, which takes longer
-than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a guard on
-data is compiled anew until torch gives up.
+Why it matters: the last batch of an epoch, and sequences of any length, would each be compiled again, which takes
+longer than the calls; a size that is baked into the graph silently gives the result for another size. A graph with a
+guard on data is compiled again until torch gives up.
 
 What breaks it: a branch on a size, `int(x.shape[0])`, a loop over rows, a table of the size of the first batch; a
 branch on a value, `x.max().item()`, a number that was read from a tensor in eager mode and is kept in Python.
@@ -121,7 +121,7 @@ def _rows(inputs: Inputs) -> int:
 
 
 def _batches(inputs: Inputs) -> Iterator[Inputs]:
-    """Yield the call with other batch sizes, none of which is another size of the call, nor 0 or 1."""
+    """Yield the call with batch sizes other than 0, 1 and the sizes of the call."""
     first = inputs.values[inputs.wrt[0]]
     if not first.ndim or not len(first):
         return

@@ -42,7 +42,7 @@ def _check(trial: Trial) -> Finding:
 
 @dataclass(frozen=True)
 class _Watched:
-    """Weak references to what a pass made and was given, of which nothing else is left."""
+    """Weak references to what a pass made and was given."""
 
     made: list[weakref.ref[Tensor]]
     given: dict[str, weakref.ref[Tensor]]

@@ -72,7 +72,7 @@ def _check(trial: Trial) -> Finding:
 
 
 def _fewer(names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield which arguments require a gradient in a pass, in words and by name: each alone, and all but each."""
+    """Yield which arguments require a gradient in a pass, in words and by name: each by itself, and all but each."""
     for name in names:
         yield "the only one required", (name,)
     if len(names) > 2:

@@ -3,7 +3,7 @@ r"""From one state of the generators come one value and one gradient, however of
 Why it matters: a run that cannot be repeated cannot be debugged, and under checkpointing the gradient of one draw is
 applied to the value of another.
 
-What breaks it: noise drawn anew in backward, a generator of the function's own, the time of day.
+What breaks it: noise drawn again in backward, a generator of the function's own, the time of day.
 
 Remedy: draw all noise in forward from torch's generator, and save what backward needs.
 """

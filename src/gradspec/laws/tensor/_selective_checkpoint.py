@@ -56,7 +56,7 @@ def _check(trial: Trial) -> Finding:
             continue
         run = partial(
             checkpoint,
-            frozen(trial.spec.function, inputs),  # anew: a call may write to the arguments that it holds
+            frozen(trial.spec.function, inputs),  # a new one: a call may write to the arguments that it holds
             use_reentrant=False,
             context_fn=partial(create_selective_checkpoint_contexts, policy),
         )

@@ -6,8 +6,8 @@ placed as the output and, if that is a DTensor, also replicated and as a pending
 and the others are DTensors, or only one is a DTensor, the call is right on each rank, or refused with an error.
 
 `gradspec audit --sharded` has no declaration: it shares the rows of all arguments that have the batch dimension of the
-output, then those of each argument alone, with the others replicated. A wrong result is `broken`, a call that raises is
-`not_promised`.
+output, then those of each argument by itself, with the others replicated. A wrong result is `broken`, a call that
+raises is `not_promised`.
 
 Why it matters: a function is used inside tensor parallelism, FSDP and DTensor long after it was written; each rank
 then sees only a part of each tensor.

@@ -94,7 +94,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
 def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
     """Return what is said of a case that is not in float64, where nothing is broken there."""
     if in_double.status is Status.INCONCLUSIVE and not lies_on_a_kink(in_double):
-        own = _twice(trial, inputs)  # it computes in float32 inside: small steps show its rounding alone
+        own = _twice(trial, inputs)  # it computes in float32 inside: small steps show only its rounding
         return in_double if own.status is Status.INCONCLUSIVE else own
     for attempt in range(2):
         seed = trial.seed + attempt
@@ -218,7 +218,7 @@ def _in_direction(
 def _of_a_solver(
     finding: Finding, lines: Sequence[Callable[[float], float]], error: float, derivative: float, size: float
 ) -> Finding:
-    """Return a finding that is no mistake, where forward is itself no more exact than the gradient is wrong.
+    """Return a finding that is not a mistake: forward itself is as inexact as the gradient is wrong.
 
     An iteration that stops at a tolerance jumps where the number of its steps changes, and its gradient, that of the
     limit, differs from the derivative of what it returns by as little.

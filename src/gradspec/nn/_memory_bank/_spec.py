@@ -1,4 +1,4 @@
-"""What the module of a memory bank promises: the spec of `LinearAverage`."""
+"""The spec of `LinearAverage`, the module of a memory bank."""
 
 from __future__ import annotations
 

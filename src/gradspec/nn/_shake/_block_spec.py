@@ -1,4 +1,4 @@
-"""What the blocks of Shake-Shake networks promise: specs of `Shortcut`, `ShakeBlock` and `ShakeBottleNeck`."""
+"""Specs of the Shake-Shake blocks: `Shortcut`, `ShakeBlock` and `ShakeBottleNeck`."""
 
 from __future__ import annotations
 

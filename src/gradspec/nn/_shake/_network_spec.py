@@ -1,4 +1,4 @@
-"""What the Shake-Shake networks promise: specs of `ShakeResNet` and `ShakeResNeXt`, on small ones."""
+"""Specs of the Shake-Shake networks, `ShakeResNet` and `ShakeResNeXt`, on small ones."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the extension does to pages that autodoc makes."""
+"""Handlers for the pages that autodoc makes."""

@@ -1,4 +1,4 @@
-"""What a class says of itself in words: the docstring before its first section, read as reST on any page."""
+"""The description in a class's docstring, up to its first section, read as reST on any page."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ENTRY = (
 )
 #: A line that lists a member in a section of a docstring.
 _NAMED = re.compile(r"^\s*(\w+)(?:\(.*\))?(?: : .*)?$", re.MULTILINE)
-#: What is left of each where no entry is: its head alone.
+#: What is left of each without entries: only its head.
 _EMPTY = (
     re.compile(r"^:Attributes:\n\n*(?=\S|\Z)", re.MULTILINE),
     re.compile(r"^\.\. autosummary::\n(?: {3}:toctree:.*\n)?\n*(?=\S|\Z)", re.MULTILINE),

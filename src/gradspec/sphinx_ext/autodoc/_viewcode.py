@@ -1,4 +1,4 @@
-"""A rebuild in which `sphinx.ext.viewcode` imports only the modules whose pages it makes anew.
+"""A rebuild in which `sphinx.ext.viewcode` imports only the modules whose pages it writes again.
 
 To see whether the page of a module is older than the module, viewcode imports each one: torch, for one page that
 someone has edited. Here the file is found without an import, and viewcode passes over what has not changed.

@@ -22,7 +22,8 @@ from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.page import _semantics
 from gradspec.sphinx_ext.page._divergence import divergences
 from gradspec.sphinx_ext.page._nodes import paragraph
-from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, Page, page_of
+from gradspec.sphinx_ext.page._order import OF_SPEC
+from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, MEMBERS, Page, page_of
 from gradspec.sphinx_ext.page._verdicts import badge
 from gradspec.sphinx_ext.page._view import View, load
 
@@ -63,7 +64,7 @@ class SpecDirective(SphinxDirective):
             warn_each_build(self, kind, message)
         head = self._head(view, domain)
         sections = [self._section(view.name, title, make(view)) for title, make in self.page.before]
-        sections.append(self._section(view.name, "Members", self._members(view, documented)))
+        sections.append(self._section(view.name, MEMBERS, self._members(view, documented)))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
         shown = [section for section in sections if section is not None]
         return [*head, *(node for section in shown for node in self._noted(view.name, section))]
@@ -75,7 +76,7 @@ class SpecDirective(SphinxDirective):
 
     @property
     def page(self) -> Page:
-        """What the page of such a spec says."""
+        """The sections of the page of such a spec."""
         return page_of(kind_of(self.kind))
 
     def _without_record(self, name: str) -> list[nodes.Node]:
@@ -140,6 +141,7 @@ class SpecDirective(SphinxDirective):
         if not children:
             return None
         section = nodes.section("", nodes.title(title, title), *children)
+        section[OF_SPEC] = title
         section["ids"].append(nodes.make_id(f"{spec}-{title}"))
         self.state.document.set_id(section)
         return section

@@ -42,7 +42,7 @@ class GradspecDomain(Domain):
 
     def __init__(self, env: BuildEnvironment) -> None:
         super().__init__(env)
-        #: Read anew for each build, and never pickled.
+        #: Read again for each build, and never pickled.
         self.records = Records()
 
     def note(self, kind: str, name: str, anchor: str) -> None:

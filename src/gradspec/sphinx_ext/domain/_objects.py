@@ -1,4 +1,4 @@
-"""What a page can show and another can link to, one entry each, and the index that lists all of it."""
+"""The linkable objects of the domain, one entry each, and the index that lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the current page shows, and what it depends on."""
+"""The current page: its objects and its dependencies."""
 
 from __future__ import annotations
 

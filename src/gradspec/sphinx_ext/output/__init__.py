@@ -1,1 +1,1 @@
-"""What is written beside and around pages: Markdown twins, mathematics, assets."""
+"""Output beside and around pages: Markdown twins, mathematics, assets."""

@@ -1,4 +1,4 @@
-"""What a program reads in place of the pages: a Markdown twin beside each, and `llms.txt` with a link to every twin.
+"""Output for programs: a Markdown twin beside each page, and an `llms.txt` with a link to every twin.
 
 The form is that of https://llmstxt.org: a twin has the address of its page with `.md` behind it.
 """

@@ -135,7 +135,7 @@ def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
 
 
 def _reread_bad_formulas(app: Sphinx, doctree: nodes.document) -> None:
-    # The warning comes when the page is written; a page that is not read anew is not written anew.
+    # The warning comes when the page is written; a page that is not read again is not written again.
     if not is_used(app):
         return
     for node in doctree.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):

@@ -26,7 +26,7 @@ _LATER = re.compile("\0(doc|ref) ([^\0]*)\0")
 
 def setup(app: Sphinx) -> None:
     """Note the first words of each page when it is read, and put them in its head when it is written."""
-    app.connect("doctree-read", _note, priority=600)  # after the collector of metadata, which begins anew
+    app.connect("doctree-read", _note, priority=600)  # after the collector of metadata, which starts again
     app.connect("html-page-context", _describe)
 
 

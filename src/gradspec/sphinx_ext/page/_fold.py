@@ -1,4 +1,4 @@
-"""What a page shows on request: a block that opens where a reader asks for it, without a script."""
+"""Folded blocks, which open where a reader asks for them, without a script."""
 
 from __future__ import annotations
 

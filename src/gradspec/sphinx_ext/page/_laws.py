@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterator
 
 from docutils import nodes
 
+from gradspec.law import Rank, Status
+from gradspec.render import Standing
 from gradspec.report import Report, judges
 from gradspec.sphinx_ext.domain._records import Record, by_family
+from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._links import law_link
 from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
-from gradspec.sphinx_ext.page._verdicts import summary
+from gradspec.sphinx_ext.page._verdicts import badge, overall, summary
 from gradspec.sphinx_ext.page._view import View
+
+#: What needs no look at the table, and fails no run unless it is asked to.
+_CALM: tuple[Standing, ...] = (
+    Status.HOLDS,
+    Status.NOT_MEASURED,
+    Status.NOT_APPLICABLE,
+    Status.NOT_PROMISED,
+    Status.REFUSED_AS_DECLARED,
+    Status.WAIVED,
+    Rank.WASTE,
+    Rank.LIMIT,
+)
 
 
 def laws(view: View) -> Iterator[nodes.Node]:
-    """Yield how to reproduce a verdict, then the laws with their verdicts in each record that holds the spec."""
+    """Yield how many laws hold, how to reproduce a verdict, and a row for each law with its verdict in each record.
+
+    The rows are folded if nothing in any of the records is alarming.
+    """
     records = _of_spec(view)
     rows: list[list[Cell]] = []
     judging = {name: law for name, law in view.record.report.laws.items() if judges(law, view.kind)}
@@ -24,12 +43,31 @@ def laws(view: View) -> Iterator[nodes.Node]:
         rows.append([f"{family[:1].upper()}{family[1:]}".replace("_", " ")])
         for name in names:
             statement = nodes.math(judging[name]["statement"], judging[name]["statement"])
-            found = [_verdict(view, record, name) for record in records]
-            rows.append([[paragraph(law_link(name)), paragraph(statement)], *found])
+            cells = [_verdict(view, record, name) for record in records]
+            rows.append([[paragraph(law_link(name)), paragraph(statement)], *cells])
+    found = [Counter(_overall(view, record, name) for name in judging) for record in records]
+    if rows:
+        yield from (_in_short(record, standings) for record, standings in zip(records, found, strict=True))
     if rows and view.sheet["path"]:
         yield paragraph("Reproduce any verdict: put the name of its law behind `--law`.")
         yield code(_command(view, next(iter(judging))), "sh")
-    yield table(["Law", *(where(record.report) for record in records)], rows, "gradspec-laws")
+    every = table(["Law", *(where(record.report) for record in records)], rows, "gradspec-laws")
+    is_calm = rows and set().union(*found) <= {*_CALM}
+    yield folded(f"The verdict of each law ({len(judging)})", every) if is_calm else every
+
+
+def _overall(view: View, record: Record, law: str) -> Standing:
+    """Return the standing of a law in a record; `not measured` if that is of an older source."""
+    is_stale = record.is_stale(view.name, law)
+    return Status.NOT_MEASURED if is_stale else overall(record.report.of(spec=view.name, law=law))
+
+
+def _in_short(record: Record, found: Counter[Standing]) -> nodes.paragraph:
+    """Return how many laws have each standing, the most frequent first."""
+    parts: list[nodes.Node | str] = [f"{where(record.report)}: "]
+    for standing, number in found.most_common():
+        parts += [badge(standing), f" {number}", ", "]
+    return paragraph(*parts[:-1], ".")
 
 
 def where(report: Report) -> str:

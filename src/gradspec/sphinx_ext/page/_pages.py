@@ -17,7 +17,7 @@ Section = tuple[str, Callable[[View], Iterable[nodes.Node]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What the page of a spec of one kind says."""
+    """The sections of the page of one kind of spec."""
 
     #: Before the members.
     before: tuple[Section, ...]
@@ -28,6 +28,8 @@ class Page:
 
 
 DIFFERENCES = "Differences from published implementations"
+
+MEMBERS = "Members"
 
 #: First on every page: what a reader types.
 EXAMPLES: Section = ("Examples", _evidence.examples)

@@ -80,7 +80,7 @@ def computes(view: View) -> Iterator[nodes.Node]:
     yield paragraph(badge(status), ", checked against the code by the law ", law_link("formula"), ".")
 
 
-#: How the output is placed on DTensors, where a word of a spec is no placement.
+#: How the output is placed on DTensors, if a word of a spec is not a placement.
 _OUTPUT = {"plain": "a plain tensor, whole on each rank", "any": "placed in any way"}
 
 

@@ -1,4 +1,4 @@
-"""What the sections of a page may look at."""
+"""The data that the sections of a page may read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class View:
 
     @property
     def sheet(self) -> Mapping[str, Any]:
-        """What the spec says of itself."""
+        """The spec as plain data."""
         return self.record.report.sheets[self.name]
 
     @property

@@ -11,7 +11,7 @@ _KEYS = count()
 
 
 class HookHandle:
-    """What registering a hook returns: `remove` takes the hook away again."""
+    """The handle of a registered hook: `remove` takes the hook away again."""
 
     def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
         self._hooks = hooks

@@ -1,4 +1,4 @@
-"""What a gradient is to a pass."""
+"""The operations on gradients that a backward pass needs: merge, add, hook."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Node:
     # A node lives with the defaults below until somebody asks for more: most nodes have no hook at all.
     #: The hooks of the Variables that the node gave, by output.
     _variable_hooks: dict[int, Hooks] | None = None
-    #: The Variables that keep their gradient although they are no leaves, by output; weak, or node and output would
+    #: The Variables that keep their gradient although they are not leaves, by output; weak, or node and output would
     #: keep each other alive.
     _retained: dict[int, weakref.ref[Variable]] | None = None
     _prehooks: Hooks | None = None
@@ -80,7 +80,7 @@ class Node:
 
 
 class Backward(Protocol):
-    """What the engine asks of a Function."""
+    """The interface of a Function that the engine calls."""
 
     #: Whether `backward` waits for something, so that it is worth a thread of its own.
     io_bound: ClassVar[bool]

@@ -44,7 +44,7 @@ def run(current: Pass) -> None:
 
 
 class Pass:
-    """What one backward pass knows: which gradients have arrived where, and which nodes are ready.
+    """The state of one backward pass: which gradients have arrived where, and which nodes are ready.
 
     Args:
         seeds: The gradients that the pass begins with, and where they go.

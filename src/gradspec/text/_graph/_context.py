@@ -89,7 +89,7 @@ class FunctionNode(CallNode):
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept, in its order.
+        """The values saved by `save_for_backward`, in its order.
 
         Raises:
             RuntimeError: a Variable among them was changed since, or an earlier backward pass freed them.

@@ -1,4 +1,4 @@
-"""What an operation computes at once, or as soon as its inputs are there while the program goes on."""
+"""Deferred operations: computed at once, or as soon as their inputs are there while the program goes on."""
 
 from __future__ import annotations
 

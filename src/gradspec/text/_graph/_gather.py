@@ -64,7 +64,7 @@ async def _awaited(program: Awaitable[T]) -> T:
 
 
 def _in_order(made: list[list[Node]]) -> None:
-    """Give the ranks of all nodes out anew, in the order of the programs."""
+    """Renumber the ranks of all nodes, in the order of the programs."""
     nodes: list[Any] = [node for one in made for node in one]
     ranks = sorted((node._rank for node in nodes), reverse=True)
     for node, rank in zip(nodes, ranks, strict=True):

@@ -1,4 +1,4 @@
-"""What a gradient of text is to a pass: a Variable, and several are merged into one."""
+"""Gradients of text: each is a Variable, and several are merged into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several gradients of one Variable come to: an ordered list of texts, or a sum of numbers."""
+"""Merge several gradients of one Variable: an ordered list of texts, or a sum of numbers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _lines(texts: Sequence[str]) -> str:
 def role_of(roles: Iterable[str]) -> str:
     """Return the role of texts that are put together: each role once, or the first and how many more there are.
 
-    Of all of them in full, k calls of which each takes the parts of the one before would make 2^k.
+    In full, k calls that each take the parts of the one before would make 2^k.
 
     Example:
         >>> role_of(["question", "answer", "question", ""])

@@ -1,4 +1,4 @@
-"""What forward returned, put into the graph, or taken out of it."""
+"""Put the results of forward into the graph, and take them out of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What backward returned, as a gradient for each Variable in the arguments."""
+"""Convert the results of backward to a gradient for each Variable in the arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `save_for_backward` keeps: values as they are, and Variables with the version that they had."""
+"""Storage of `save_for_backward`: values as they are, and Variables with the version that they had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backward pass is asked for, checked: what it begins with, and where it may go."""
+"""Check the arguments of a backward pass: where it begins, and where it may go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Variable holds, at once or later, and how often it was assigned."""
+"""The value of a Variable, at once or later, and how often it was assigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs the calls of a block while the program goes on."""
+"""The scheduler that runs the calls of a block while the program goes on."""
 
 from __future__ import annotations
 

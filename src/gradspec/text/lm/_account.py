@@ -1,4 +1,4 @@
-"""What was spent: in this process alone, or in the file of a cache, where it outlives the process."""
+"""The account of what was spent: in this process, or in the file of a cache, which outlives the process."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _said(options: Mapping[str, Any], name: str) -> Iterator[Any]:
 
 
 def _is_limit(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0  # -1 is no limit to llama.cpp
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0  # -1 means no limit to llama.cpp
 
 
 def _is_int(value: object) -> bool:

@@ -90,7 +90,7 @@ class Client:
 
     @property
     def budget(self) -> Budget:
-        """What was spent, and what may be."""
+        """The budget, with what was spent of it."""
         return self._budget
 
     def __call__(

@@ -1,4 +1,4 @@
-"""What a client is made of, looked at before it is asked anything."""
+"""Check the configuration of a client before its first request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told whose reply cannot be used."""
+"""The correction that a model is sent if its reply cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a language model, and which of it a second call may mend."""
+"""Errors of language models, and which of them a second call may mend."""
 
 from __future__ import annotations
 

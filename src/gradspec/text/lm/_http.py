@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gradspec.text.lm._errors import ModelConnectionError, ReplyError
 
-# Why not http.client: it would take the place of this parser for plain calls alone, since it cannot be awaited, and a
+# Why not http.client: it would take the place of this parser for plain calls only, since it cannot be awaited, and a
 # call in a thread cannot be cancelled. There would be two readers of one protocol, each with strictness of its own.
 # Its timeout is that of one recv, so a total deadline needs a socket of ours below it; it takes 100 header lines of
 # 64 KiB each where we bound the head as a whole; it does not see that an idle connection was closed before it is

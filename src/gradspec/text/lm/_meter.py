@@ -1,4 +1,4 @@
-"""What models were asked and what it cost, counted inside a block."""
+"""A meter of model calls and their cost, counted inside a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language model is: any callable, plain or async, from messages and options to a text."""
+"""The type of a language model: any callable, plain or async, from messages and options to a text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """What a model answered."""
+    """The answer of a model."""
 
     #: The reply.
     text: str

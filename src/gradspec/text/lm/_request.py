@@ -40,7 +40,7 @@ class Request:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What a model is called with beside the messages."""
+        """The arguments of a model call beside the messages."""
         return {**self.options, **({} if self.schema is None else {"schema": self.schema})}
 
     def continued(self, *messages: Message) -> Request:

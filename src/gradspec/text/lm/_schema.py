@@ -147,7 +147,7 @@ def _multiple(value: Any, step: Any) -> bool:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _shown(value: Any) -> str:

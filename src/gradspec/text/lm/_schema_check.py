@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-#: Keywords that say nothing of which values are right.
+#: Keywords that do not restrict the values.
 NOTES = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples", "format"})
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 #: Keywords whose schemas judge the same value, and not one inside of it.

@@ -1,4 +1,4 @@
-"""What is sent to a server and shown nowhere: its key, the headers, and each form in which a server may repeat them."""
+"""Keep keys and headers out of messages, in each form in which a server may repeat them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers in the place of every model, where a program is run only to see what it would ask."""
+"""The stand-in that answers for every model in a dry run."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def request_body(
     """Return the body of a request; options go into it as they are, a server's own ones too."""
     for name, instead in NOT_OPTIONS.items():
         if name in options:
-            raise TypeError(f"{name!r} is no option of a call; {instead}")
+            raise TypeError(f"{name!r} is not an option of a call; {instead}")
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": m.role, "content": m.content} for m in messages],
@@ -56,7 +56,7 @@ def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
         begins = reply.decode("utf-8", "replace")
         begins = cut(begins if secrets is None else secrets.redacted(begins), 200)
         raise ReplyError(
-            f"the reply is no chat completion ({type(error).__name__}); it begins with {begins!r}"
+            f"the reply is not a chat completion ({type(error).__name__}); it begins with {begins!r}"
         ) from None
     reason, model, name = (
         _word(said, secrets) for said in (choice.get("finish_reason"), data.get("model"), data.get("id"))

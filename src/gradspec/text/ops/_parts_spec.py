@@ -1,4 +1,4 @@
-"""What operations that put texts together and take them apart promise: their specs."""
+"""Specs of the operations that put texts together and take them apart."""
 
 from __future__ import annotations
 

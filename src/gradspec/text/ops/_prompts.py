@@ -1,4 +1,4 @@
-"""What language models are told on the way back: our own words, with a version, each to be overridden."""
+"""Prompts of the backward pass: our own words, with a version, each to be overridden."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Prompts:
 
     #: Moves when a text changes, so that a record says what was sent.
     version: int = 2
-    #: Characters of feedback in one prompt at most, and a line that says what was left out; None is no limit.
+    #: Characters of feedback in one prompt at most, and a line that says what was left out; None for no limit.
     limit: int | None = None
     #: Asks what should change in one input of a call, given the feedback on its output: {role} {value}
     #: {conversation} {output} {feedback}.

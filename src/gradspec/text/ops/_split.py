@@ -49,7 +49,7 @@ def split(x: Variable, separator: str | None = None, maxsplit: int = -1) -> tupl
     Args:
         x: The text.
         separator: Where to split; None is any white space.
-        maxsplit: At most so many cuts; -1 is no limit.
+        maxsplit: The most cuts; -1 for no limit.
 
     Raises:
         TypeError: what is split is not a text.

@@ -1,4 +1,4 @@
-"""What is between two tags in a model's answer, outside of its reasoning."""
+"""Extract the text between two tags in a model's answer, outside of its reasoning."""
 
 from __future__ import annotations
 

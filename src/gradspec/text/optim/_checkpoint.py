@@ -79,7 +79,7 @@ def load(path: Path, made_for: str) -> dict[str, Any] | None:
         state = json.loads(text)
         version = state["version"]
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{path} is no checkpoint of an optimization; name another file") from None
+        raise ValueError(f"{path} is not a checkpoint of an optimization; name another file") from None
     if version != VERSION:
         raise ValueError(f"{path} is a checkpoint of version {version}; this version reads version {VERSION}")
     if state.get("fingerprint") != made_for:

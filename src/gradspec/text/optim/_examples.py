@@ -50,7 +50,7 @@ def split(data: Any, parts: tuple[float, float, float], seed: int) -> Examples:
 
 
 def minibatch(size: int, batch: int, step: int, seed: int) -> list[int]:
-    """Return the places of the examples of a step: every example once, in an order drawn anew, then again.
+    """Return the places of the examples of a step: every example once, in an order drawn again, then again.
 
     Example:
         >>> sorted(minibatch(4, 2, 0, seed=0) + minibatch(4, 2, 1, seed=0))

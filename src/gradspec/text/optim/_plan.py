@@ -1,4 +1,4 @@
-"""What an optimization would cost at most, and how much of it a budget allows for."""
+"""Plan an optimization: its largest possible cost, and how much of it a budget allows for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What one part of an optimization asks, at most, if no call fails."""
+    """The most requests of one part of an optimization, if no call fails."""
 
     #: What is done, such as `step 1, compare`.
     name: str
@@ -50,7 +50,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an optimization would ask, found without asking any model.
+    """The requests of an optimization, found without calling a model.
 
     Replies that a cache holds cost nothing and are not counted. Attempts of a `Client` after a call that failed are not
     counted either. A reply that is sent on counts as many tokens as it may have, where a `Budget` reserves its bytes.

@@ -1,4 +1,4 @@
-"""What came of an optimization: scores with intervals, what it asked and what that costs; as text and as JSON."""
+"""The report of an optimization, as text and as JSON: scores with intervals, requests and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call does beside its value: writes, shared memory, noise, what it keeps."""
+"""Measure the effects of a call beside its value: writes, shared memory, noise, what it keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch.func, torch.compile and torch.export make of a call, held to the eager one."""
+"""Measure a call under torch.func, torch.compile and torch.export against eager mode."""
 
 from __future__ import annotations
 

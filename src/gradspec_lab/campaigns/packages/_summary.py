@@ -1,4 +1,4 @@
-"""What is committed of the campaign: a row for each function that was seen, the counts, and the first run as it was."""
+"""The committed summary of the campaign: a row for each function, the counts, and the first run."""
 
 from __future__ import annotations
 

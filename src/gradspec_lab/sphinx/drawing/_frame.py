@@ -1,4 +1,4 @@
-"""What every drawing with two axes has: the element with its words, the axes, and room for the numbers at them."""
+"""The frame of every drawing with two axes: the element with its words, the axes, room for their numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What laws of modules share."""
+"""Shared parts of the laws of modules."""

@@ -1,4 +1,4 @@
-"""The gradients of a module on two ranks, each of which has half of the batch, beside those of one process."""
+"""The gradients of a module on two ranks, each with half of the batch, beside those of one process."""
 
 from __future__ import annotations
 

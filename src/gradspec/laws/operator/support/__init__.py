@@ -1,1 +1,1 @@
-"""What the laws of operators share."""
+"""Shared parts of the laws of operators."""

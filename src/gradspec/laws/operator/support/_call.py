@@ -37,12 +37,12 @@ class Call:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """What is given by position."""
+        """The positional arguments."""
         return tuple(value for name, value in self.values.items() if name not in self.keyword_only)
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """What is given by name."""
+        """The keyword arguments."""
         return {name: value for name, value in self.values.items() if name in self.keyword_only}
 
     def run(self) -> Any:

@@ -52,7 +52,7 @@ def _expanded(t: Tensor) -> Tensor:
     return t[:1].expand(t.shape) if t.ndim and t.shape[0] > 1 else t
 
 
-#: Another layout of the same values, but for the last, of which all rows are the first.
+#: Another layout of the same values, but for the last, whose rows are all the first.
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "transposed in memory": _transposed,
     "channels-last": _channels_last,

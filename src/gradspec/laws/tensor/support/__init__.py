@@ -1,1 +1,1 @@
-"""What laws of functions on tensors share."""
+"""Shared parts of the laws of functions on tensors."""

@@ -52,7 +52,7 @@ _NAMES = """
     threshold_backward topk tril triu trunc where zero_ zeros zeros_like
 """
 _EXACT = frozenset(_NAMES.split())
-#: Operations of several steps, each of which rounds: torch says which steps.
+#: Operations of several steps that round at each: torch says which steps.
 _FUSED_NAMES = """
     _fused_rms_norm _fused_rms_norm_backward _log_softmax _log_softmax_backward_data _native_batch_norm_legit
     _native_batch_norm_legit_no_training _softmax _softmax_backward_data elu elu_backward gelu gelu_backward glu
@@ -174,7 +174,7 @@ def _length(name: str, args: Sequence[Any]) -> int:
 
 
 class Limits:
-    """What one result is in float64, and how far a function of a lower precision may be off, element by element."""
+    """One result in float64, and how far a function of a lower precision may be off, element by element."""
 
     def __init__(
         self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: Callable[[], float]
@@ -253,7 +253,7 @@ class Limits:
 
 
 class Bound:
-    """What a reference gives in float64, and how far a function of a lower precision may be off, element by element."""
+    """A reference's results in float64, and how far a function of a lower precision may be off, element by element."""
 
     def __init__(self, compute: Compute, units: Units, seed: int, *, off: float = 0.0) -> None:
         """Run the reference; its scatter is found where it is asked for.

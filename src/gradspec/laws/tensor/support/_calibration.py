@@ -59,14 +59,14 @@ class Cause:
 
     @property
     def said(self) -> str:
-        """What the form lacks, in words."""
+        """The missing parts of the form, in words."""
         return (
             f"a sound Function of this form fails alike: it needs {' and '.join(_WORDS[name] for name in self.lacks)}"
         )
 
     @property
     def patch(self) -> list[str]:
-        """What to write, a part for each thing that is lacking."""
+        """The code to add, a part for each missing thing."""
         return [PATCHES[name].format(name=self.names[0] if self.names else "NAME") for name in self.lacks]
 
 

@@ -178,7 +178,7 @@ def gradients(
     """Return the gradients of the leaves, None where no graph reaches them; of sparse ones, the dense values.
 
     Backward is handed copies of the cotangents, unless told otherwise: it may write to them, or resize them, and what
-    comes next has none of that. A copy of one that is differentiated is no leaf, as in a network: torch lets nobody
+    comes next has none of that. A copy of one that is differentiated is not a leaf, as in a network: torch lets nobody
     write to a leaf.
     """
     pairs = [(t, w) for t, w in zip(y, v, strict=True) if t.requires_grad]

@@ -49,7 +49,7 @@ def compare(
         what: what is compared, "gradient of `x`".
         got: what the function gave: a tensor, or None for no gradient at all.
         expected: what the reference gave; None counts as zero.
-        is_derivative: whether they are derivatives, of which little may be left where larger terms cancel.
+        is_derivative: whether they are derivatives, which may be small if larger terms cancel.
         likely: the likely cause of a difference.
         said: the sentence of the failure; "WHAT differs" unless told.
         times: how many times larger than numbers from -9 to 9 the cotangent was, where it is a gradient.
@@ -110,7 +110,7 @@ def _unless_it_vanishes(
     times: float,
     zero: tuple[str, ...],
 ) -> Finding:
-    """Return a finding, or that a derivative holds of which no more than the rounding is left."""
+    """Return a finding, or that a derivative holds because only rounding is left of it."""
     if finding is HOLDS or not is_derivative:
         return finding
     if largest(got - expected) > (limit := _rounding(trial, got.detach(), expected.detach(), times)):
@@ -146,7 +146,7 @@ def compare_all(
 
 
 def _rounding(trial: AnyTrial, got: Tensor, expected: Tensor, times: float) -> float:
-    """Return how far two derivatives may lie apart by rounding alone; -1.0 where nothing excuses them."""
+    """Return how far two derivatives may differ because of rounding; -1.0 if nothing excuses them."""
     if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
     is_finite = bool((got - expected).isfinite().all())

@@ -1,4 +1,4 @@
-"""What a surrogate stops by `detach()`, held still: a constant of the map whose derivative its gradient is."""
+"""Hold the detached parts of a surrogate constant, so that its derivative is the declared gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of an error of torch says of a backward, and how to ask what may raise."""
+"""Diagnose a backward from the text of torch's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the laws about edge cases share: forward and backward on inputs of an odd size."""
+"""Shared parts of the laws on edge cases: forward and backward on inputs of an odd size."""
 
 from __future__ import annotations
 

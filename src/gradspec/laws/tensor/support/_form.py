@@ -18,7 +18,7 @@ from gradspec.laws.tensor.support._graph import is_of_operator
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """What a transform of torch may need, beside a right forward and a right backward."""
+    """The features that a transform of torch may need, beside a right forward and backward."""
 
     #: `forward` without ctx, and `setup_context` beside it.
     setup_context: bool = False

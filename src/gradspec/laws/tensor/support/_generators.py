@@ -1,4 +1,4 @@
-"""What the laws about randomness share: the generators that a call may draw from, and the form that draws."""
+"""Shared parts of the laws on randomness: the generators of a call, and the form that draws."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ def without_noise(trial: Trial) -> Inputs:
 
 
 def has_batch(inputs: Inputs) -> bool:
-    """Whether a differentiated argument has a dimension: noise is drawn a sample, and a number alone has no batch."""
+    """Whether a differentiated argument has a dimension: noise is drawn for each sample, and a number has no batch."""
     return any(inputs.values[name].ndim for name in inputs.wrt)

@@ -1,4 +1,4 @@
-"""What the numbers of a result say of its mistake, without another call."""
+"""Guess a mistake from the numbers of a result, without another call."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
 
 
 def narrow(got: Tensor, expected: Tensor) -> Reason | None:
-    """Say whether a result has the digits of a lower precision alone, which the right one has not."""
+    """Say whether a result has only the digits of a lower precision, unlike the right one."""
     name = narrow_type_of(got)
     if name is None or narrow_type_of(expected) == name or _largest(got - expected) > _FAR * _largest(expected):
         return None

@@ -1,7 +1,7 @@
 """A function that draws noise, held still: each call draws from one state of the generators, and so does its backward.
 
-A generator from which backward did not draw is as it was once backward has ended: setting a state is no draw, and a law
-that watches the generators must name the one that was drawn from.
+A generator from which backward did not draw is as it was once backward has ended: setting a state is not a draw, and a
+law that watches the generators must name the one that was drawn from.
 """
 
 from __future__ import annotations

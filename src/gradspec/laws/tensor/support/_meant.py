@@ -33,7 +33,7 @@ _CROSSED = 0.25
 _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
 #: How far away an argument must be clipped, if it is; and which share of a gradient is left where it is masked.
 _FAR, _MASKED = 1e4, 0.01
-#: How many units of rounding are no step of forward.
+#: The number of units of rounding that do not count as a step of forward.
 _ROUNDED = 64
 #: How far a sum of gradients may be off by rounding.
 _LINEAR = 1e-6

@@ -1,4 +1,4 @@
-"""What the laws about effects share: the bits of a tensor, its version counter, and the memory it spans."""
+"""Shared parts of the laws on effects: a tensor's bits, its version counter and its memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the law batched_cotangent gives in place of `.data` of a batched tensor, which torch reads as another object.
+"""The substitute for `.data` of a batched tensor in the law batched_cotangent.
 
 `.data` of a tensor in a batch of cotangents is a tensor that says that it is a batch, and is none: each operation on
 it reads memory that is not there (torch 2.12 to 2.14). Most of the time the interpreter dies; it may also raise
-something, or return numbers. What stands for it has the shape and dtype, and stops the first operation.
+something, or return numbers. The substitute has the shape and dtype, and stops the first operation.
 """
 
 from __future__ import annotations

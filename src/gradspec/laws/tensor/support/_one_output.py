@@ -1,4 +1,4 @@
-"""The gradients from one output of several alone."""
+"""The gradients from one output of several."""
 
 from __future__ import annotations
 

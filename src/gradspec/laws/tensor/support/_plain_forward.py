@@ -1,4 +1,4 @@
-"""What forward alone computes, differentiated by autograd: the gradient that is left where a custom one is dropped."""
+"""Differentiate forward by autograd: the gradient that is left if a custom one is dropped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradspec.laws.tensor.support._graph import classes_behind
 
 
 class _Context:
-    """What forward may ask of its ctx, with no effect."""
+    """A ctx for forward whose methods have no effect."""
 
     saved_tensors = ()
 

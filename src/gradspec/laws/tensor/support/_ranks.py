@@ -20,7 +20,7 @@ from gradspec.law import shown
 
 #: How many ranks a mesh has here.
 RANKS = 2
-#: How a tensor is placed that is no DTensor.
+#: The placement of a plain tensor.
 PLAIN = "a plain tensor"
 #: Why there are no ranks where somebody else has some.
 GROUP_EXISTS = "a process group exists already, and the ranks of this law need one of their own"
@@ -82,7 +82,7 @@ def off_ranks() -> AbstractContextManager[Any]:
 
 
 def placed(tensor: Tensor, placement: str, mesh: Any) -> Tensor:
-    """Return a whole tensor as a DTensor: "shard(0)", "replicate" or "partial", of which each rank has a part."""
+    """Return a whole tensor as a DTensor: "shard(0)", "replicate" or "partial" (each rank has a part)."""
     from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 
     if placement == "partial":
@@ -99,7 +99,7 @@ def dimension_of(placement: str) -> int:
 
 
 def placement_of(tensor: Any) -> str:
-    """Return how a tensor is placed, in the words of a spec; `PLAIN` where it is no DTensor."""
+    """Return how a tensor is placed, in the words of a spec; `PLAIN` if it is not a DTensor."""
     if not is_dtensor(tensor):
         return PLAIN
     (placement,) = tensor.placements

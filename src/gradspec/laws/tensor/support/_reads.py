@@ -1,4 +1,4 @@
-"""What the law no_host_read looks with: which operations read values that depend on given tensors, on any device."""
+"""Detect operations that read values of given tensors to the host, on any device."""
 
 from __future__ import annotations
 

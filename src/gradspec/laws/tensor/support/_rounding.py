@@ -1,4 +1,4 @@
-"""Where a gradient vanishes and the terms of which it is the sum do not: what is left of it is rounding."""
+"""Excuse a gradient that is rounding: it vanishes, and the terms of its sum do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradspec.laws.tensor.support._reference import reference
 POINTS = 8
 #: By how much it must be larger than one that vanishes.
 VANISHED = 1e-3
-#: Beyond it a difference is no rounding of anything that a case holds; in other dtypes nothing is excused.
+#: A larger difference is not rounding of anything in a case; in other dtypes nothing is excused.
 FAR = {torch.float64: 1e-6, torch.complex128: 1e-6, torch.float32: 1e-2, torch.complex64: 1e-2}
 #: How many units of rounding may be left.
 UNITS = 32

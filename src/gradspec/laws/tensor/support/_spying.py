@@ -1,4 +1,4 @@
-"""What torch hands to a method of a Function, and what comes back."""
+"""Record what torch passes to a method of a Function, and what the method returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetric matrices of which a function reads one triangle: they move along symmetric directions only.
+"""Symmetric matrices, if a function reads one triangle: they move along symmetric directions only.
 
 `torch.linalg.eigvalsh` and `cholesky` are functions on the space of symmetric matrices. Their gradient is the symmetric
 one there; along other directions a derivative is one of the triangle that happens to be read.

@@ -1,4 +1,4 @@
-"""What the laws about transforms share: a loss to differentiate, and a function that a compiler can trace."""
+"""Shared parts of the laws on transforms: a loss to differentiate, and a function that a compiler can trace."""
 
 from __future__ import annotations
 

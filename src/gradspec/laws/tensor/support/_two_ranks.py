@@ -38,7 +38,7 @@ class RankError(Exception):
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the work gave on a rank, or what it raised and when."""
+    """The result of the work on a rank, or the error and its time."""
 
     gave: Any = None
     raised: str = ""

@@ -59,7 +59,7 @@ def is_allowed(what: str, argument: str, off: float, *, far: float) -> bool:
         what: what is compared, as the message of a failure says it.
         argument: the same as the finding names it.
         off: how large the difference is.
-        far: from where on it is no rounding.
+        far: the size from which it is not rounding.
     """
     if (now := _NOW.get()) is None:
         return False

@@ -1,4 +1,4 @@
-"""What a comparison could have shown: whether a wrong result would have been noticed in place of the right one.
+"""The power of a comparison: whether it would have noticed a wrong result.
 
 A zero gradient agrees with a reference that is zero. So each comparison that holds notes whether it would have held for
 a result of zeros too, and for one with two elements swapped; zero is the hardest of the scaled ones, for twice a result
@@ -36,7 +36,7 @@ def note(what: str, expected: Tensor | None, declared_zero: tuple[str, ...] = ()
     Args:
         what: what was compared, as the message of a failure says it: "gradient of `x` (random 0 cotangent)".
         expected: what the reference gave; None counts as zero.
-        declared_zero: the arguments whose gradient is declared to be zero, of which nothing is asked here.
+        declared_zero: the arguments whose gradient is declared to be zero, which are not checked here.
     """
     seen = _SEEN.get()
     if seen is None or (expected is not None and expected.numel() == 0):

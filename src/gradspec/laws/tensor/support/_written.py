@@ -1,4 +1,4 @@
-"""What the laws about effects share: every write to memory that was there before the call, and its line."""
+"""Shared parts of the laws on effects: each write to memory older than the call, with its line."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def _parts(sparse: Tensor) -> Iterator[Tensor]:
-    """Yield the tensors of which a tensor without memory of its own is made."""
+    """Yield the parts of a tensor that has no memory of its own."""
     if sparse.layout == torch.sparse_coo:
         yield from (sparse._indices(), sparse._values())
     elif sparse.layout in (torch.sparse_csr, torch.sparse_bsr):

@@ -1,1 +1,1 @@
-"""What laws of text Functions share."""
+"""Shared parts of the laws of text Functions."""

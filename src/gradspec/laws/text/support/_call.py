@@ -91,7 +91,7 @@ def feedback(trial: TextTrial, outputs: Sequence[Variable], number: int = 0) -> 
 
 
 def say(outputs: Sequence[Variable], said: Sequence[Variable | None], **how: Any) -> None:
-    """Run a backward pass from the outputs of which something is said."""
+    """Run a backward pass from the outputs that get feedback."""
     pairs = [(output, what) for output, what in zip(outputs, said, strict=True) if what is not None]
     if pairs:
         backward([output for output, _ in pairs], [what for _, what in pairs], **how)

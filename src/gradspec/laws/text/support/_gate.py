@@ -9,7 +9,7 @@ from gradspec.text import Function, Variable
 
 
 class GateError(Exception):
-    """What a closed gate raises."""
+    """The error of a closed gate."""
 
 
 @dataclass

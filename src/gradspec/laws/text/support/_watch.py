@@ -1,4 +1,4 @@
-"""What the laws watch a backward pass with: each backward that runs, what it is given, and what it returns."""
+"""Watch a text backward pass: each backward that runs, its arguments and its results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ran:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What it returned, one value for each argument."""
+        """Its results, one value for each argument."""
         return self.returned if isinstance(self.returned, tuple) else (self.returned,)
 
     @property

@@ -1,4 +1,4 @@
-"""What the proofs share: the gradient of a call as autograd gives it, and as central differences of forward say."""
+"""Shared parts of the proofs: the gradient of a call by autograd, and by central differences of forward."""
 
 from __future__ import annotations
 
