@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map
 
 from gradspec._audit._subject import Subject
 from gradspec._heartbeat import beat
+from gradspec._held import together
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import fresh
 from gradspec.spec import Case
@@ -55,7 +56,6 @@ def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | No
         changed = True
         return value.to(dtype)
 
-    found = tuple(
-        replace(case, args=tree_map(cast, case.args), kwargs=tree_map(cast, dict(case.kwargs))) for case in cases
-    )
+    calls = [together((case.args, dict(case.kwargs)), cast) for case in cases]
+    found = tuple(replace(case, args=args, kwargs=named) for case, (args, named) in zip(cases, calls, strict=True))
     return found if changed else None
