@@ -21,6 +21,8 @@ from torch import Tensor
 
 #: How many objects are looked into; what is farther away is no part of the call.
 MOST = 20_000
+#: How many numbers a tensor has at most that is kept, to be as it was.
+LARGE = 2**26
 _OPAQUE = (
     *(type, ModuleType, BuiltinFunctionType, str, bytes, int, float, complex, type(None), weakref.ref),
     *(torch.dtype, torch.device, torch.Generator, torch.autograd.graph.Node, torch.jit.ScriptModule),
@@ -42,8 +44,8 @@ class Holders:
         self._is = {id(t): id(t) for t in self.given}
         #: The objects that are copied, by their identity.
         self._holding: dict[int, Any] = {}
-        #: The tensors that only an object holds.
-        self.others: tuple[Tensor, ...] = ()
+        #: The tensors that an object holds.
+        self.held: tuple[Tensor, ...] = ()
         #: The identities of the given tensors that an object holds too.
         self.own: frozenset[int] = frozenset()
         self._scan()
@@ -52,16 +54,17 @@ class Holders:
         aliases = {key: t for t in self.given if (key := _place(t)) is not None}
         parents: dict[int, list[Any]] = {}
         seen: dict[int, Any] = {id(self._call): self._call}
-        direct, own, others = {id(self._call)}, set[int](), dict[int, Tensor]()
+        direct, own, held = {id(self._call)}, set[int](), dict[int, Tensor]()
         holding = list[Any]()
         queue = [self._call]
         for value in queue:
             is_direct = id(value) in direct and isinstance(value, list | tuple | dict)
             for part in islice(_parts(value), max(0, MOST - len(seen))):
                 if isinstance(part, Tensor):
+                    if not is_direct:
+                        held[id(part)] = part
                     theirs = part if id(part) in self._is else _same(part, aliases)
                     if theirs is None:
-                        others[id(part)] = part
                         continue
                     seen[id(part)] = part
                     self._is[id(part)] = id(theirs)
@@ -79,7 +82,7 @@ class Holders:
             if id(value) not in self._holding:
                 self._holding[id(value)] = value
                 holding.extend(parents.get(id(value), ()))
-        self.own, self.others = frozenset(own), tuple(others.values())
+        self.own, self.held = frozenset(own), tuple(held.values())
         self._seen = seen  # alive, so that nothing else has the identity of one of these
 
     @property
@@ -171,17 +174,15 @@ def together(call: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return Holders(call).each(change)
 
 
-def held_by(value: Any) -> tuple[Tensor, ...]:
-    """Return the tensors that the objects of a call hold, and that are not arguments themselves."""
-    return Holders(value).others
-
-
 @contextmanager
 def unmoved(calls: Iterable[Any]) -> Iterator[None]:
-    """Give what the objects of calls hold, and their gradients, the values back that they have now."""
-    held = {id(t): t for call in calls for t in held_by(call) if t.layout == torch.strided}
-    # A gradient that is added to later must not be the one that is kept.
-    before = [(t, t.detach().clone(), t.grad, None if t.grad is None else t.grad.clone()) for t in held.values()]
+    """Give what the objects of calls hold, and their gradients, the values back that they have now.
+
+    What has more numbers than `LARGE` is not kept.
+    """
+    held = {id(t): t for call in calls for t in Holders(call).held if t.layout == torch.strided and not t.is_meta}
+    small = [t for t in held.values() if t.numel() <= LARGE]
+    before = [(t, t.detach().clone(), t.grad, None if t.grad is None else t.grad.clone()) for t in small if t.is_leaf]
     try:
         yield
     finally:

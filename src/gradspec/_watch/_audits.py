@@ -16,6 +16,7 @@ from gradspec._audit._audit import audit
 from gradspec._audit._own_dtype import in_dtype, plain_error
 from gradspec._audit._single import with_digits
 from gradspec._audit._subject import subject_of
+from gradspec._held import unmoved
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
 from gradspec._watch._importing import importable
@@ -53,7 +54,8 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     Raises:
         NotAuditedError: there is no call of it that works.
     """
-    cases = _cases(seen)
+    with unmoved((call.args, call.kwargs) for call in seen.calls):
+        cases = _cases(seen)
     scopes = scopes_of(seen.uses)
     compiled = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
     laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
