@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -150,8 +150,10 @@ class _Renewed:
 
     def _function(self, value: FunctionType) -> FunctionType:
         cells = [self._cell(cell) for cell in value.__closure__ or ()]
-        made = FunctionType(value.__code__, value.__globals__, value.__name__, None, tuple(cells))
+        scope = dict(value.__globals__)
+        made = FunctionType(value.__code__, scope, value.__name__, None, tuple(cells))
         self._copies[id(value)] = made
+        scope.update({name: self(held) for name, held in _read(value).items()})
         made.__dict__.update(value.__dict__)
         made.__qualname__, made.__module__, made.__doc__ = value.__qualname__, value.__module__, value.__doc__
         made.__defaults__ = value.__defaults__ and tuple(map(self, value.__defaults__))
@@ -221,8 +223,8 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, partial):
         yield from (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, FunctionType):
-        for cell in value.__closure__ or ():
-            yield from _content(cell)
+        yield from (held for cell in value.__closure__ or () for held in _content(cell))
+        yield from _read(value).values()
         yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
     elif _is_plain(type(value)):
         yield from getattr(value, "__dict__", {}).values()
@@ -247,6 +249,15 @@ def _slots(value: Any) -> Iterator[str]:
             full = f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
             if full not in ("__dict__", "__weakref__") and hasattr(value, full):
                 yield full
+
+
+def _read(function: FunctionType) -> dict[str, Any]:
+    """Return the globals that a function, or one inside it, names."""
+    codes, found, scope = [function.__code__], dict[str, Any](), function.__globals__
+    for code in codes:
+        found |= {name: scope[name] for name in code.co_names if name in scope}
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return found
 
 
 def _content(cell: CellType) -> Sequence[Any]:

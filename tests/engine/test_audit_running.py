@@ -93,6 +93,11 @@ def in_a_closure(a, b):
     return lambda x: inner(x)
 
 
+def in_globals(a, b):
+    scope = {"two": two, "a": a, "b": b}
+    return eval("lambda x: [two(a, b, one) for one in [x]][0]", scope)
+
+
 def of_modules(made):
     modules = nn.ModuleList(made if isinstance(made, list) else [made])
     return made, tuple(modules.double().parameters())
@@ -108,6 +113,7 @@ OBJECTS = {
     "list of modules": lambda: of_modules(layers()),
     "bound method": lambda: (lambda module, own: (module.forward, own))(*of_modules(nn.Sequential(*layers()))),
     "closure": lambda: of_tensors(in_a_closure),
+    "globals": lambda: of_tensors(in_globals),
     "partial": lambda: of_tensors(lambda a, b: partial(partial(two, a), b)),
     "dataclass": lambda: of_tensors(Pair),
     "slots": lambda: of_tensors(lambda a, b: Slotted(a, b).run),
