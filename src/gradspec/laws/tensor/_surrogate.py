@@ -238,7 +238,8 @@ def _value_and_gradients(
     """Return what the surrogate returns, and the gradients for cotangents; backward is handed copies of them."""
     leaves = {name: fresh(t).requires_grad_() for name, t in zip(inputs.wrt, inputs.tensors(), strict=True)}
     y = _surrogate(trial, inputs)(*leaves.values())
-    return y, tuple(gradients(y, leaves, v).values()) if v else ()
+    kept = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in y)  # backward may free what it was given
+    return kept, tuple(gradients(y, leaves, v).values()) if v else ()
 
 
 def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
