@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from gradspec import audit
 from gradspec.laws import LAWS
 from gradspec.laws.tensor.support._jumps import LINES, jump_of, known_not_to_jump
 
+LINEARITY = [law for law in LAWS if law.name == "cotangent_linearity"]
 SURROGATE = [law for law in LAWS if law.name == "surrogate"]
 CASES = ("(randn(3),)", pytest.param("(randn(4, 5),)", marks=pytest.mark.slow))
 
@@ -98,3 +101,52 @@ def test_a_jump_that_could_not_explain_an_error_is_not_looked_for() -> None:
     with known_not_to_jump():
         assert jump_of(steps, size=1.0) == 0
     assert not calls
+
+
+def solver_of_the_adjoint(tolerance: float, change: Callable[[Tensor], Tensor]) -> type:
+    """Return the solver of y = a + cos(y) / 2, whose backward is an iteration too, for a cotangent that is changed."""
+
+    class Adjoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            y = a.clone()
+            for _ in range(200):
+                y = a + torch.cos(y) / 2
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            grad = change(grad)
+            found = grad.clone()
+            for _ in range(200):
+                new = grad - found * torch.sin(y) / 2
+                off, found = float((new - found).abs().max()), new
+                if off < tolerance:
+                    break
+            return found
+
+    return Adjoint
+
+
+CHANGES = {
+    "as it is": lambda grad: grad,
+    "rounded": lambda grad: grad.bfloat16().double(),
+    "clipped": lambda grad: grad.clamp(-500, 500),
+    "normalised": lambda grad: grad / grad.norm(),
+}
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 0.0])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_backward_that_stops_at_a_tolerance_is_linear_up_to_it(change: str, tolerance: float) -> None:
+    verdicts = audit(solver_of_the_adjoint(tolerance, CHANGES[change]), ["(randn(3),)"], laws=LINEARITY).report.verdicts
+    found = [(verdict.finding.rank, verdict.finding.message.partition(",")[0]) for verdict in verdicts]
+    if change != "as it is":
+        assert [rank for rank, _ in found] == ["wrong"]
+    elif tolerance:
+        assert found[0][0] == "waste"
+        assert "as an iteration that stops at a tolerance" in verdicts[0].finding.message
+    else:
+        assert found == [("", "")]

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 import gradspec
-from watch.watched import InSingle, InSingleAndWrong, Runs
+from gradspec.law import Status
+from gradspec.render._remarks import remarks_of
+from watch.watched import InItsDtype, InSingle, InSingleAndWrong, Runs, RunsAndLoses, RunsTwice
 
 
 def audited(function, *args):
@@ -31,12 +33,35 @@ def test_what_computes_in_float32_is_found_wrong_in_it():
     assert [one.found.laws for one in row.asked] == [["surrogate"]]
 
 
-@pytest.mark.slow
-def test_a_module_and_its_parameters_are_audited_as_they_belong_together():
+@pytest.mark.parametrize(
+    ("function", "likely"),
+    [
+        (Runs, None),
+        (RunsTwice, "the gradient of `parameters[0]` is off by the factor 2, and right for `x` and `parameters[1]`"),
+        pytest.param(RunsAndLoses, "", marks=pytest.mark.slow),
+    ],
+)
+def test_a_module_and_its_parameters_are_audited_as_they_belong_together(function, likely):
     layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
-    row = audited(Runs, torch.randn(2, 3, requires_grad=True), layer, *layer.parameters())
-    assert not row.is_wrong
-    assert not any(one.is_question for one in row.asked)
+    row = audited(function, torch.randn(2, 3, requires_grad=True), layer, *layer.parameters())
+    (first, *_) = row.report.of(law="surrogate")
+    assert "in float64" in first.case
+    if likely is None:
+        assert not any(one.fails or one.is_question for one in row.asked)
+        assert {verdict.status for verdict in row.report.of(law="surrogate")} == {Status.HOLDS}
+    else:
+        assert row.is_wrong
+        assert first.status is Status.BROKEN
+        assert "`parameters[0]`" in first.finding.message
+        assert first.finding.likely == likely
+
+
+def test_what_goes_back_in_its_own_dtype_only_is_judged_in_it():
+    row = audited(InItsDtype, torch.randn(2, 3, requires_grad=True), torch.nn.Linear(3, 3))
+    assert {verdict.status for verdict in row.report.of(law="surrogate")} == {Status.HOLDS}
+    assert not any("in float64" in verdict.case for verdict in row.report.verdicts)
+    (said,) = [one for one in remarks_of(row.report, row.key) if one.startswith("In float64")]
+    assert "the call is audited as the program makes it" in said
 
 
 class Linear(torch.autograd.Function):

@@ -88,3 +88,34 @@ class Runs(torch.autograd.Function):
             x = x.detach().requires_grad_()
             found = torch.autograd.grad(ctx.module(x), (x, *parameters), grad)
         return found[0], None, *found[1:]
+
+
+class RunsTwice(Runs):
+    """The gradient of the first parameter is twice the derivative."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, _, first, *rest = Runs.backward(ctx, grad)
+        return x, None, 2 * first, *rest
+
+
+class RunsAndLoses(Runs):
+    """The gradient of the first parameter is lost."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, _, _, *rest = Runs.backward(ctx, grad)
+        return x, None, None, *rest
+
+
+class InItsDtype(torch.autograd.Function):
+    """Right, and multiplies by the weight of a layer in backward, which is no argument, and in float32."""
+
+    @staticmethod
+    def forward(ctx, x, layer):
+        ctx.weight = layer.weight
+        return x @ layer.weight.detach().to(x.dtype).T
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad @ ctx.weight, None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
@@ -38,14 +39,29 @@ from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
+from gradspec._held import unmoved
 from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec, Supports
 
+Run = TypeVar("Run", bound=Callable[..., Audit])
+
+
+def _moving_nothing(audit: Run) -> Run:
+    """Let the objects of the calls, as a module in training, be after an audit what they were before it."""
+
+    @wraps(audit)
+    def run(function: Any, cases: Any, **how: Any) -> Audit:
+        with unmoved((case.args, case.kwargs) if isinstance(case, Case) else case for case in cases):
+            return audit(function, cases, **how)
+
+    return run  # type: ignore[return-value]  # of the same signature
+
 
 @one_at_a_time
+@_moving_nothing
 def audit(
     function: Callable[..., Any],
     cases: Sequence[Case | tuple[Any, ...] | str],

@@ -61,7 +61,7 @@ def _promise(subject: Subject, call: Callable[..., Any], module: str) -> Callabl
     called.__signature__ = subject.signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     called.__module__ = module
     called.__dict__["gradspec_audited"] = True
-    called.__dict__["gradspec_state"] = frozenset(subject.state)
+    called.__dict__["gradspec_state"] = subject.own.union(subject.state)
     called.__dict__["gradspec_moving"] = subject.moving
     return called
 

@@ -56,7 +56,8 @@ def with_how_wrong(
 def _is_unexplained(verdict: Verdict) -> bool:
     finding = verdict.finding
     is_wrong = finding.status is Status.BROKEN and finding.rank != Rank.WASTE
-    return verdict.law == "surrogate" and is_wrong and finding.reason is None and not finding.follows
+    is_compared = bool(finding.got)  # and has not ended the process
+    return verdict.law == "surrogate" and is_wrong and is_compared and finding.reason is None and not finding.follows
 
 
 @dataclass(frozen=True)

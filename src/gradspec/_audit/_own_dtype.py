@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._subject import Subject
 from gradspec._heartbeat import beat
+from gradspec._held import together
 from gradspec.law import shown
-from gradspec.laws.tensor.support._call import fresh
+from gradspec.laws.tensor.support._call import fresh, like, outputs
 from gradspec.spec import Case
 
 #: The dtypes that are tried, in this order, where a call raises as it is given.
@@ -25,6 +26,25 @@ def plain_error(subject: Subject, cases: Sequence[Case]) -> str:
     for case in cases:
         try:
             subject.call(*tree_map(fresh, case.args), **tree_map(fresh, dict(case.kwargs)))
+        except (Exception, SystemExit) as error:
+            return f"{shown(error)} (case {case.name!r})"
+        finally:
+            beat()
+    return ""
+
+
+def backward_error(subject: Subject, cases: Sequence[Case]) -> str:
+    """Return what the first backward pass that fails raises, and on which case; empty if none does.
+
+    A call has a backward pass to the tensors that require a gradient.
+    """
+    for case in cases:
+        args, kwargs = together((case.args, dict(case.kwargs)), lambda t: fresh(t).requires_grad_(t.requires_grad))
+        leaves = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor) and t.requires_grad]
+        try:
+            y = [t for t in outputs(subject.call(*args, **kwargs)) if isinstance(t, Tensor) and t.requires_grad]
+            if leaves and y:
+                torch.autograd.grad(y, leaves, like(tuple(y), 0), allow_unused=True)
         except (Exception, SystemExit) as error:
             return f"{shown(error)} (case {case.name!r})"
         finally:
@@ -55,7 +75,6 @@ def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | No
         changed = True
         return value.to(dtype)
 
-    found = tuple(
-        replace(case, args=tree_map(cast, case.args), kwargs=tree_map(cast, dict(case.kwargs))) for case in cases
-    )
+    calls = [together((case.args, dict(case.kwargs)), cast) for case in cases]
+    found = tuple(replace(case, args=args, kwargs=named) for case, (args, named) in zip(cases, calls, strict=True))
     return found if changed else None

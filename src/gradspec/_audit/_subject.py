@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
-from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._module_call import with_state
+from gradspec._audit._running import running_its_own
 from gradspec.spec import Case, Supports
 from gradspec.spec._schema import functional, overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
@@ -42,6 +41,8 @@ class Subject:
     fixed: frozenset[str] = frozenset()
     #: Those of these that belong to a module in training, which may move them: the statistics of BatchNorm.
     moving: frozenset[str] = frozenset()
+    #: The tensors that are arguments, and that an object which is one holds too, as a call taken apart names them.
+    own: frozenset[str] = frozenset()
     #: The module that is called, and those inside it.
     layers: tuple[torch.nn.Module, ...] = ()
     #: The tensors that are marked as trained in a call, by the name of the case.
@@ -113,20 +114,8 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
     subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
     if isinstance(call, torch.nn.Module):
         return with_state(subject, call, cases)
-    return replace(subject, fixed=frozenset.intersection(*(_of_modules(signature, case) for case in cases))), cases
-
-
-def _of_modules(signature: inspect.Signature, case: Case) -> frozenset[str]:
-    """Return the arguments that are parameters of a module which is an argument too, as of a checkpoint.
-
-    The function reads those of the module: another value of the argument changes nothing, so no law can ask for its
-    gradient.
-    """
-    given = {name: tree_leaves(value) for name, value in signature.bind(*case.args, **case.kwargs).arguments.items()}
-    modules = [leaf for leaves in given.values() for leaf in leaves if isinstance(leaf, torch.nn.Module)]
-    own = {id(held) for module in modules for held in module.parameters()}
-    tensors = {name: [leaf for leaf in leaves if isinstance(leaf, Tensor)] for name, leaves in given.items()}
-    return frozenset(name for name, held in tensors.items() if held and all(id(tensor) in own for tensor in held))
+    call, cases, own = running_its_own(call, signature, cases)
+    return replace(subject, call=call, own=own), cases
 
 
 def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 
 from gradspec._audit._audit import audit
-from gradspec._audit._own_dtype import in_dtype, plain_error
+from gradspec._audit._found import with_remarks
+from gradspec._audit._own_dtype import backward_error, in_dtype, plain_error
 from gradspec._audit._single import with_digits
 from gradspec._audit._subject import subject_of
+from gradspec._held import unmoved
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
 from gradspec._watch._importing import importable
@@ -26,6 +28,7 @@ from gradspec._watch._store import answered
 from gradspec._watch._uses import Use
 from gradspec.law import Verdict
 from gradspec.profile import load_profile
+from gradspec.render._remarks import remarks_of
 from gradspec.report import Report
 from gradspec.spec import Case, Supports
 
@@ -53,7 +56,8 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     Raises:
         NotAuditedError: there is no call of it that works.
     """
-    cases = _cases(seen)
+    with unmoved((call.args, call.kwargs) for call in seen.calls):
+        cases, said = _cases(seen)
     scopes = scopes_of(seen.uses)
     compiled = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
     laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
@@ -64,6 +68,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
         report = audit(seen.target, cases, **how).report
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
+    report = with_remarks(report, seen.key, (*remarks_of(report, seen.key), *said))
     files = {} if folder is None else _files(seen, cases, folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
     return replace(report, verdicts=tuple(verdicts))
@@ -99,8 +104,10 @@ def _again(key: str, verdict: Verdict, files: Mapping[str, Path], seed: int) -> 
     )
 
 
-def _cases(seen: Seen) -> list[Case]:
+def _cases(seen: Seen) -> tuple[list[Case], list[str]]:
     """Return the calls to audit: each on a few rows and in float64, where the function takes them so; the first as is.
+
+    With them is what is to say: that a backward pass raises in float64, and does not in the dtype of the program.
 
     Raises:
         NotAuditedError: no call was kept, or none works.
@@ -109,10 +116,14 @@ def _cases(seen: Seen) -> list[Case]:
         raise NotAuditedError(seen.not_kept or "only traced by a compiler: no call with numbers was seen")
     found: list[Case] = []
     whys: dict[str, None] = {}
+    said: list[str] = []
     for call in seen.calls[:CALLS]:
         given = Case(name=call.text, args=call.args, kwargs=dict(call.kwargs))
         small = _small(given)
         wide = [replace(one, name=f"{one.name} in float64") for one in in_dtype((small,), torch.float64) or ()]
+        if wide and (raised := _only_there(seen, wide[0], small)):
+            said.append(f"In float64 the backward pass raises {raised}: the call is audited as the program makes it.")
+            wide = []
         before = len(found)
         for choice in (wide, [small, given]):
             refusals = {case.name: _refusal(seen, case) or _narrowing(seen, case) for case in choice}
@@ -122,7 +133,15 @@ def _cases(seen: Seen) -> list[Case]:
                 break
     if not found:
         raise NotAuditedError(list(whys)[-1])  # of the call as it was, and not in float64
-    return found
+    return found, said
+
+
+def _only_there(seen: Seen, wide: Case, given: Case) -> str:
+    """Return what the backward pass of a call raises in float64, if that of the same call as it was raises nothing."""
+    if _refusal(seen, wide):
+        return ""
+    raised = backward_error(*subject_of(seen.target, (wide,), seen.key))
+    return raised if raised and not backward_error(*subject_of(seen.target, (given,), seen.key)) else ""
 
 
 def _refusal(seen: Seen, case: Case) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
+
+from gradspec._held import Holders, together
 
 #: The bytes of a call above which its tensors are cut to a few rows of the batch.
 WHOLE_BYTES = 4 * 2**20
@@ -44,39 +46,38 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
         NotKeptError: an argument has no values to keep, or too many.
     """
     text = text_of(args, kwargs)
-    # The parameters of a module that is an argument too: what runs the module reads these, and not copies of them.
-    own = {id(held) for module in _modules_in((args, dict(kwargs))) for held in module.parameters()}
     with _aside():
-        given = mapped((args, dict(kwargs)), lambda tensor: _plain(tensor))
+        # What a module, a method or a closure holds of these goes with them: it runs with its own tensors.
+        given = together((args, dict(kwargs)), _plain)
         whole = given
         if _bytes_of(given) > WHOLE_BYTES:
-            given = few_rows(given, own)
+            given = few_rows(given)
             if (size := _bytes_of(given)) > MOST_BYTES:
                 raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for {ROWS} rows of the batch")
-        copies: dict[int, Tensor] = {}
-        args, kwargs = mapped(given, lambda t: t if id(t) in own else copies.setdefault(id(t), _copied(t)))
-        is_flat = any(map(_is_flat, copies.values()))
+        held = Holders(given)
+        args, kwargs = held.each(_copied)
+        is_flat = any(_is_flat(t) for t in held.given if id(t) not in held.own)
     return Kept(args=args, kwargs=kwargs, text=text, is_cut=given is not whole, is_flat=is_flat)
 
 
-def few_rows(call: Any, own: Collection[int] = ()) -> Any:
+def few_rows(call: Any) -> Any:
     """Return a call with the first rows of its batch, the first dimension of its largest tensor; itself if it has few.
 
-    Args:
-        call: the arguments.
-        own: the identities of tensors that stay whole.
+    What an object of the call holds too, as a module its parameters, stays whole.
     """
-    largest = max(tensors_in(call), key=Tensor.numel, default=None)
+    held = Holders(call)
+    free = [tensor for tensor in held.given if id(tensor) not in held.own]
+    largest = max(free, key=Tensor.numel, default=None)
     if largest is None or not largest.dim() or largest.shape[0] <= ROWS:
         return call
     batch = largest.shape[0]
 
     def cut(tensor: Tensor) -> Tensor:
-        if not tensor.dim() or tensor.shape[0] != batch or id(tensor) in own:
+        if not tensor.dim() or tensor.shape[0] != batch or id(tensor) in held.own:
             return tensor
         return tensor.detach()[:ROWS].requires_grad_(tensor.requires_grad)
 
-    return mapped(call, cut)
+    return held.each(cut)
 
 
 def _bytes_of(call: Any) -> int:
@@ -172,16 +173,6 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, dict):
         for held in value.values():
             yield from tensors_in(held)
-
-
-def _modules_in(value: Any) -> Iterator[torch.nn.Module]:
-    if isinstance(value, torch.nn.Module):
-        yield value
-    elif isinstance(value, tuple | list):
-        for held in value:
-            yield from _modules_in(held)
-    elif isinstance(value, dict):
-        yield from _modules_in(list(value.values()))
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 r"""Forward writes to no memory that was there before, and backward writes only to what is declared.
 
 In the audit of a module in training, forward may write to its buffers and frozen parameters; and to the buffers of a
-module in training that is an argument, as a function that checkpoints is given one.
+module in training that is an argument, or is behind one, as a function that checkpoints is given one.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
+from gradspec._held import Holders
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
@@ -38,8 +39,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
     state = {storage_of(known[f"`{name}`"]) for name in moving_state(trial.spec) if f"`{name}`" in known}
-    modules = [module for arg in args if isinstance(arg, nn.Module) for module in arg.modules()]
-    state |= {storage_of(held) for one in modules if one.training for held in one.buffers(recurse=False)}
+    training = [module for module in Holders(args).modules if module.training]
+    state |= {storage_of(held) for module in training for held in module.buffers(recurse=False)}
     for write in writes.found:
         if write.storage not in state:
             return _undeclared("forward", write, known)

@@ -86,6 +86,10 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
     except StandInError:  # an audit of a function that takes its own dtype only
         return _in_single(trial, inputs)
+    except Exception:
+        if not is_stand_in(trial.spec.surrogate) or not is_low(inputs):
+            raise
+        return _in_single(trial, inputs)  # so does its backward: it runs a module in that dtype
     return (
         finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
     )
@@ -254,7 +258,8 @@ def _value_and_gradients(
     """Return what the surrogate returns, and the gradients for cotangents; backward is handed copies of them."""
     leaves = {name: fresh(t).requires_grad_() for name, t in zip(inputs.wrt, inputs.tensors(), strict=True)}
     y = _surrogate(trial, inputs)(*leaves.values())
-    return y, tuple(gradients(y, leaves, v).values()) if v else ()
+    kept = tuple(t.detach().clone().requires_grad_(t.requires_grad) for t in y)  # backward may free what it was given
+    return kept, tuple(gradients(y, leaves, v).values()) if v else ()
 
 
 def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor, ...]) -> Callable[[float], float]:
