@@ -1,7 +1,7 @@
 """The findings of a report, one for each cause, and those that make a run fail."""
 
 from gradspec.findings._excuse import by_cell, excuse
-from gradspec.findings._findings import ORDER, Found, findings, rank_of, rank_words, scope_of, standing
+from gradspec.findings._findings import ORDER, Found, findings, rank_of, rank_words, scope_of
 from gradspec.findings._judgement import Bar, Judged, Judgement, is_asked, judge
 from gradspec.findings._sentence import sentence
 
@@ -20,5 +20,4 @@ __all__ = [
     "rank_words",
     "scope_of",
     "sentence",
-    "standing",
 ]

@@ -8,7 +8,6 @@ from gradspec.render._page import page
 from gradspec.render._sarif import sarif
 from gradspec.render._text import (
     SIGNS,
-    Standing,
     baseline_lines,
     counts,
     excused,
@@ -22,7 +21,6 @@ from gradspec.render._text import (
 
 __all__ = [
     "SIGNS",
-    "Standing",
     "badge",
     "baseline_lines",
     "brief_message",

@@ -8,7 +8,8 @@ from importlib.resources import files
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from gradspec.findings import rank_words, scope_of, sentence, standing
+from gradspec.findings import rank_words, scope_of, sentence
+from gradspec.findings._findings import standing
 from gradspec.law import Status, Verdict
 from gradspec.render._remarks import remarks
 from gradspec.render._table import counted, law_rows

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from gradspec._finding import MEANT
 from gradspec._one_line import for_log
-from gradspec.findings import rank_words, standing
+from gradspec.findings import rank_words
+from gradspec.findings._findings import standing
 from gradspec.law import Rank, Status, Verdict
 
 if TYPE_CHECKING:

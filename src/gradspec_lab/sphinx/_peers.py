@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradspec.findings import ORDER, rank_of, rank_words
 from gradspec.law import Status
-from gradspec.render import Standing
+from gradspec.render._text import Standing
 from gradspec.report import judges
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
 from gradspec.sphinx_ext.domain._page import note_object, records_for_page

@@ -10,9 +10,10 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from gradspec.findings import standing
+from gradspec.findings._findings import standing
 from gradspec.law import Status
-from gradspec.render import SIGNS, Standing, words
+from gradspec.render import SIGNS, words
+from gradspec.render._text import Standing
 from gradspec.report import judges
 from gradspec.spec._kinds import kinds
 from gradspec.sphinx_ext.domain._page import note_object, records_for_page

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from docutils import nodes
 
 from gradspec.law import Rank, Status
-from gradspec.render import Standing
+from gradspec.render._text import Standing
 from gradspec.report import Report, judges
 from gradspec.sphinx_ext.domain._records import Record, by_family
 from gradspec.sphinx_ext.page._fold import folded

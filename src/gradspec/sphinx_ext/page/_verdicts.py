@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from docutils import nodes
 
-from gradspec.findings import rank_of, rank_words, standing
+from gradspec.findings import rank_of, rank_words
+from gradspec.findings._findings import standing
 from gradspec.law import Status, Verdict
-from gradspec.render import SIGNS, Standing, brief_message, counts, words
+from gradspec.render import SIGNS, brief_message, counts, words
+from gradspec.render._text import Standing
 from gradspec.sphinx_ext.page._nodes import paragraph, span
 
 #: How many cases a cell names before it counts the rest.
