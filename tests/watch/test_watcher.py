@@ -123,7 +123,7 @@ def test_a_pass_that_calls_that_of_its_base_is_one(watcher):
     assert seen.key.endswith("Again")
 
 
-def test_parameters_of_a_module_that_is_an_argument_are_kept_as_they_are(watcher):
+def test_a_module_that_is_an_argument_is_kept_with_its_parameters_as_they_were(watcher):
     class Run(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, module, *parameters):
@@ -135,8 +135,14 @@ def test_parameters_of_a_module_that_is_an_argument_are_kept_as_they_are(watcher
 
     layer = torch.nn.Linear(2, 2)
     Run.apply(x(1, 2), layer, *layer.parameters())
+    before = layer.weight.tolist()
+    with torch.no_grad():
+        layer.weight.add_(1)
     (call,) = only(watcher).calls
-    assert [given is held for given, held in zip(call.args[2:], layer.parameters(), strict=True)] == [True, True]
+    kept = call.args[1]
+    assert [given is held for given, held in zip(call.args[2:], kept.parameters(), strict=True)] == [True, True]
+    assert kept.weight.tolist() == before
+    assert kept.weight is not layer.weight
 
 
 def test_a_call_of_another_kind_is_seen_among_many_alike(watcher):

@@ -21,8 +21,7 @@ from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
 CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
-EXACT = "as exact as a float32: something is computed in float32 on the way, a small constant (eps) differs, or it is "
-EXACT += "the gradient of a limit, as of a differential equation, and not of the steps that forward takes"
+EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
 _SIGNS = ("positive", "negative")
 #: Nearer to 1 than this no factor is forgotten.
 _NEAR = 1e-4
