@@ -24,5 +24,5 @@ def test_every_finding_in_training_has_a_class_and_a_proof():
 
 def test_the_record_names_no_place_of_a_machine():
     text = RECORD.read_text(encoding="utf-8")
-    assert len(text) < 60_000
+    assert len(text) < 100_000
     assert not [word for word in ("/tmp", "/home", "/work", "/root", "site-packages") if word in text]

@@ -15,9 +15,9 @@ from gradspec_lab.specimens.noisy import NOISE, SHAKEN
 
 
 def test_the_noise_is_an_argument_without_a_gradient():
-    with pytest.raises(ValueError, match="the noise 'x' is no parameter"):
+    with pytest.raises(ValueError, match="the noise 'x' is not a parameter"):
         replace(SHAKEN, noise=replace(NOISE, names=("x",), evaluation=None, at_rest={}))
-    with pytest.raises(ValueError, match="the noise 'c' is no parameter"):
+    with pytest.raises(ValueError, match="the noise 'c' is not a parameter"):
         replace(SHAKEN, noise=replace(NOISE, names=("c",), evaluation=None, at_rest={}))
 
 

@@ -14,7 +14,7 @@ from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
 from gradspec._finding import MEANT
-from gradspec.explain import EXACT, by_differences, why_not_derivative
+from gradspec.explain import by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
 from gradspec.profile import Profile
@@ -73,7 +73,7 @@ class _Shown:
         if why is not None:
             facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
             words = ": ".join(filter(None, (why.words, finding.likely)))
-            is_short = numbers is None and EXACT in why.words and _is_short(finding)
+            is_short = numbers is None and bool(why.evidence.get("digits")) and _is_short(finding)
             finding = replace(finding, reason=why, likely=words, details=facts)
             finding = replace(finding, rank=Rank.WASTE) if is_short else finding
         if numbers is None:

@@ -6,11 +6,10 @@ from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
 from gradspec.explain._misplaced import misplaced
 from gradspec.explain._noise import beside_noise, is_of_noise
-from gradspec.explain._not_derivative import EXACT, why_not_derivative
+from gradspec.explain._not_derivative import why_not_derivative
 from gradspec.explain._reasons import with_reason
 
 __all__ = [
-    "EXACT",
     "Explained",
     "beside_noise",
     "beside_others",

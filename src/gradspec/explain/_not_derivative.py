@@ -62,7 +62,9 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
         and (not words or (len(each) > 1 and "wrong" in each.values()))
     ):
         return numbers.reason
-    return Reason(kind="of arguments", words=words, evidence={"arguments": each}) if words else None
+    short = [name for name, how in each.items() if how.endswith(EXACT)]
+    evidence = {"arguments": each} | ({"digits": short} if short else {})
+    return Reason(kind="of arguments", words=words, evidence=evidence) if words else None
 
 
 def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str], *, tell_sign: bool) -> str:

@@ -32,6 +32,9 @@ HIDDEN = (
     "nn.Parameter, and that parameters() and state_dict() miss"
 )
 
+MADE = "a tensor that is made in the call requires it"
+OWN = "it differentiates by a tensor of its own: detach the result where no input requires grad"
+
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
@@ -55,19 +58,13 @@ def _check(trial: Trial) -> Finding:
     found, again = leaves_behind(y), leaves_behind(trial.spec.function(*inputs.args()))
     kept = {id(leaf) for leaf in again} | {id(leaf) for leaf in found if isinstance(leaf, Parameter)}
     hidden = [describe(leaf) for leaf in found]
-    if found and not any(id(leaf) in kept for leaf in found):
-        return broken(
-            "the output requires grad though no input does: a tensor that is made in the call requires it",
-            got=f"a graph that leads to {', '.join(hidden)}",
-            expected="no graph",
-            likely="it differentiates by a tensor of its own: detach the result where no input requires grad",
-            rank=Rank.WASTE,
-        )
+    is_made = bool(found) and not any(id(leaf) in kept for leaf in found)
     return broken(
-        "the output requires grad though no input does",
+        "the output requires grad though no input does" + (f": {MADE}" if is_made else ""),
         got=f"a graph that leads to {', '.join(hidden) or 'no leaf'}",
         expected="no graph",
-        likely=HIDDEN if hidden else "",
+        likely=OWN if is_made else HIDDEN if hidden else "",
+        rank=Rank.WASTE if is_made else "",
     )
 
 

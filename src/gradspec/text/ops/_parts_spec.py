@@ -161,7 +161,7 @@ SPLIT = TextSpec(
     arguments=(
         Argument(name="x", type="Variable", gradient=True, text="The text."),
         Argument(name="separator", type="str | None", text="Where to split; None is any white space."),
-        Argument(name="maxsplit", type="int", text="At most so many cuts; -1 is no limit."),
+        Argument(name="maxsplit", type="int", text="The most cuts; -1 for no limit."),
     ),
     returns="A tuple of the pieces.",
     documented=(split,),
