@@ -316,3 +316,14 @@ def test_a_jacobian_of_no_row_is_differentiated_as_that_of_torch():
         of_it = torch.func.grad(lambda w, jacobian=jacobian: jacobian(w).sum())(weight)
         assert jacobian(weight).shape == (0, 3, 2)
         assert of_it.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_a_compiled_backward_pass_is_one_graph():
+    x, weight = (torch.randn(shape, requires_grad=True) for shape in ((3, 8), (5, 8)))
+    loss = linear_cross_entropy(x, weight, torch.tensor([0, 1, 2])).sum()
+    expected = torch.autograd.grad(loss, (x, weight), retain_graph=True)
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager", fullgraph=True)):
+        loss.backward()
+
+    for leaf, right in zip((x, weight), expected, strict=True):
+        torch.testing.assert_close(leaf.grad, right)

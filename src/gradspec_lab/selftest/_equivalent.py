@@ -34,4 +34,9 @@ EQUIVALENT: dict[str, str] = {
         "ScaledCopy is called inside GradFactor.apply and GradMultiply.apply alone, and each of these is one call to "
         "Dynamo, so that Dynamo never meets ScaledCopy and never asks whether it is allowed."
     ),
+    "Gradients.not_allowed_in_graph": (
+        "A compiled backward pass of torch 2.13 that may not have it in its graph ends the graph before it and calls "
+        "it as it is: the numbers are the same, and no law asks for one graph there. Torch 2.11 raises, as the law "
+        "`compiled_autograd` finds; a test of the function asks for one graph."
+    ),
 }
