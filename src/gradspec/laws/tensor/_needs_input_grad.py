@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor
-from torch.nn import Parameter
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
@@ -32,8 +32,8 @@ HIDDEN = (
     "nn.Parameter, and that parameters() and state_dict() miss"
 )
 
-MADE = "a tensor that is made in the call requires it"
-OWN = "it differentiates by a tensor of its own: detach the result where no input requires grad"
+MADE = "a copy of an argument that is made in the call requires it"
+OWN = "it differentiates by a copy of its own: detach the result where no input requires grad"
 
 
 def _check(trial: Trial) -> Finding:
@@ -55,10 +55,10 @@ def _check(trial: Trial) -> Finding:
     y = trial.spec.function(*inputs.args())
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
         return waste  # last: a wrong gradient is worse
-    found, again = leaves_behind(y), leaves_behind(trial.spec.function(*inputs.args()))
-    kept = {id(leaf) for leaf in again} | {id(leaf) for leaf in found if isinstance(leaf, Parameter)}
+    found = leaves_behind(y)
     hidden = [describe(leaf) for leaf in found]
-    is_made = bool(found) and not any(id(leaf) in kept for leaf in found)
+    given = [value for value in inputs.values.values() if isinstance(value, Tensor)]
+    is_made = bool(found) and all(any(_is_copy(leaf, value) for value in given) for leaf in found)
     return broken(
         "the output requires grad though no input does" + (f": {MADE}" if is_made else ""),
         got=f"a graph that leads to {', '.join(hidden) or 'no leaf'}",
@@ -66,6 +66,11 @@ def _check(trial: Trial) -> Finding:
         likely=OWN if is_made else HIDDEN if hidden else "",
         rank=Rank.WASTE if is_made else "",
     )
+
+
+def _is_copy(leaf: Tensor, value: Tensor) -> bool:
+    alike = (leaf.shape, leaf.dtype, leaf.device, leaf.layout) == (value.shape, value.dtype, value.device, value.layout)
+    return alike and torch.equal(leaf, value)
 
 
 def _fewer(names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
