@@ -238,7 +238,7 @@ CODE_EDITS = (
         old="IndexError: `y` is not a row of the bank. On",
         new="KeyError: `y` is not a row of the bank. On",
         check=RAISES,
-        says=r"LinearAverageOp\.apply, Raises: KeyError: no wrong call of linear_average_op shows '`y` is not a row of the bank",
+        says=r"LinearAverageOp\.apply, Raises: KeyError: no wrong call of linear_average_op shows '`y` is not a row",
     ),
     Edit(
         kind="a wrong call that is not tried any more",
