@@ -30,19 +30,8 @@ _RECIPES = (*_BY_SHAPE, "full", "eye", "arange", "linspace", "randint", "tensor"
 #: What may be done with a tensor: another layout, another range or order of numbers.
 _METHODS = (
     *("transpose", "permute", "t", "expand", "contiguous", "reshape", "view", "unsqueeze", "flip", "triu", "tril"),
-    *(
-        "abs",
-        "softmax",
-        "requires_grad_",
-        "clone",
-        "conj",
-        "clamp",
-        "round",
-        "norm",
-        "cumsum",
-        "to_sparse",
-        "to_sparse_csr",
-    ),
+    *("abs", "softmax", "requires_grad_", "clone", "conj", "clamp", "round", "norm", "cumsum"),
+    *("to_sparse", "to_sparse_csr"),
 )
 _ATTRIBUTES = ("T", "mT", "mH")
 _FUNCTIONS = ("abs", "exp", "sqrt", "sin", "cos", "tanh", "sigmoid", "softmax", "complex")

@@ -126,6 +126,7 @@ class Proposal:
         spec, kind = self.spec, type(self.spec).__name__
         calls = [case_text(case, self.written, seed=self.seed, dtype=self.dtype) for case in self.cases]
         supports, effects = supports_text(self.report), spec.effects.view_of
+        is_wrapped = self.nested or bool(self.written_to)
         roles = [
             *self._role("primal", forms[0], "what forward computes, in plain torch"),
             *self._backward(forms[1]),
@@ -151,7 +152,7 @@ class Proposal:
             f"{self.constant} = {kind}(",
             f"    name={spec.name!r},",
             f"    operator={self.operator!r}," if self.operator else f"    function={self._function},",
-            *([f"    implementation={self.target.name},"] if self._is_wrapped and spec.implementation else []),
+            *([f"    implementation={self.target.name},"] if is_wrapped and spec.implementation else []),
             *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
@@ -178,14 +179,16 @@ class Proposal:
 
     @property
     def _function(self) -> str:
-        if self.written_to and not self.nested:
-            signature = inspect.signature(self.spec.primal)
-            return f"lambda {parameters_text(signature)}: {self._call}({passed_text(signature, self.written_to)})"
-        return "tensors" if self.nested else self._call
+        if self.nested:
+            return "tensors"
+        return self._handing_on if self.written_to else self._call
 
     @property
-    def _is_wrapped(self) -> bool:
-        return self.nested or bool(self.written_to)
+    def _handing_on(self) -> str:
+        """A lambda that calls it, with copies of what it writes to."""
+        signature = inspect.signature(self.spec.primal)
+        called, copied = ("tensors", ()) if self.nested else (self._call, self.written_to)
+        return f"lambda {parameters_text(signature)}: {called}({passed_text(signature, copied)})"
 
     def imports(self) -> list[str]:
         """Return the lines that import what the text is of."""
@@ -210,6 +213,4 @@ class Proposal:
             return [f"    {role}=lambda {names}: {form[0]},  # {form[1]}"]
         if self.operator:
             return [f"    {role}=stand_in(OperatorSpec.called({self.operator!r})),  # TODO: {todo}"]
-        if self.written_to and not self.nested:
-            return [f"    {role}=stand_in({self._function}),  # TODO: {todo}"]
-        return [f"    {role}=stand_in(lambda {names}: {self._function}({given})),  # TODO: {todo}"]
+        return [f"    {role}=stand_in({self._handing_on}),  # TODO: {todo}"]

@@ -16,10 +16,6 @@ from gradspec.spec import FunctionSpec
 
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
-    "in-place operation": (
-        "it writes to an argument of which a gradient is asked for, and torch allows that to no leaf: audit a "
-        "function that hands it a copy, as `lambda x: Name.apply(x.clone())` does"
-    ),
     "SystemExit": "it ends the interpreter with sys.exit()",
     "You must implement either the backward or vjp": "write its `backward`: an audit judges the gradient of that",
 }
