@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, permutations
 from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: Yields what may stand in the place of a node of a method.
 Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr]]
@@ -193,11 +198,37 @@ class Terms:
     #: What it is then; `{e}` is the expression.
     texts: list[str]
     made: list[Callable[[Any, Sequence[Any]], Any]]
-    chosen: int = 0
+    #: None while it is only noted what each of them gives.
+    chosen: int | None = None
+    #: What each gives in the first call, None where that raises; and how many calls there were.
+    given: list[Any] = field(default_factory=list)
+    calls: int = 0
 
     def __call__(self, value: Any, named: Sequence[Any]) -> Any:
         """Return a value with the chosen factor or term."""
-        return self.made[self.chosen](value, named)
+        if self.chosen is not None:
+            return self.made[self.chosen](value, named)
+        self.calls += 1
+        if self.calls == 1:
+            unchanged = _known_by(value)
+            found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
+            self.given = [None if one == unchanged else one for one in found]
+        return value
+
+    def worth_trying(self) -> list[int]:
+        """Return those that give something, and something else than the ones before: in a loop that is not known."""
+        seen = set()
+        return [
+            k for k, one in enumerate(self.given) if one and (self.calls > 1 or not (one in seen or seen.add(one)))  # type: ignore[func-returns-value]
+        ]
+
+
+def _known_by(value: Any) -> tuple[Any, ...]:
+    """Return what tells a value from another one."""
+    if not isinstance(value, Tensor):
+        return type(value), repr(value)
+    plain = value.detach().resolve_conj().resolve_neg().contiguous()
+    return value.shape, value.dtype, plain.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:

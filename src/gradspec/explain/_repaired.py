@@ -13,24 +13,27 @@ import inspect
 import sys
 import textwrap
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.explain._bounded import Bounded
 from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, kept_by, may_lack, other_edge, terms
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import vjp
+from gradspec.laws.tensor.support._call import gradients, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._spying import in_place_of
 
+#: Gives the gradients of the arguments, by name.
+_Gradients = Callable[[], Mapping[str, Tensor | None]]
 #: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
 _MOST, _OPERATIONS, _ELEMENTS = 6000, 300_000, 4096
 #: What an expression is handed to, whose value is then replaced; and what each round of a loop asks first.
@@ -155,6 +158,15 @@ class _Rounds(ast.NodeTransformer):
         return node
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """Another reading of a method that makes the gradients right, and what is said of it."""
+
+    method: _Method
+    made: Any
+    reason: Reason
+
+
 class _Search:
     """Tries other readings, so many and no more."""
 
@@ -162,6 +174,12 @@ class _Search:
         """Take the gradient that is to become right."""
         self.wrong = wrong
         self.left = min(_MOST, _OPERATIONS // max(wrong.operations, 1))
+        #: The reading that made it right.
+        self.reading: _Reading | None = None
+
+    def again(self, reading: _Reading) -> Reason | None:
+        """Return what a reading shows that was found on other numbers, if it makes the gradients right here, too."""
+        return reading.reason if self._is_right(reading.method, reading.made) else None
 
     def of(self, cls: Any, changes: Sequence[Change]) -> Reason | None:
         """Return which of some changes makes the gradients of a Function right, the likeliest mistakes first."""
@@ -200,41 +218,54 @@ class _Search:
             if text in tried:
                 return None
             tried.add(text)
-            if not self._is_right(method, method.compiled()):
+            made = method.compiled()
+            if not self._is_right(method, made):
                 return None
             new = ast.unparse(other)
         # A name or a number may stand in a line more than once.
         old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
         said = f"right with `{new}` in place of `{old}` ({method.where(place.statement)})"
-        return Reason(kind="repair", words=said, evidence={"statement": statement})
+        reason = Reason(kind="repair", words=said, evidence={"statement": statement})
+        self.reading = _Reading(method, made, reason)
+        return reason
 
-    def _is_right(self, method: _Method, made: Any) -> bool:
+    def _is_right(self, method: _Method, made: Any, how: _Gradients | None = None) -> bool:
         self.left -= 1
         method.rounds = 0
         if made is None or self.left < 0:
             return False
         with in_place_of(method.owner, method.name, made):
-            return bool(quietly(self._holds))
+            return bool(quietly(lambda: self._holds(how or self._of_a_call)))
 
-    def _holds(self) -> bool:
+    def _holds(self, how: _Gradients) -> bool:
+        with Bounded(self.wrong.most_operations):
+            got = how()
+        return self.wrong.is_mended(got)
+
+    def _of_a_call(self) -> Mapping[str, Tensor | None]:
         wrong = self.wrong
-        with Bounded(wrong.most_operations):
-            got = vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
-        return wrong.is_mended(got)
+        return vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
+
+    def _of_one_graph(self) -> _Gradients:
+        """Return what runs backward through a graph that stays: half the work of a call, for what is in backward."""
+        wrong, leaves = self.wrong, self.wrong.inputs.leaves()
+        y = outputs(wrong.trial.spec.function(*wrong.inputs.args(leaves)))
+        return lambda: gradients(y, leaves, wrong.v, retain_graph=True)
 
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
+        how = self._of_one_graph()
         for count in (1, 2):
             for place in list(method.places()):
                 if not may_lack(place.node, place.parent):
                     continue
                 made = terms(method.function, place.statement, count, kept)
-                found = self._missing(method, place, made)
+                found = self._missing(method, place, made, how)
                 if found is not None or self.left <= 0:
                     return found
         return None
 
-    def _missing(self, method: _Method, place: _Place, made: Terms) -> Reason | None:
+    def _missing(self, method: _Method, place: _Place, made: Terms, how: _Gradients) -> Reason | None:
         if not made.texts:
             return None
         # Its value goes through a hook, so that each of the terms is tried without being compiled by itself.
@@ -243,9 +274,11 @@ class _Search:
         try:
             with place.holding(handed):
                 hooked = method.compiled()
-            for k, text in enumerate(made.texts):
-                made.chosen = k
-                if self._is_right(method, hooked):
+            with in_place_of(method.owner, method.name, hooked):
+                quietly(how)  # which notes what each of them gives
+            for k in made.worth_trying():
+                made.chosen, text = k, made.texts[k]
+                if self._is_right(method, hooked, how):
                     other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
                     return self._said(method, place, other, set())
         finally:
@@ -255,16 +288,22 @@ class _Search:
 
 def repaired(wrong: Wrong) -> Reason | None:
     """Whether all gradients are right once one expression of backward, or of what forward keeps, is another one."""
-    search = _Search(wrong)
-    behind = _behind(wrong)
-    found = (one for cls in behind for one in (search.of(cls, CHANGES), search.of_more(cls)))
-    return next((one for one in found if one is not None), None)
+    return _first(wrong, "repaired", lambda search, cls: search.of(cls, CHANGES) or search.of_more(cls))
 
 
 def of_an_edge(wrong: Wrong) -> Reason | None:
     """Whether they are once what is equal belongs to the other side of a comparison."""
-    search = _Search(wrong)
-    return next((found for cls in _behind(wrong) if (found := search.of(cls, (other_edge,))) is not None), None)
+    return _first(wrong, "edge", lambda search, cls: search.of(cls, (other_edge,)))
+
+
+def _first(wrong: Wrong, name: str, of: Callable[[_Search, Any], Reason | None]) -> Reason | None:
+    search, behind = _Search(wrong), _behind(wrong)
+    known = wrong.found.get(name)
+    if known is not None and behind and (reason := search.again(known)) is not None:
+        return reason
+    reason = next((found for cls in behind if (found := of(search, cls)) is not None), None)
+    wrong.found.setdefault(name, search.reading)
+    return reason
 
 
 def _behind(wrong: Wrong) -> list[Any]:

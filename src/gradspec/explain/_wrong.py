@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from torch import Tensor
 
@@ -26,6 +27,8 @@ class Wrong:
     inputs: Inputs
     name: str
     v: tuple[Tensor, ...]
+    #: What a long search has found, for the same question on other numbers: whether it holds there is asked first.
+    found: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def given(self) -> Mapping[str, Tensor | None]:
@@ -64,7 +67,7 @@ class Wrong:
         if moved:
             other = tuple(times * t for t in resembling(inputs.tensors(), seed))
             inputs = Inputs({**inputs.values, **dict(zip(inputs.wrt, other, strict=True))}, inputs.wrt)
-        return Wrong(self.trial, inputs, self.name, like(self.v, seed))
+        return Wrong(self.trial, inputs, self.name, like(self.v, seed), self.found)
 
     @property
     def got(self) -> Tensor:
@@ -107,7 +110,8 @@ class Wrong:
 
     def same(self, one: Tensor, other: Tensor) -> bool:
         """Whether two tensors agree as the law asks it."""
-        return compare(self.trial, "a gradient", one, other) is HOLDS
+        # With a cause at hand none is looked for: this is asked thousands of times.
+        return compare(self.trial, "a gradient", one, other, likely="not asked") is HOLDS
 
     def _v(self) -> tuple[Tensor, ...]:
         return tuple(t.clone() for t in self.v)  # the function may change it
