@@ -76,7 +76,7 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
             finding = law.check(trial)
             if finding.status is Status.BROKEN and compared.is_narrow(finding.argument):
                 finding = beyond_rounding(law, finding, lambda k: _reseeded(_trial(check, profile, seed), k))
-            finding = with_witness(finding, seen)
+            finding = with_witness(finding, seen.facts())
     except StandInError as error:
         return Finding(status=Status.NOT_MEASURED, message=str(error))
     except SpecFaultError as error:

@@ -15,13 +15,10 @@ _ROOTS = ("primal", "vjp")
 _EXEMPT = ("empty",)
 
 
-def with_witness(finding: Finding, seen: Mapping[str, bool]) -> Finding:
+def with_witness(finding: Finding, facts: Mapping[str, Any]) -> Finding:
     """Return the finding of a check that holds, with what its comparisons could have shown and what they could not."""
-    if finding.status is not Status.HOLDS or not seen:
+    if finding.status is not Status.HOLDS or not facts:
         return finding
-    shows = sorted(name for name, noticed in seen.items() if noticed)
-    blind = sorted(name for name, noticed in seen.items() if not noticed)
-    facts = {"shows": shows} | ({"blind": blind} if blind else {})
     return replace(finding, details={**finding.details, **facts})
 
 

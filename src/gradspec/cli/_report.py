@@ -61,7 +61,7 @@ def print_report(judgement: Judgement, *, verbose: bool, provenance: bool = Fals
         say(f"{left_out}: --verbose lists them\n")
     if verbose:
         for verdict in report.verdicts:
-            if verdict.finding.message and not verdict.finding.is_told:
+            if (verdict.finding.message or "would show" in verdict.finding.details) and not verdict.finding.is_told:
                 say(f"{verdict.spec} · {verdict.law} · {verdict.case}: {reason(verdict)}")
         say()
     recorded = f"recorded: {_flat(report.provenance)}" if provenance else ""

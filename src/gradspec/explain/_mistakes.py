@@ -219,7 +219,9 @@ class Terms:
         """Return those that give something, and something else than the ones before: in a loop that is not known."""
         seen = set()
         return [
-            k for k, one in enumerate(self.given) if one and (self.calls > 1 or not (one in seen or seen.add(one)))  # type: ignore[func-returns-value]
+            k
+            for k, one in enumerate(self.given)
+            if one and (self.calls > 1 or not (one in seen or seen.add(one)))  # type: ignore[func-returns-value]
         ]
 
 

@@ -120,8 +120,25 @@ def _wrapped(label: str, text: str) -> str:
 
 
 def reason(verdict: Verdict) -> str:
-    """Return a status with its reason on one line: "not applicable: the output has one element"."""
-    return ": ".join(filter(None, (words(standing(verdict)), " ".join(verdict.finding.message.split()))))
+    """Return a status with its reason on one line: "not applicable: the output has one element".
+
+    Of a law that holds, the smallest mistakes that it would have shown.
+    """
+    said = " ".join(verdict.finding.message.split()) or _would_show(verdict)
+    return ": ".join(filter(None, (words(standing(verdict)), said)))
+
+
+def _would_show(verdict: Verdict) -> str:
+    return "; ".join(
+        f"would show the {name} off by a factor of 1 ± {least['gain']:.1e}, or without {_lost(**least)}"
+        for name, least in verdict.finding.details.get("would show", {}).items()
+    )
+
+
+def _lost(elements: int, unseen: int, gain: float) -> str:
+    if elements == 1:
+        return "its one element"
+    return f"any of its {elements} elements" if not unseen else f"any of {elements - unseen} of its {elements} elements"
 
 
 def excused(verdict: Verdict, excuse: str) -> str:

@@ -12,6 +12,7 @@ surrogate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._bound import lowest
 from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
-from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._compare import allowed, compare_all
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import unreduced
 from gradspec.laws.tensor.support._limits import gradient_limits
@@ -96,7 +97,7 @@ class _Graphs:
         agree = all(map(_close, given, expected))
         if agree:
             for name, right in zip(self.right, expected, strict=True):
-                note(f"gradient of `{name}`", right, trial.spec.zero_gradient)
+                note(f"gradient of `{name}`", right, trial.spec.zero_gradient, partial(allowed, trial, right))
         return agree
 
 

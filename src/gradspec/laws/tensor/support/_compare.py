@@ -89,7 +89,7 @@ def compare(
         return _unless_it_vanishes(trial, finding, what, got, expected, is_derivative, times, zero)
     finding = _elementwise(trial, what, got.detach(), expected.detach(), is_derivative, likely, said)
     if finding is HOLDS:
-        note(what, expected.detach(), zero)
+        note(what, expected.detach(), zero, lambda: allowed(trial, expected.detach()))
         return HOLDS
     if not differentiable(got):
         return finding  # integers are exact: no rounding excuses them
@@ -191,19 +191,15 @@ def _elementwise(
     if not differentiable(got):
         wrong = got != expected
         return _off(what, got, expected, wrong, wrong.double(), is_derivative, likely, said)
-    rounding = torch.finfo(got.dtype).eps
-    off = declared(trial.spec, got.numel())
-    rtol = max(off, trial.profile.rtol if got.dtype in (torch.float64, torch.complex128) else 8 * rounding)
     error = (got - expected).abs()
-    size = expected.abs()
-    top = size.max()
     # The usual end, without a look at infinities: next to one every bound is infinite.
-    if top.isfinite() and bool((error <= (rtol * size).add_((8 * rounding + off) * top)).all()):
+    if bool(expected.isfinite().all()) and bool((error <= allowed(trial, expected)).all()):
         return HOLDS
+    rounding = torch.finfo(got.dtype).eps
     same = (got == expected) | (got.isnan() & expected.isnan())
     finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected)).abs()
     # `not (error <= bound)` rather than `error > bound`: a NaN is wrong.
-    wrong = ~same & ~(error <= rtol * finite + (8 * rounding + off) * finite.max())
+    wrong = ~same & ~(error <= allowed(trial, finite))
     error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
     if not wrong.any():
         return HOLDS
@@ -211,6 +207,16 @@ def _elementwise(
     if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
         return _last_digits(finding, float(error.max() / finite.max()))
     return finding
+
+
+def allowed(trial: AnyTrial, expected: Tensor) -> Tensor:
+    """Return how far each element may be off of one that is expected; none where no number is rounded."""
+    size = expected.abs()
+    if not differentiable(expected):
+        return torch.zeros_like(size)
+    rounding, off = torch.finfo(expected.dtype).eps, declared(trial.spec, expected.numel())
+    rtol = max(off, trial.profile.rtol if expected.dtype in (torch.float64, torch.complex128) else 8 * rounding)
+    return (rtol * size).add_((8 * rounding + off) * size.max())
 
 
 def _within(
@@ -231,7 +237,7 @@ def _within(
     if not bool(wrong.any()):
         if (gain := limits.gain(wide)) != 1.0:
             return _gained(what, got, right, gain)
-        note(what, right if bool((right.abs() > limits.close).any()) else None, zero)
+        note(what, right if bool((right.abs() > limits.close).any()) else None, zero, lambda: limits.allowed)
         return HOLDS
     error = (wide - right).abs()
     error = torch.where(wrong, error.nan_to_num(nan=torch.inf), torch.zeros_like(error))
