@@ -229,7 +229,7 @@ def test_training_mode_is_not_exported(bank, x):
         torch.export.export(bank, (x, Y), strict=False)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_a_compiled_training_step(bank, x, backend):
     expected = after(bank, x)
     torch._dynamo.reset()
@@ -238,7 +238,7 @@ def test_a_compiled_training_step(bank, x, backend):
     torch.testing.assert_close(bank.memory, expected)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_a_compiled_update(bank, x, backend):
     expected = after(bank, x)
     torch._dynamo.reset()
