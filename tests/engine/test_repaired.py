@@ -452,3 +452,80 @@ def test_an_edge_that_mends_one_end_of_a_clip_is_not_said():
         "the other end is reached by larger numbers only"
     )
     assert "in place of" not in said(Clamped, call).likely
+
+
+class MeanFree(Function):
+    """Takes the mean off, and not off the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+class RMSNorm(Function):
+    """Has the gradient of a scale that does not depend on x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        r = (x.square().mean(-1, keepdim=True)).rsqrt()
+        ctx.save_for_backward(x * r, r)
+        return x * r
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        y, r = ctx.saved_tensors
+        return y_bar * r
+
+
+class Bent(Function):
+    """Lacks the product of all three."""
+
+    @staticmethod
+    def forward(ctx, a, b, c):
+        ctx.save_for_backward(a, b, c)
+        return a + a * a * b * c / 2
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b, c = ctx.saved_tensors
+        slope = torch.ones_like(a)
+        return y_bar * slope, y_bar * a * a * c / 2, y_bar * a * a * b / 2
+
+
+class Ignoring(Function):
+    """A cross entropy that ignores a class, whose rows get a gradient all the same."""
+
+    @staticmethod
+    def forward(ctx, logits, target, ignored):
+        kept = target.where(target != ignored, 0)
+        probabilities = logits.softmax(-1)
+        ctx.save_for_backward(probabilities, kept, target)
+        ctx.ignored = ignored
+        losses = -logits.log_softmax(-1).gather(-1, kept[:, None])[:, 0]
+        return losses.where(target != ignored, 0)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        probabilities, kept, target = ctx.saved_tensors
+        hot = torch.nn.functional.one_hot(kept, probabilities.shape[-1])
+        return (probabilities - hot) * y_bar[:, None], None, None
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "new"),
+    [
+        (MeanFree, "(randn(3, 4),)", "return y_bar - y_bar.mean(-1, keepdim=True)"),
+        (RMSNorm, "(randn(3, 4),)", "return y_bar * r - y * (y_bar * r * y).mean(-1, keepdim=True)"),
+        (Bent, "(randn(3), randn(3), randn(3))", "slope = torch.ones_like(a) + a * b * c"),
+        (Ignoring, "(randn(4, 3), tensor([0, -100, 2, -100]), -100)", "(target != ctx.ignored)[..., None]"),
+    ],
+)
+def test_what_a_norm_a_sum_of_products_and_a_mask_lack_is_named(function, call, new):
+    finding = said(function, call)
+
+    assert finding.reason.kind == "repair"
+    assert new in finding.reason.evidence["statement"]

@@ -35,18 +35,28 @@ _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
 #: Of how many arguments of a call two may have changed places.
 _FEW = 4
-#: What a factor or a term that is missing is made of: of nothing else, of a name, of two.
-_OF_NONE = ("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1")
+#: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
+_OF_NONE = (
+    *("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "1 / {e}", "{e} * {e}", "{e}.sqrt()"),
+    *("{e}.exp()", "{e}.abs()", "{e}.sign()", "{e}.sum(0)", "{e}.sum(-1, keepdim=True)", "{e}.flip(-1)"),
+    *("{e} - {e}.mean(-1, keepdim=True)", "{e} - {e}.mean(0)", "{e} - {e}.mean()", "{e} - {e}.sum(-1, keepdim=True)"),
+)
 _OF_ONE = (
     *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
     *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
-    *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}"),
+    *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}", "{e} * {a} * {a}", "{e} / {a} / {a}"),
+    *("{e} * {a}.exp()", "{e} * {a}.sigmoid()", "{e} * {a}.sign()", "{e} * {a}.cos()", "{e} * {a}.sin()"),
+    *("{e} * ({a} < 0)", "{e} * ({a}.abs() <= 1)"),
+    *("{e} / {a}.shape[0]", "{e} / {a}.shape[-1]", "{e} / {a}.numel()", "{e} * {a}.shape[0]", "{e} * {a}.shape[-1]"),
+    *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
 )
-_OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}")
+_OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}", "{e} / {a} / {b}")
 _OF_TWO_IN_ORDER = (
-    *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})"),
+    *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})", "{e} * {a} / {b}", "{e} + {a} / {b}", "{e} - {a} / {b}"),
     *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
+    *("{e} * ({a} > {b})", "{e} * ({a} >= {b})", "{e} * ({a} != {b})", "{e} * ({a} != {b})[..., None]"),
 )
+_OF_THREE = ("{e} + {a} * {b} * {c}", "{e} - {a} * {b} * {c}")
 #: The attributes of ctx that are not tensors of the formula.
 _OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
@@ -195,6 +205,8 @@ class Terms:
     """Stands in a method in the place of an expression, with one more factor or term: the chosen one."""
 
     names: list[ast.expr]
+    #: Of how many of them each is made at most.
+    count: int
     #: What it is then; `{e}` is the expression.
     texts: list[str]
     made: list[Callable[[Any, Sequence[Any]], Any]]
@@ -212,7 +224,12 @@ class Terms:
         if self.calls == 1:
             unchanged = _known_by(value)
             found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
-            self.given = [None if one == unchanged else one for one in found]
+            # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
+            shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
+            self.given = [
+                one if one not in (None, unchanged) and (shapes or one[0] == unchanged[0] or "@" in text) else None
+                for one, text in zip(found, self.texts, strict=True)
+            ]
         return value
 
     def worth_trying(self) -> list[int]:
@@ -234,7 +251,7 @@ def _known_by(value: Any) -> tuple[Any, ...]:
 
 
 def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:
-    """Return what may be missing in a statement of a method, made of one name at most, or of two.
+    """Return what may be missing in a statement of a method, made of one name at most, of two, or of three.
 
     Args:
         function: the method.
@@ -245,14 +262,21 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
     of_context = [f"{context_of(function)}.{name}" for name in kept if context_of(function)]
     names = [*_names(function, statement), *dict.fromkeys([*_of_the_context(function), *of_context])]
     places = range(len(names))
+    forms: list[tuple[str, tuple[int, ...]]] = []
     if count == 1:
-        forms = [(one, (0, 0)) for one in _OF_NONE] + [(one, (k, 0)) for k in places for one in _OF_ONE]
-    else:
+        forms = [(one, ()) for one in _OF_NONE] + [(one, (k,)) for k in places for one in _OF_ONE]
+    elif count == 2:
         forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
         forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]
-    texts = [one.format(e="{e}", a=names[a] if names else "", b=names[b] if names else "") for one, (a, b) in forms]
-    made = [_compiled(one.format(e="e", a=f"v[{a}]", b=f"v[{b}]")) for one, (a, b) in forms]
-    return Terms([ast.parse(name, mode="eval").body for name in names], texts, made)
+    else:
+        forms = [(one, three) for three in combinations(places, 3) for one in _OF_THREE]
+    texts = [_filled(one, "{e}", [names[k] for k in given]) for one, given in forms]
+    made = [_compiled(_filled(one, "e", [f"v[{k}]" for k in given])) for one, given in forms]
+    return Terms([ast.parse(name, mode="eval").body for name in names], count, texts, made)
+
+
+def _filled(form: str, expression: str, names: Sequence[str]) -> str:
+    return form.format(e=expression, **dict(zip("abc", names, strict=False)))
 
 
 @cache

@@ -255,7 +255,7 @@ class _Search:
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         how = self._of_one_graph()
-        for count in (1, 2):
+        for count in (1, 2, 3):
             for place in list(method.places()):
                 if not may_lack(place.node, place.parent):
                     continue
