@@ -9,7 +9,7 @@ from gradspec._engine._autograd import settle
 from gradspec._engine._compiler import import_dynamo
 from huge_pages import collapse
 
-pytest_plugins = ["cpu_seconds"]
+pytest_plugins = ["cpu_seconds", "slow_part"]
 
 #: Before the first test that compiles: a process with threads of autograd has no child that takes a gradient.
 settle()

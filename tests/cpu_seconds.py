@@ -1,7 +1,8 @@
 """A pytest plugin: CPU seconds of each test file, of its own process and of those that it started.
 
-`--cpu-seconds PATH` writes the table, a TOML file of `"file" = seconds`, the largest first. It is how
-`tests/cpu_seconds.toml` is made, which says what belongs in which tier; no test asserts a time that it takes itself.
+`--cpu-seconds PATH` writes a table, `slow` or `quick` after the tier that runs, of `"file" = seconds`, the largest
+first. It is how `tests/cpu_seconds.toml` is made, which says what belongs in which tier; no test asserts a time that it
+takes itself.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     if path is None:
         return
     rows = [f'"{name}" = {seconds:.1f}\n' for name, seconds in spent.most_common() if seconds >= 1]
-    Path(path).write_text("".join(rows), encoding="utf-8")
+    tier = "slow" if config.option.markexpr == "slow" else "quick"
+    Path(path).write_text("".join([f"[{tier}]\n", *rows]), encoding="utf-8")
     terminalreporter.write_line(f"{sum(spent.values()):.0f} CPU seconds in {len(spent)} files: {path}")
 
 
