@@ -126,6 +126,52 @@ def test_statistics_that_backward_moves_are_found(law, training):
 
     assert verdict.status is Status.BROKEN
     assert verdict.finding.message.startswith("backward writes to `bn.running_mean`")
+    if law == "inputs_untouched":
+        assert ("it moves twice in a step" in verdict.finding.message) == training
+
+
+class RunsABlockAgain(nn.Module):
+    """Runs a block again in backward, as a checkpoint does, and puts its statistics back, or not."""
+
+    def __init__(self, puts_back):
+        super().__init__()
+        self.block, self.puts_back = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), puts_back
+
+    def forward(self, x):
+        return RunsAgain.apply(self.block, self.puts_back, x, *self.block.parameters())
+
+
+class RunsAgain(Function):
+    @staticmethod
+    def forward(ctx, block, puts_back, x, *parameters):
+        ctx.block, ctx.puts_back = block, puts_back
+        ctx.save_for_backward(x, *parameters)
+        return block(x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, *parameters = ctx.saved_tensors
+        before = [buffer.clone() for buffer in ctx.block.buffers()]
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.block(x)
+        found = torch.autograd.grad(y, [x, *parameters], y_bar)
+        if ctx.puts_back:
+            for buffer, value in zip(ctx.block.buffers(), before, strict=True):
+                buffer.copy_(value)
+        return None, None, *found
+
+
+def test_statistics_that_a_second_run_moves_are_found_unless_it_puts_them_back():
+    sound, broken = (
+        audit(RunsABlockAgain(puts_back), ["(randn(8, 3),)"], jobs=1).report for puts_back in (True, False)
+    )
+
+    assert {v.law for v in sound.verdicts if v.status.is_failure} <= {"second_order"}
+    # A parameter that is frozen raises an error, and the call trains it.
+    assert {v.status for v in sound.of(law="needs_input_grad")} == {Status.NOT_PROMISED}
+    (finding,) = (v.finding for v in broken.of(law="inputs_untouched"))
+    assert finding.reason.kind == "moved twice"
 
 
 class Centred(nn.Module):

@@ -63,6 +63,7 @@ def _promise(subject: Subject, call: Callable[..., Any], module: str) -> Callabl
     called.__dict__["gradspec_audited"] = True
     called.__dict__["gradspec_state"] = subject.own.union(subject.state)
     called.__dict__["gradspec_moving"] = subject.moving
+    called.__dict__["gradspec_marked"] = subject.marked
     return called
 
 

@@ -126,7 +126,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
         return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")
     names = [one.name for one in lost]
     it = "them" if len(names) > 1 else "it"
-    asked = f"Is {listed(names)} trained? {_capital(_sentence(lost))}."
+    asked = f"{'Is' if len(names) == 1 else 'Are'} {listed(names)} trained? {_capital(_sentence(lost))}."
     answer = f"If so, mark {it} (--wrt {names[0]}, or requires_grad=True in the case); "
     answer += f"if not, say --zero-gradient {names[0]}."
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []

@@ -81,6 +81,9 @@ def of_report(report: Report) -> Iterator[str]:
     )
     if silent:
         yield _limit(list(silent), "of this form")
+    frozen = [verdict.finding for verdict in report.verdicts if "frozen" in verdict.finding.details]
+    for finding in frozen[:1]:
+        yield f"{finding.message[:1].upper()}{finding.message[1:]}."
 
 
 def of_noise(measured: Measured, silent: Sequence[str]) -> Iterator[str]:

@@ -141,6 +141,13 @@ OF_CALLS = (
         ("inputs_untouched",),
     ),
     Symptom(
+        "moved twice",
+        "the state of a module moves in forward and again in backward",
+        "forward runs again in backward, and moves running statistics a second time",
+        "keep the state before the second run, and put it back after it",
+        ("inputs_untouched",),
+    ),
+    Symptom(
         "untracked write",
         "an argument changes, and its version counter does not move: a backward that needs it is silently wrong",
         "a write through `.data`, `detach()` or NumPy, of which autograd is not told",

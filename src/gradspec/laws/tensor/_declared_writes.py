@@ -1,7 +1,8 @@
 r"""Forward writes to no memory that was there before, and backward writes only to what is declared.
 
 In the audit of a module in training, forward may write to its buffers and frozen parameters; and to the buffers of a
-module in training that is an argument, or is behind one, as a function that checkpoints is given one.
+module in training that is an argument, or is behind one, as a function that checkpoints is given one. Backward may
+write to these if it puts back what was there.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
@@ -22,6 +23,7 @@ from gradspec._held import Holders
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._memory import Snapshot
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.laws.tensor.support._written import Write, Writes, storage_of
@@ -45,6 +47,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         if write.storage not in state:
             return _undeclared("forward", write, known)
     writes.found.clear()
+    moved = {n: (t, Snapshot.of(t)) for n, t in known.items() if storage_of(t) in state}
     if not leaves:
         return HOLDS
     known |= {f"output {k}": t for k, t in enumerate(y)}
@@ -54,6 +57,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         with writes:
             order.differentiate()
     declared = {storage_of(known[f"`{name}`"]) for name in trial.spec.effects.writes if f"`{name}`" in known}
+    # What forward may move backward may move too, if it puts it back.
+    declared |= {storage_of(t) for t, before in moved.values() if before.has_bits_of(t)}
     for write in writes.found:
         if write.storage not in declared:
             return _undeclared("backward", write, known)

@@ -25,6 +25,10 @@ from gradspec.laws.tensor.support._reference import moving_state
 #: The likely cause: nothing else changes the values of a tensor.
 IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
 
+#: What is said of state that forward has moved, and its likely cause.
+_TWICE = "forward has moved it already, and it moves twice in a step"
+AGAIN = "forward runs again in backward: keep the state and put it back, or do not move it there"
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -42,11 +46,16 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
         return _written("forward", changed, before, tensors)
-    before |= snapshots({name: tensor for name, tensor in tensors.items() if name in state})
+    moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
-    if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in declared}, tensors):
+    asked = {n: snapshot for n, snapshot in before.items() if n not in declared | state}
+    if changed := first_change(asked, tensors):
         return _written("backward", changed, before, tensors)
+    # What forward may move is no argument of a graph: backward may move it too, and put it back.
+    again = {n: snapshot for n, snapshot in moved.items() if n not in declared and not snapshot.has_bits_of(tensors[n])}
+    for name in again:
+        return _written("backward", (name, _TWICE), again, tensors)
     return HOLDS
 
 
@@ -56,12 +65,15 @@ def _written(
     """Return the finding of a write, and whether autograd was told of it: a graph that needs it refuses then."""
     name, how = changed
     facts = {"argument": name}
-    if tensors[name]._version == before[name].version:
+    likely = AGAIN if how == _TWICE else IN_PLACE
+    if how == _TWICE:
+        reason = Reason(kind="moved twice", words=AGAIN, evidence=facts)
+    elif tensors[name]._version == before[name].version:
         untold = "the values have changed and the version counter has not: a write through .data, detach() or numpy()"
         reason = Reason(kind="untracked write", words=untold, evidence=facts)
     else:
         reason = Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
-    return broken(f"{where} writes to {name}: {how}", argument=name, likely=IN_PLACE, reason=reason)
+    return broken(f"{where} writes to {name}: {how}", argument=name, likely=likely, reason=reason)
 
 
 INPUTS_UNTOUCHED = Law(

@@ -5,6 +5,8 @@ Why it matters: a wasted matrix product in every step, or a gradient that is los
 What breaks it: a backward that ignores `ctx.needs_input_grad`, mixes up its positions, or has a branch of its own for
 a frozen weight that is wrong.
 
+In an audit, an error where something is frozen that the call trains is not promised, as any other use of the function.
+
 Remedy: return None for each argument whose `ctx.needs_input_grad` is false.
 """
 
@@ -17,11 +19,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
+from gradspec._one_line import listed
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
 from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
-from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._reference import marked, reference
 from gradspec.laws.tensor.support._spying import spying
 
 #: What each Function behind the output was handed in a pass, and what its backward returned.
@@ -32,6 +35,8 @@ HIDDEN = (
     "nn.Parameter, and that parameters() and state_dict() miss"
 )
 
+#: From how many frozen arguments on only their number is said.
+_MANY = 4
 MADE = "a copy of an argument that is made in the call requires it"
 OWN = "it differentiates by a copy of its own: detach the result where no input requires grad"
 
@@ -43,18 +48,26 @@ def _check(trial: Trial) -> Finding:
     classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
     # Of all at once: in an audit the reference is the function itself, which would be compared with itself otherwise.
     expected = vjp(reference(trial.spec), inputs, seed=trial.seed)
-    waste = HOLDS
+    waste = refused = HOLDS
     for when, asked in _fewer(inputs.wrt):
         with ExitStack() as stack:
             calls = [(cls, stack.enter_context(spying(cls, "backward"))) for cls in classes]
-            got = vjp(trial.spec.function, Inputs(inputs.values, asked), seed=trial.seed)
+            try:
+                got = vjp(trial.spec.function, Inputs(inputs.values, asked), seed=trial.seed)
+            except Exception as error:
+                trained = marked(trial.spec, trial.case.name)
+                frozen = [name for name in inputs.wrt if name in trained and name not in asked]
+                if not frozen:
+                    raise
+                refused = _refused(frozen, error) if refused is HOLDS else refused
+                continue
         finding = compare_all(trial, "gradient", got, {name: expected[name] for name in asked}, when=when)
         if finding is not HOLDS:
             return finding
         waste = _waste(trial, calls) if waste is HOLDS else waste
     y = trial.spec.function(*inputs.args())
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
-        return waste  # last: a wrong gradient is worse
+        return waste if refused is HOLDS else refused  # last: a wrong gradient is worse
     found = leaves_behind(y)
     hidden = [describe(leaf) for leaf in found]
     given = [value for value in inputs.values.values() if isinstance(value, Tensor)]
@@ -66,6 +79,13 @@ def _check(trial: Trial) -> Finding:
         likely=OWN if is_made else HIDDEN if hidden else "",
         rank=Rank.WASTE if is_made else "",
     )
+
+
+def _refused(frozen: Sequence[str], error: Exception) -> Finding:
+    """Return what is said of an error where something is frozen that the call trains: nobody has asked for that."""
+    names = listed(frozen) if len(frozen) < _MANY else f"{len(frozen)} arguments"
+    said = f"with {names} frozen, which the call trains, it raises {shown(error)}"
+    return Finding(status=Status.NOT_PROMISED, message=said, details={"raised": shown(error), "frozen": list(frozen)})
 
 
 def _is_copy(leaf: Tensor, value: Tensor) -> bool:

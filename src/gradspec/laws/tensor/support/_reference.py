@@ -10,7 +10,7 @@ It is ordinary differentiable torch, legal under every transform, so that nearly
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -115,6 +115,12 @@ def declared_zero(spec: FunctionSpec) -> frozenset[str]:
 def moving_state(spec: FunctionSpec) -> frozenset[str]:
     """Return those of them that forward may write to: what a module in training keeps without a gradient."""
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_moving", ()))
+
+
+def marked(spec: FunctionSpec, case: str) -> frozenset[str]:
+    """Return the arguments that a call under audit marks as trained: parameters, and what requires a gradient."""
+    found: Mapping[str, frozenset[str]] = getattr(spec.primal, "__dict__", {}).get("gradspec_marked", {})
+    return found.get(case, frozenset())
 
 
 @contextmanager
