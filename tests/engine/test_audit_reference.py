@@ -110,7 +110,9 @@ def test_a_function_of_one_dtype_is_judged_in_it(function, status):
     found = judged(function, "(randn(2, 3),)", "surrogate", "autocast")
 
     assert statuses(found) == {"surrogate": status, "autocast": Status.HOLDS}
-    assert found.remarks[0].startswith("The calls were audited in float32: as given, a plain call raises TypeError")
+    assert found.remarks[0].startswith(
+        "The calls were audited in float32: in float64, the default here, a plain call raises TypeError"
+    )
 
 
 def test_what_takes_float64_alone_is_not_blamed_for_a_copy_in_another_dtype():

@@ -84,7 +84,7 @@ DISEASES = {
     ),
     "0/0 or 0 * inf at a kink": of(lambda x: x.norm(dim=1, keepdim=True), lambda x, y, v: v * x / y, (X * 0,)),
     "a mask is missing": of(lambda x: x.clamp(-1, 1), lambda x, y, v: v, (X,)),
-    "a mask in backward shuts too much": of(lambda x: x.clamp(-2, 2), lambda x, y, v: v * (x.abs() < 1), (X,)),
+    "a mask shuts too much": of(lambda x: x.clamp(-2, 2), lambda x, y, v: v * (x.abs() < 1), (X,)),
     "wrong where `x` is negative": of(
         lambda x: x.abs() * x, lambda x, y, v: v * 2 * x.abs() * torch.where(x < 0, 0.5, 1.0), (X,)
     ),

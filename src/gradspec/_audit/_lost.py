@@ -127,8 +127,8 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     names = [one.name for one in lost]
     it = "them" if len(names) > 1 else "it"
     asked = f"{'Is' if len(names) == 1 else 'Are'} {listed(names)} trained? {_capital(_sentence(lost))}."
-    answer = f"If so, mark {it} (--wrt {names[0]}, or requires_grad=True in the case); "
-    answer += f"if not, say --zero-gradient {names[0]}."
+    answer = f"If so, mark {it} ({' '.join(f'--wrt {name}' for name in names)}, or requires_grad=True in the case); "
+    answer += f"if not, say {' '.join(f'--zero-gradient {name}' for name in names)}."
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []
     said = " ".join(filter(None, (asked, f"{_capital(_words(lost))}." if _words(lost) else "", answer)))
     return Finding(

@@ -16,7 +16,7 @@ from gradspec.report import Report
 def of_dtypes(own: torch.dtype | None, error: str, refused: Sequence[torch.dtype]) -> Iterator[str]:
     """Yield in which dtype the function was audited, where that is not the given one, and which ones it refuses."""
     if own is not None:
-        yield f"The calls were audited in {_name(own)}: as given, a plain call raises {error}."
+        yield f"The calls were audited in {_name(own)}: in float64, the default here, a plain call raises {error}."
     elif refused:
         yield f"A plain call raises in {', '.join(map(_name, refused))}."
 

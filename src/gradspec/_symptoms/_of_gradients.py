@@ -169,8 +169,8 @@ OF_GRADIENTS = (
     Symptom(
         "mask",
         "the gradient is 0 in places where the right one is not",
-        "a mask in backward shuts too much",
-        "compare the mask with that of forward",
+        "a mask in backward shuts too much, or a part of the gradient is never written",
+        "compare the mask with that of forward; write to each part",
         ("vjp",),
     ),
     Symptom(
@@ -200,6 +200,13 @@ OF_GRADIENTS = (
         "a negative number is used in arithmetic before it is resolved",
         "add `ndim` to it first",
         _VALUES,
+    ),
+    Symptom(
+        "negative index",
+        "right where no number of an index is negative, wrong where one is",
+        "a negative index stands for padding that forward masks, and backward does not",
+        "apply the mask of forward to the gradient",
+        ("vjp", "surrogate"),
     ),
     Symptom(
         "repeated index",

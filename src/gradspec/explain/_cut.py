@@ -13,14 +13,14 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 
 DETACH = (torch.Tensor.detach, torch.detach)
 DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
-_NO_GRAD = (torch._C._set_grad_enabled,)
+NO_GRAD = (torch._C._set_grad_enabled,)
 #: What a call may be made without, by what one reads in it.
 _CUTS: dict[str, tuple[Any, ...]] = {
     "detach()": DETACH,
     ".data": DATA,
-    "no_grad()": _NO_GRAD,
+    "no_grad()": NO_GRAD,
 }
-_EVERY = (*DETACH, *DATA, *_NO_GRAD)
+_EVERY = (*DETACH, *DATA, *NO_GRAD)
 
 
 class _Without(TorchFunctionMode):

@@ -1,17 +1,20 @@
-"""Whether all gradients are right once what cuts the graph in one line, `detach()` or `.data`, is left out."""
+"""Whether all gradients are right once what cuts the graph in one line, or in all, is left out: `detach()`, `.data`."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from gradspec._place import calling_frame
+from gradspec._place import calling_frame, is_of_gradspec
 from gradspec.explain._bounded import Bounded
-from gradspec.explain._cut import DATA, DETACH
+from gradspec.explain._cut import DATA, DETACH, NO_GRAD
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
@@ -21,7 +24,7 @@ from gradspec.laws.tensor.support._spying import within
 
 #: Of how many lines it is asked.
 _MOST = 16
-_CUTS = dict.fromkeys(DETACH, "detach()") | dict.fromkeys(DATA, ".data")
+_CUTS = dict.fromkeys(DETACH, "detach()") | dict.fromkeys(DATA, ".data") | dict.fromkeys(NO_GRAD, "no_grad()")
 
 Line = tuple[str, int, str]
 
@@ -29,19 +32,35 @@ Line = tuple[str, int, str]
 class _LeftOut(TorchFunctionMode):
     """Calls without what cuts their graph in one line of the code under test."""
 
-    def __init__(self, line: Line | None = None) -> None:
+    def __init__(self, lines: Sequence[Line] = ()) -> None:
         super().__init__()
-        self.line = line
+        self.lines = lines
         #: The lines with a cut, and what it is, in the order of their calls.
         self.seen: dict[Line, None] = {}
+        # Those that switch gradients on: they end with switching them off again.
+        self._on = set[Line]()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if (what := _CUTS.get(func)) is not None and (frame := calling_frame()) is not None:
+        if (what := _CUTS.get(func)) is not None and (frame := _of_the_function()) is not None:
             line = (frame.f_code.co_filename, frame.f_lineno, what)
-            self.seen[line] = None
-            if line == self.line and isinstance(args[0], Tensor):
-                return args[0]
+            if func in NO_GRAD and args[0] and line not in self.seen:
+                self._on.add(line)
+            if line not in self._on:
+                self.seen[line] = None
+            if line in self.lines:
+                return args[0] if isinstance(args[0], Tensor) else None
         return func(*args, **(kwargs or {}))
+
+
+def _of_the_function() -> FrameType | None:
+    """Return the line of the function that made a call; None where the law did, on the way to it."""
+    frame = calling_frame()
+    inner = sys._getframe(2)
+    while frame is not None and inner is not None and inner is not frame:
+        if is_of_gradspec(inner.f_code.co_filename):
+            return None
+        inner = inner.f_back  # type: ignore[assignment]  # asked above
+    return frame
 
 
 def of_a_cut(wrong: Wrong) -> Reason | None:
@@ -49,12 +68,14 @@ def of_a_cut(wrong: Wrong) -> Reason | None:
     behind = classes_behind(wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves())))
     classes, seen = [cls for cls in behind if not is_of_operator(cls)], _LeftOut()
     _called(wrong, classes, seen)
-    for line in list(seen.seen)[:_MOST]:
-        got = quietly(lambda line=line: _called(wrong, classes, _LeftOut(line)))  # type: ignore[misc]
+    lines = list(seen.seen)[:_MOST]
+    for some in [*([line] for line in lines), *([lines] if len(lines) > 1 else [])]:
+        got = quietly(lambda some=some: _called(wrong, classes, _LeftOut(some)))  # type: ignore[misc]
         if got is not None and wrong.is_mended(got):
-            file, number, what = line
-            said = f"right once {what} is left out ({Path(file).name}:{number})"
-            return Reason(kind="cut", words=said, evidence={"by": what, "line": number})
+            what = " and ".join(dict.fromkeys(what for _, _, what in some))
+            places = ", ".join(dict.fromkeys(f"{Path(file).name}:{number}" for file, number, _ in some))
+            said = f"right once {what} is left out ({places})"
+            return Reason(kind="cut", words=said, evidence={"by": what, "line": some[0][1]})
     return None
 
 

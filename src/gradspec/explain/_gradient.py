@@ -16,6 +16,7 @@ from gradspec.explain._moved import along_another_dimension, moved
 from gradspec.explain._other_calls import (
     beside_a_kink,
     in_contiguous_memory,
+    with_a_negative_index,
     with_a_negative_number,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
@@ -62,6 +63,7 @@ TESTS: tuple[Test, ...] = (
     of_forward,
     transposed,
     with_a_negative_number,
+    with_a_negative_index,
     with_an_index_that_repeats,
     beside_a_kink,
     in_another_order,
@@ -86,7 +88,7 @@ TESTS: tuple[Test, ...] = (
     missing_sum,
 )
 #: What holds at the point of the case only, and is asked again for other cotangents there.
-_OF_THE_POINT = (beside_a_kink, with_a_negative_number, with_an_index_that_repeats, of_forward)
+_OF_THE_POINT = (beside_a_kink, with_a_negative_number, with_a_negative_index, with_an_index_that_repeats, of_forward)
 #: What a call that shows little may mend by chance, and is asked for larger arguments, too.
 _OF_ALL_SIZES = (of_an_edge, repaired)
 _LARGER = 2

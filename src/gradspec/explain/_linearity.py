@@ -18,6 +18,7 @@ from gradspec.laws.tensor.support._compare import compare, distance
 
 #: How small a cotangent is that no limit clips.
 SMALL = 1e-3
+ADDS = "backward adds what no cotangent has made: without any, the gradient is not zero"
 _Gradients = Mapping[str, Tensor | None]
 
 
@@ -44,6 +45,14 @@ def ignores(trial: Trial) -> list[str]:
     y = outputs(trial.spec.function(*inputs.args()))
     given = [vjp(trial.spec.function, inputs, like(y, trial.seed + k)) for k in (5, 6, 7)]
     return [name for name in inputs.wrt if _is_constant([one[name] for one in given])]
+
+
+def adds(trial: Trial) -> list[str]:
+    """Return the arguments whose gradient is not zero where each cotangent is, as of memory that was not cleared."""
+    inputs = Inputs.of(trial)
+    y = outputs(trial.spec.function(*inputs.args()))
+    none = vjp(trial.spec.function, inputs, tuple(torch.zeros_like(t) for t in like(y, trial.seed)))
+    return [name for name, gradient in none.items() if gradient is not None and bool(gradient.any())]
 
 
 def _is_constant(given: list[Tensor | None]) -> bool:
@@ -75,8 +84,7 @@ def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...],
         said = "backward normalises the cotangent: twice of it has the same gradient"
         return Reason(kind="normalised", words=said, evidence=facts)
     if bool(none.any()) and _is_linear(asked, name, v, w, none):
-        said = "backward adds what no cotangent has made: without any, the gradient is not zero"
-        return Reason(kind="offset", words=said, evidence=facts)
+        return Reason(kind="offset", words=ADDS, evidence=facts)
     v, w = (tuple(SMALL * t for t in one) for one in (v, w))
     if not bool(none.any()) and _of(asked, name, v).any() and _is_linear(asked, name, v, w, none):
         said = "backward clips the cotangent: right for small ones"

@@ -40,13 +40,19 @@ _OF_NONE = (
     *("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "1 / {e}", "{e} * {e}", "{e}.sqrt()"),
     *("{e}.exp()", "{e}.abs()", "{e}.sign()", "{e}.sum(0)", "{e}.sum(-1, keepdim=True)", "{e}.flip(-1)"),
     *("{e} - {e}.mean(-1, keepdim=True)", "{e} - {e}.mean(0)", "{e} - {e}.mean()", "{e} - {e}.sum(-1, keepdim=True)"),
+    *("torch.eye({e}.shape[-1]).to({e}) - {e}", "{e} - torch.eye({e}.shape[-1]).to({e})"),
 )
 _OF_ONE = (
     *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
     *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
     *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}", "{e} * {a} * {a}", "{e} / {a} / {a}"),
     *("{e} * {a}.exp()", "{e} * {a}.sigmoid()", "{e} * {a}.sign()", "{e} * {a}.cos()", "{e} * {a}.sin()"),
-    *("{e} * ({a} < 0)", "{e} * ({a}.abs() <= 1)"),
+    *(
+        "{e} * ({a} < 0)",
+        "{e} * ({a}.abs() <= 1)",
+        "{e} * {a}.sum(-1, keepdim=True)",
+        "{e} / {a}.sum(-1, keepdim=True)",
+    ),
     *("{e} / {a}.shape[0]", "{e} / {a}.shape[-1]", "{e} / {a}.numel()", "{e} * {a}.shape[0]", "{e} * {a}.shape[-1]"),
     *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
 )
@@ -75,6 +81,12 @@ def _exchanged(elements: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
             others = list(elements)
             others[j], others[k] = elements[k], elements[j]
             yield others
+
+
+def _copied(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What is written to later is a copy."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield ast.Call(ast.Attribute(node, "clone", ast.Load()), [], [])
 
 
 def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -281,7 +293,7 @@ def _filled(form: str, expression: str, names: Sequence[str]) -> str:
 
 @cache
 def _compiled(formula: str) -> Any:
-    return eval(f"lambda e, v: {formula}")
+    return eval(f"lambda e, v: {formula}", {"torch": torch})
 
 
 def kept_by(function: ast.FunctionDef) -> list[str]:
@@ -316,6 +328,7 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
 #: In this order: what changes least comes first.
 CHANGES: tuple[Change, ...] = (
     _other_order,
+    _copied,
     _other_sign,
     _other_reduction,
     _other_transpose,

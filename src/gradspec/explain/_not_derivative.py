@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from gradspec._one_line import listed
-from gradspec.explain._linearity import SMALL, ignores
+from gradspec.explain._linearity import ADDS, SMALL, adds, ignores
+from gradspec.explain._other_calls import without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
@@ -44,12 +45,17 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
 
 
 def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
+    for reason, others in without_negative_indices(Inputs.of(trial)):
+        if _holds(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
+            return reason
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
         shown = _holds(law, _of_one_element_an_index(trial))
         return Reason(kind="repeated index", words=f"right where no index repeats: {ASSIGNED if shown else SHARED}")
     if same := ignores(trial):
         which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
         return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
+    if added := adds(trial):
+        return Reason(kind="offset", words=ADDS, evidence={"argument": added[0]})
     if _holds(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}

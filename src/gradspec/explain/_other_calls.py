@@ -42,6 +42,26 @@ def counted_from_the_front(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
             yield reason, Inputs({**inputs.values, name: value + ndim}, inputs.wrt)
 
 
+def without_negative_indices(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with 0 for each negative number of an index, and what it shows."""
+    for name, value in inputs.values.items():
+        if (
+            isinstance(value, Tensor)
+            and not differentiable(value)
+            and value.dtype is not torch.bool
+            and (value < 0).any()
+        ):
+            said = f"right where no number of `{name}` is negative: backward lacks the mask of what it stands for"
+            reason = Reason(kind="negative index", words=said, evidence={"argument": name})
+            yield reason, Inputs({**inputs.values, name: value.clamp(min=0)}, inputs.wrt)
+
+
+def with_a_negative_index(wrong: Wrong) -> Reason | None:
+    """Whether what a negative number of an index stands for, as padding, is the cause."""
+    found = without_negative_indices(wrong.inputs)
+    return next((said for said, others in found if wrong.holds(others)), None)
+
+
 def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
     """Whether a repeated index is the cause."""
     for name, value in wrong.inputs.values.items():

@@ -46,7 +46,11 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
         said = "right but where the gradient should be 0: a mask is missing in backward (a clip, a threshold)"
         return Reason(kind="missing mask", words=said)
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
-        said = "0 in places where the gradient should not be, right elsewhere: a mask in backward shuts too much"
+        block = in_places(got, expected)
+        where = block.words.removeprefix("wrong ").removesuffix(", right elsewhere") if block else "in places"
+        said = (
+            f"0 {where} where the gradient should not be, right elsewhere: a mask shuts too much, or a part is missing"
+        )
         return Reason(kind="mask", words=said)
     return None
 

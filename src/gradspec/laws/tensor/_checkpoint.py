@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from gradspec.law import Finding, Law, Status, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, outputs
-from gradspec.laws.tensor.support._transform import frozen, judge_run
+from gradspec.laws.tensor.support._transform import frozen, judge_run, of_moved_state
 
 
 def _check(trial: Trial) -> Finding:
@@ -25,6 +25,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     function = frozen(trial.spec.function, inputs)
     finding = judge_run(trial, inputs, "checkpoint", lambda *x: checkpoint(function, *x, use_reentrant=False))
+    finding = of_moved_state(trial, finding)
     if finding.status is Status.BROKEN and _moves(trial, inputs):
         return replace(finding, likely="forward leaves something behind that its second run finds")
     return finding

@@ -3,6 +3,7 @@ r"""Forward writes to no memory that was there before, and backward writes only 
 In the audit of a module in training, forward may write to its buffers and frozen parameters; and to the buffers of a
 module in training that is an argument, or is behind one, as a function that checkpoints is given one. Backward may
 write to these if it puts back what was there.
+Memory that is no argument and that each call writes anew, as scratch memory, is waste.
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
 Why it matters: a buffer or a global that a call changes in passing makes its result depend on how often it was
@@ -15,12 +16,14 @@ Remedy: return the new value, or declare in `Effects.writes` what moves.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from gradspec._held import Holders
-from gradspec.law import HOLDS, Finding, Law, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import Snapshot
@@ -43,13 +46,16 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     state = {storage_of(known[f"`{name}`"]) for name in moving_state(trial.spec) if f"`{name}`" in known}
     training = [module for module in Holders(args).modules if module.training]
     state |= {storage_of(held) for module in training for held in module.buffers(recurse=False)}
+    hidden = list[tuple[str, Write]]()
     for write in writes.found:
         if write.storage not in state:
-            return _undeclared("forward", write, known)
+            if _name_of(write, known):
+                return _undeclared("forward", write, known)
+            hidden.append(("forward", write))
     writes.found.clear()
-    moved = {n: (t, Snapshot.of(t)) for n, t in known.items() if storage_of(t) in state}
+    moved = {n: (t, Snapshot.of(t)) for n, t in known.items() if state and storage_of(t) in state}
     if not leaves:
-        return HOLDS
+        return _of_hidden(trial, way, hidden, known)
     known |= {f"output {k}": t for k, t in enumerate(y)}
     for order in way.orders(y, leaves, trial.seed):
         known |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
@@ -61,12 +67,37 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     declared |= {storage_of(t) for t, before in moved.values() if before.has_bits_of(t)}
     for write in writes.found:
         if write.storage not in declared:
-            return _undeclared("backward", write, known)
-    return HOLDS
+            if _name_of(write, known):
+                return _undeclared("backward", write, known)
+            hidden.append(("backward", write))
+    return _of_hidden(trial, way, hidden, known)
+
+
+def _of_hidden(trial: Trial, way: Pass, hidden: list[tuple[str, Write]], known: dict[str, Any]) -> Finding:
+    """Return what is said of writes to memory that is no argument: waste, if each pass writes all of it anew."""
+    if not hidden:
+        return HOLDS
+    inputs = Inputs.of(trial)
+    before = [Snapshot.of(write.tensor) for _, write in hidden]
+    leaves = way.leaves(inputs)
+    y = outputs(trial.spec.function(*way.args(inputs, leaves, seed=trial.seed)))
+    for order in way.orders(y, leaves, trial.seed) if leaves else ():
+        order.differentiate()
+    kept = [one.has_bits_of(write.tensor) for one, (_, write) in zip(before, hidden, strict=True)]
+    where, write = hidden[kept.index(False) if False in kept else 0]
+    finding = _undeclared(where, write, known)
+    if False in kept:
+        return finding
+    return replace(finding, message=f"{finding.message}; the next call writes it anew", rank=Rank.WASTE)
+
+
+def _name_of(write: Write, known: dict[str, Any]) -> str:
+    dense = {name: tensor for name, tensor in known.items() if tensor.layout is torch.strided}
+    return next((name for name, tensor in dense.items() if storage_of(tensor) == write.storage), "")
 
 
 def _undeclared(where: str, write: Write, known: dict[str, Any]) -> Finding:
-    name = next((name for name, tensor in known.items() if storage_of(tensor) == write.storage), "")
+    name = _name_of(write, known)
     target = name or f"a tensor {describe(write.tensor)} that is no argument"
     return broken(
         f"{where} writes to {target}, which is not declared: {write.operation} ({write.line})",

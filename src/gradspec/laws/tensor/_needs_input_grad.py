@@ -69,6 +69,8 @@ def _check(trial: Trial) -> Finding:
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
         return waste if refused is HOLDS else refused  # last: a wrong gradient is worse
     found = leaves_behind(y)
+    if found and all(isinstance(leaf, torch.nn.Parameter) for leaf in found):
+        return waste if refused is HOLDS else refused  # those of a module that the function runs
     hidden = [describe(leaf) for leaf in found]
     given = [value for value in inputs.values.values() if isinstance(value, Tensor)]
     is_made = bool(found) and all(any(_is_copy(leaf, value) for value in given) for leaf in found)

@@ -23,7 +23,7 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
-from gradspec.laws.tensor.support._transform import frozen, judge_run
+from gradspec.laws.tensor.support._transform import frozen, judge_run, of_moved_state
 from gradspec.laws.tensor.support._written import Writes
 
 
@@ -67,7 +67,7 @@ def _check(trial: Trial) -> Finding:
                 continue  # by a backward that writes to it: the policy is at fault
             raise
         if finding is not HOLDS:
-            return finding
+            return of_moved_state(trial, finding)
     return HOLDS
 
 

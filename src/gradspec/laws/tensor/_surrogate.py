@@ -42,6 +42,8 @@ from gradspec.spec._gradient import NO_MAP, gradient_of
 
 _MEANT = "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, "
 _MEANT += "or a spec"
+#: How much shorter the steps are within a domain such as that of unit vectors, which is left by a large one.
+_SHORT = 1e-5
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -65,7 +67,7 @@ def _check(trial: Trial) -> Finding:
     finding = _judged(trial, inputs)
     if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
         return finding
-    return question(trial, inputs) or finding
+    return question(trial, inputs, is_clear=finding.status is Status.BROKEN) or finding
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:
@@ -188,7 +190,7 @@ def _in_direction(
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
     try:
-        numeric = slope(along, dtype)
+        numeric = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability
         said = (
             f"a small step away the function raises {shown(error.__cause__ or error)}: no numerical derivative is there"
@@ -217,6 +219,17 @@ def _in_direction(
     others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]
     lines = [along, *(_along(trial, inputs, other, v) for other in others)]
     return _of_a_solver(finding, lines, abs(exact - numeric.value), max(abs(exact), abs(numeric.value)), size)
+
+
+def _slope(along: Callable[[float], float], dtype: torch.dtype) -> Slope:
+    """Return the numerical derivative; with steps so small that rounding shows, where larger ones leave the domain."""
+    try:
+        return slope(along, dtype)
+    except StandInError:
+        if dtype != torch.float64:
+            raise
+        short = slope(lambda step: along(_SHORT * step), dtype)
+        return replace(short, value=short.value / _SHORT, bar=short.bar / _SHORT)
 
 
 def _of_a_solver(

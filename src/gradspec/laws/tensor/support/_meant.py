@@ -35,15 +35,23 @@ _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
 _FAR, _MASKED = 1e4, 0.01
 #: The number of units of rounding that do not count as a step of forward.
 _ROUNDED = 64
+#: Of how many elements it is asked whether forward is flat in them, and in which share it has to be.
+_ASKED, _MOST_OF = 16, 0.6
 #: How far a sum of gradients may be off by rounding.
 _LINEAR = 1e-6
 
 
-def question(trial: Trial, inputs: Inputs) -> Finding | None:
-    """Return the question whether a gradient is meant, of a function in whose form it may be; None in any other."""
+def question(trial: Trial, inputs: Inputs, *, is_clear: bool = True) -> Finding | None:
+    """Return the question whether a gradient is meant, of a function in whose form it may be; None in any other.
+
+    Args:
+        trial: the call.
+        inputs: its arguments.
+        is_clear: whether there is a numerical derivative: without one, forward may jump between its steps.
+    """
     for given in (Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs):
         try:
-            return _question(trial, given)
+            return _question(trial, given) or (None if is_clear else _of_steps(trial, given))
         except Exception:  # it takes its own dtype only
             continue
     return None
@@ -70,6 +78,35 @@ def _question(trial: Trial, inputs: Inputs) -> Finding | None:
         return None
     asked = " and of ".join(f"`{name}`" for name in names)
     return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+
+
+def _of_steps(trial: Trial, inputs: Inputs) -> Finding | None:
+    """Return the question of a function that has steps in nearly every element: codes times a scale, say."""
+    function = inputs.closed(trial.spec.surrogate)
+    stepped = [name for name in inputs.wrt if _has_steps(function, inputs, name)]
+    if not stepped:
+        return None
+    asked = " and of ".join(f"`{name}`" for name in stepped)
+    why = "Forward does not move with small steps of most of its elements, and jumps with larger ones."
+    return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+
+
+def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
+    """Whether forward is flat in most elements of an argument, each moved by itself, and moves with all of these."""
+    at, x = inputs.wrt.index(name), inputs.tensors()
+    if x[at].dtype != torch.float64:
+        return False  # a small step is rounded away
+    count, before, small = x[at].numel(), _values(function, x), max(_STEPS[torch.float64])
+    asked = range(0, count, max(1, count // _ASKED))[:_ASKED]
+
+    def moves(place: int, step: float) -> bool:
+        moved = x[at].clone()
+        moved.view(-1)[place] *= 1 + step
+        after = _values(function, (*x[:at], moved, *x[at + 1 :]))
+        return any(_crossed(a, b) > 0 for a, b in zip(before, after, strict=True))
+
+    flat = [place for place in asked if not moves(place, small)]
+    return len(flat) >= max(3, _MOST_OF * len(asked)) and all(moves(place, -0.5) for place in flat)
 
 
 def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:

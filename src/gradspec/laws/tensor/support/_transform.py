@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from gradspec.law import HOLDS, Finding, Reason, Trial
+from gradspec.law import HOLDS, Finding, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
-from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side, reference, stop
+from gradspec.laws.tensor.support._reference import is_stand_in, moving_state, on_spec_side, reference, stop
 from gradspec.spec import FunctionSpec
 
 #: The likely cause where the gradients are those of plain forward, which was seen.
@@ -44,6 +44,14 @@ def plains_of(spec: FunctionSpec) -> tuple[Callable[..., Any], ...]:
         return without_custom_gradient(spec.function, *args, forward_of=detached_forward)
 
     return (as_written, cut) if is_stand_in(spec.primal) else (spec.primal, as_written, cut)
+
+
+def of_moved_state(trial: Trial, finding: Finding) -> Finding:
+    """Return what is said of forward that runs twice: a second run begins with the state that the first one moved."""
+    if finding.status is not Status.BROKEN or not moving_state(trial.spec) or "raised" in finding.details:
+        return finding
+    said = f"the second run of forward begins with state of the module that the first one has moved: {finding.message}"
+    return Finding(status=Status.NOT_PROMISED, message=said, details={"raised": ""})
 
 
 def frozen(function: Callable[..., Any], inputs: Inputs) -> Callable[..., Any]:
