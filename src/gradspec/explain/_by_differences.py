@@ -21,7 +21,7 @@ from gradspec.laws.tensor._vjp import VJP
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 
 #: How many numbers are moved, one at a time, at most.
-_ELEMENTS = 128
+_ELEMENTS = 512
 _WIDE = (torch.float64, torch.complex128)
 #: How far. Two halvings leave an error of its sixth power, and rounding four digits.
 _STEP = 1e-3

@@ -226,6 +226,7 @@ class Terms:
     chosen: int | None = None
     #: What each gives in the first call, None where that raises; and how many calls there were.
     given: list[Any] = field(default_factory=list)
+    unchanged: Any = None
     calls: int = 0
 
     def __call__(self, value: Any, named: Sequence[Any]) -> Any:
@@ -239,19 +240,18 @@ class Terms:
             # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
             shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
             self.given = [
-                one if one not in (None, unchanged) and (shapes or one[0] == unchanged[0] or "@" in text) else None
+                one if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) else None
                 for one, text in zip(found, self.texts, strict=True)
             ]
+            self.unchanged = unchanged
         return value
 
     def worth_trying(self) -> list[int]:
         """Return those that give something, and something else than the ones before: in a loop that is not known."""
-        seen = set()
-        return [
-            k
-            for k, one in enumerate(self.given)
-            if one and (self.calls > 1 or not (one in seen or seen.add(one)))  # type: ignore[func-returns-value]
-        ]
+        if self.calls > 1:
+            return [k for k, one in enumerate(self.given) if one is not None]
+        first = {one: k for k, one in reversed(list(enumerate(self.given))) if one not in (None, self.unchanged)}
+        return sorted(first.values())
 
 
 def _known_by(value: Any) -> tuple[Any, ...]:

@@ -174,12 +174,15 @@ class _Search:
         """Take the gradient that is to become right."""
         self.wrong = wrong
         self.left = min(_MOST, _OPERATIONS // max(wrong.operations, 1))
-        #: The reading that made it right.
+        #: The reading that made all gradients right, and the first that made the one in question right.
         self.reading: _Reading | None = None
+        self.partial: _Reading | None = None
+        self._is_partial = False
 
     def again(self, reading: _Reading) -> Reason | None:
         """Return what a reading shows that was found on other numbers, if it makes the gradients right here, too."""
-        return reading.reason if self._is_right(reading.method, reading.made) else None
+        is_right = self._is_right(reading.method, reading.made)
+        return reading.reason if is_right or (self._is_partial and "argument" in reading.reason.evidence) else None
 
     def of(self, cls: Any, changes: Sequence[Change]) -> Reason | None:
         """Return which of some changes makes the gradients of a Function right, the likeliest mistakes first."""
@@ -219,18 +222,25 @@ class _Search:
                 return None
             tried.add(text)
             made = method.compiled()
-            if not self._is_right(method, made):
+            is_right = self._is_right(method, made)
+            if not is_right and (not self._is_partial or self.partial is not None):
                 return None
             new = ast.unparse(other)
         # A name or a number may stand in a line more than once.
         old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
-        said = f"right with `{new}` in place of `{old}` ({method.where(place.statement)})"
-        reason = Reason(kind="repair", words=said, evidence={"statement": statement})
-        self.reading = _Reading(method, made, reason)
-        return reason
+        said = f"with `{new}` in place of `{old}` ({method.where(place.statement)})"
+        if is_right:
+            reason = Reason(kind="repair", words=f"right {said}", evidence={"statement": statement})
+            self.reading = _Reading(method, made, reason)
+            return reason
+        evidence = {"statement": statement, "argument": self.wrong.name}
+        reason = Reason(kind="repair", words=f"the gradient of `{self.wrong.name}` is right {said}", evidence=evidence)
+        self.partial = _Reading(method, made, reason)
+        return None
 
     def _is_right(self, method: _Method, made: Any, how: _Gradients | None = None) -> bool:
         self.left -= 1
+        self._is_partial = False
         method.rounds = 0
         if made is None or self.left < 0:
             return False
@@ -240,7 +250,10 @@ class _Search:
     def _holds(self, how: _Gradients) -> bool:
         with Bounded(self.wrong.most_operations):
             got = how()
-        return self.wrong.is_mended(got)
+        if self.wrong.is_mended(got):
+            return True
+        self._is_partial = self.partial is None and self.wrong.is_mended_in_part(got)
+        return False
 
     def _of_a_call(self) -> Mapping[str, Tensor | None]:
         wrong = self.wrong
@@ -278,9 +291,10 @@ class _Search:
                 quietly(how)  # which notes what each of them gives
             for k in made.worth_trying():
                 made.chosen, text = k, made.texts[k]
-                if self._is_right(method, hooked, how):
+                if self._is_right(method, hooked, how) or self._is_partial:
                     other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
-                    return self._said(method, place, other, set())
+                    if (found := self._said(method, place, other, set())) is not None:
+                        return found
         finally:
             del method.scope[_HOOK]
         return None
@@ -302,8 +316,9 @@ def _first(wrong: Wrong, name: str, of: Callable[[_Search, Any], Reason | None])
     if known is not None and behind and (reason := search.again(known)) is not None:
         return reason
     reason = next((found for cls in behind if (found := of(search, cls)) is not None), None)
-    wrong.found.setdefault(name, search.reading)
-    return reason
+    reading = search.reading or search.partial
+    wrong.found.setdefault(name, reading)
+    return reason or (reading.reason if reading is not None else None)
 
 
 def _behind(wrong: Wrong) -> list[Any]:

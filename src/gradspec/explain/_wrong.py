@@ -108,6 +108,15 @@ class Wrong:
             for name, right in self.right.items()
         )
 
+    def is_mended_in_part(self, got: Mapping[str, Tensor | None]) -> bool:
+        """Whether the gradient in question is right in other gradients, and no right one has become wrong."""
+
+        def is_right(found: Mapping[str, Tensor | None], name: str) -> bool:
+            mine, right = found[name], self.right[name]
+            return mine is not None and right is not None and self.same(mine, right)
+
+        return is_right(got, self.name) and all(is_right(got, n) for n in self.right if is_right(self.given, n))
+
     def same(self, one: Tensor, other: Tensor) -> bool:
         """Whether two tensors agree as the law asks it."""
         # With a cause at hand none is looked for: this is asked thousands of times.

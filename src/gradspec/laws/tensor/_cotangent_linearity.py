@@ -17,14 +17,16 @@ from typing import Any
 
 from torch import Tensor
 
+from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp, whole
 from gradspec.laws.tensor.support._compare import compare_all, largest
 from gradspec.laws.tensor.support._differences import double, inner
 from gradspec.laws.tensor.support._jumps import jump_of
-from gradspec.laws.tensor.support._reference import on_spec_side
+from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.spec._gradient import gradient_of
 
+_MEANT = "if it is, as in a clipped gradient, say what backward returns: --gradient, or `gradient` in a spec"
 _Cotangents = tuple[Tensor, ...]
 #: How far off a gradient may be, of its largest element, that a solver has stopped at.
 LITTLE = 1e-2
@@ -44,6 +46,8 @@ def _check(trial: Trial) -> Finding:
         declared = _judged(trial, inputs, trial.spec.surrogate, v, w)
         if declared.status is Status.BROKEN:
             return not_applicable("the gradient that the spec declares (gradient=) is not linear in the cotangent")
+    if finding.status is Status.BROKEN and finding.rank != Rank.WASTE and is_stand_in(trial.spec.surrogate):
+        return replace(finding, details={**finding.details, MEANT: _MEANT})
     return finding
 
 
