@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradspec.law import HOLDS, TrialOf, broken
+from gradspec import audit
+from gradspec.law import HOLDS, Status, TrialOf, broken
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._passes import BESIDE_A_TANGENT, PLAIN, THROUGH_BACKWARD, called, in_each_pass, passes
 from gradspec.profile import load_profile
@@ -75,3 +76,12 @@ def test_a_pass_that_is_refused_is_for_another_law_and_the_plain_one_is_not():
     assert refused(BESIDE_A_TANGENT, THROUGH_BACKWARD) is HOLDS
     with pytest.raises(RuntimeError, match="no"):
         refused(PLAIN)
+
+
+def test_zeros_without_memory_end_no_process():
+    def nearest(x, codebook):
+        q = torch.nn.functional.embedding(torch.cdist(x, codebook).argmin(1), codebook)
+        return torch.nn.functional.mse_loss(q, x.detach()) + torch.nn.functional.mse_loss(x, q.detach())
+
+    (verdict,) = audit(nearest, ["(randn(6, 4), randn(8, 4))"], laws=["no_host_read"]).report.verdicts
+    assert verdict.status is Status.HOLDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +22,8 @@ from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
 
+#: How far they are apart where a constant has the digits of float32.
+_SHORT = torch.finfo(torch.float32).eps
 #: What nobody means.
 _CERTAIN = ("repeated index",)
 
@@ -73,9 +76,12 @@ class _Shown:
         if why is not None:
             facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
             words = ": ".join(filter(None, (why.words, finding.likely)))
-            is_short = numbers is None and bool(why.evidence.get("digits")) and _is_short(finding)
+            off = _off(finding)
+            is_short = numbers is None and bool(why.evidence.get("digits")) and off <= _SHORT
             finding = replace(finding, reason=why, likely=words, details=facts)
-            finding = replace(finding, rank=Rank.WASTE) if is_short else finding
+            if is_short:
+                message = f"{finding.message}, by {off:.1g} of itself: {why.words}"
+                finding = replace(finding, message=message, rank=Rank.WASTE)
         if numbers is None:
             return finding
         return replace(
@@ -85,17 +91,18 @@ class _Shown:
             index=numbers.index,
             got=numbers.got,
             expected=f"{numbers.expected} by central differences",
-            rank=Rank.WASTE if numbers.rank == Rank.WASTE and _is_short(finding) else finding.rank,
+            rank=Rank.WASTE if numbers.rank == Rank.WASTE and _off(finding) <= _SHORT else finding.rank,
         )
 
 
-def _is_short(finding: Finding) -> bool:
-    """Whether two derivatives along a direction agree to the rounding of float32, as if a constant had its digits."""
+def _off(finding: Finding) -> float:
+    """Return how far two derivatives along a direction are apart, of the larger; infinite where there are none."""
     try:
         got, expected = float(finding.got), float(str(finding.expected).split()[0])
     except (ValueError, IndexError):
-        return False
-    return abs(got - expected) <= torch.finfo(torch.float32).eps * max(abs(got), abs(expected))
+        return math.inf
+    size = max(abs(got), abs(expected))
+    return abs(got - expected) / size if size else math.inf
 
 
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradspec.laws.tensor.support._written import line_of_the_user, storage_of, tensors_in
+from gradspec.laws.tensor.support._written import line_of_the_user, storage_of, tensors_in, with_memory
 
 #: Methods that read memory without an operation.
 METHODS = {getattr(Tensor, name): name for name in ("tolist", "numpy", "__array__", "cpu")}
@@ -43,7 +43,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
         depends = any(storage_of(t) in self.derived for t in tensors_in((*args, *kwargs.values())))
         if depends and _reads(func, args, kwargs) and not self._fills(func, args):
             self.found.append(f"{str(func).rpartition('.')[0]} ({line_of_the_user()})")
-        made = func(*args, **kwargs)
+        made = with_memory(func)(*args, **kwargs)
         if depends:
             self.derived |= {storage_of(t): t.untyped_storage() for t in tensors_in(made)}
         return made

@@ -50,9 +50,7 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
             else:
                 operation = str(func).rpartition(".")[0]
                 self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user()))
-        # A tensor of zeros without memory, which second derivatives make, ends the process under a mode of dispatch.
-        called = torch.zeros if func is torch.ops.aten._efficientzerotensor.default else func
-        made = called(*args, **kwargs)
+        made = with_memory(func)(*args, **kwargs)
         # What torch.tensor lifts was made by it a moment ago, out of sight.
         lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
         old = set() if lifted else {storage_of(t) for _, t in given}
@@ -65,6 +63,14 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
         """Count the memory of these tensors as the caller's from now on."""
         for tensor in tensors_in(tuple(tensors)):
             self._born.pop(storage_of(tensor), None)
+
+
+def with_memory(func: Any) -> Any:
+    """Return an operation, and in place of one that makes zeros without memory, as second derivatives do, `zeros`.
+
+    Under a mode of dispatch such a tensor ends the process.
+    """
+    return torch.zeros if func is torch.ops.aten._efficientzerotensor.default else func
 
 
 def storage_of(tensor: Tensor) -> int:
