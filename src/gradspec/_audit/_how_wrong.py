@@ -76,12 +76,10 @@ class _Shown:
         if why is not None:
             facts = {key: value for key, value in finding.details.items() if key != MEANT or why.kind not in _CERTAIN}
             words = ": ".join(filter(None, (why.words, finding.likely)))
-            off = _off(finding)
-            is_short = numbers is None and bool(why.evidence.get("digits")) and off <= _SHORT
+            is_short = numbers is None and bool(why.evidence.get("digits")) and _off(finding) <= _SHORT
             finding = replace(finding, reason=why, likely=words, details=facts)
             if is_short:
-                message = f"{finding.message}, by {off:.1g} of itself: {why.words}"
-                finding = replace(finding, message=message, rank=Rank.WASTE)
+                finding = replace(finding, message=f"{finding.message}: {why.words}", rank=Rank.WASTE)
         if numbers is None:
             return finding
         return replace(
