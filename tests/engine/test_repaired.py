@@ -529,3 +529,27 @@ def test_what_a_norm_a_sum_of_products_and_a_mask_lack_is_named(function, call, 
 
     assert finding.reason.kind == "repair"
     assert new in finding.reason.evidence["statement"]
+
+
+@torch.library.custom_op("repaired::soft_cross_entropy", mutates_args=())
+def soft_cross_entropy(x: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+    return x.logsumexp(-1) * p.sum(-1) - (p * x).sum(-1)
+
+
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def takes_probabilities(ctx, y_bar):
+    x, p = ctx.saved_tensors
+    return y_bar[:, None] * (x.softmax(-1) - p), y_bar[:, None] * (x.logsumexp(-1, keepdim=True) - x)
+
+
+soft_cross_entropy.register_autograd(takes_probabilities, setup_context=keep)
+
+
+def test_what_the_backward_of_an_operator_lacks_is_named():
+    finding = said(soft_cross_entropy, "(randn(4, 3), rand(4, 3))")
+
+    assert finding.likely.startswith("right with `x.softmax(-1) * p.sum(-1, keepdim=True)` in place of `x.softmax(-1)`")
+    assert soft_cross_entropy._backward_fn is takes_probabilities

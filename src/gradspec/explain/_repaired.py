@@ -32,6 +32,8 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._spying import in_place_of
 
+#: Where torch.library keeps the methods of an operator.
+_OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}
 #: Gives the gradients of the arguments, by name.
 _Gradients = Callable[[], Mapping[str, Tensor | None]]
 #: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
@@ -71,23 +73,26 @@ class _Place:
 class _Method:
     """The source of a method, or of a function that it calls, with one expression that can be replaced."""
 
-    def __init__(self, owner: Any, name: str) -> None:
+    def __init__(self, owner: Any, attribute: str) -> None:
         """Read it.
 
         Args:
-            owner: the class, or the module of the function.
-            name: of the method or the function.
+            owner: the class, or the module of the function, or what holds the backward of an operator.
+            attribute: of the method or the function.
 
         Raises:
             OSError: its source is nowhere.
         """
-        self.owner, self.name = owner, name
-        self.is_forward = name in ("forward", "setup_context")
-        written: Any = inspect.unwrap(getattr(owner, name))
+        self.owner, self.attribute = owner, attribute
+        self.name = _OF_OPERATOR.get(attribute, attribute)
+        self.is_forward = self.name in ("forward", "setup_context")
+        written: Any = inspect.unwrap(getattr(owner, attribute))
         written = getattr(written, "__func__", written)
         lines, self.first = inspect.getsourcelines(written)
         self.tree = ast.parse(textwrap.dedent("".join(lines)))
         self.function = next(node for node in self.tree.body if isinstance(node, ast.FunctionDef))
+        if attribute in _OF_OPERATOR:
+            self.function.name = self.name
         self.context = context_of(self.function)
         self.file = Path(written.__code__.co_filename).name
         held = zip(written.__code__.co_freevars, written.__closure__ or (), strict=True)
@@ -198,7 +203,10 @@ class _Search:
 
     def _methods(self, cls: Any) -> list[_Method]:
         """Return what a Function is written in: its methods, and the functions that backward alone calls."""
-        methods = [made for name in _methods(cls) if (made := quietly(lambda name=name: _Method(cls, name)))]  # type: ignore[misc]
+        owner = quietly(lambda: _holder(cls))
+        if owner is None:
+            return []  # of lists of tensors, which torch wraps
+        methods = [made for name in _methods(owner) if (made := quietly(lambda name=name: _Method(owner, name)))]  # type: ignore[misc]
         before = {name for method in methods if method.is_forward for name in method.called()}
         for name, module in [one for method in methods if method.name == "backward" for one in method.called().items()]:
             if name not in before and (made := quietly(lambda: _Method(module, name))):  # noqa: B023  # called at once
@@ -244,7 +252,7 @@ class _Search:
         method.rounds = 0
         if made is None or self.left < 0:
             return False
-        with in_place_of(method.owner, method.name, made):
+        with in_place_of(method.owner, method.attribute, made):
             return bool(quietly(lambda: self._holds(how or self._of_a_call)))
 
     def _holds(self, how: _Gradients) -> bool:
@@ -287,7 +295,7 @@ class _Search:
         try:
             with place.holding(handed):
                 hooked = method.compiled()
-            with in_place_of(method.owner, method.name, hooked):
+            with in_place_of(method.owner, method.attribute, hooked):
                 quietly(how)  # which notes what each of them gives
             for k in made.worth_trying():
                 made.chosen, text = k, made.texts[k]
@@ -326,7 +334,7 @@ def _behind(wrong: Wrong) -> list[Any]:
     if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS or not bool(wrong.expected.any()):
         return []  # many a reading is zero everywhere
     y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
-    return [cls for cls in classes_behind(y) if not is_of_operator(cls)]
+    return classes_behind(y)
 
 
 def _first_line(statement: ast.stmt) -> str:
@@ -334,6 +342,16 @@ def _first_line(statement: ast.stmt) -> str:
     return ast.unparse(statement).partition("\n")[0]
 
 
-def _methods(cls: Any) -> list[str]:
-    separate = cls.setup_context is not Function.setup_context
+def _holder(cls: Any) -> Any:
+    """Return what has the methods of a Function: of an operator of torch.library, where its backward is registered."""
+    if not is_of_operator(cls):
+        return cls
+    backward = cls.backward
+    return dict(zip(backward.__code__.co_freevars, backward.__closure__, strict=True))["info"].cell_contents
+
+
+def _methods(holder: Any) -> list[str]:
+    if hasattr(holder, "_backward_fn"):
+        return list(_OF_OPERATOR)
+    separate = holder.setup_context is not Function.setup_context
     return ["backward", "setup_context" if separate else "forward"]
