@@ -21,7 +21,15 @@ _RANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def in_places(got: Tensor, expected: Tensor) -> Reason | None:
     """Say at which places of a dimension a gradient is wrong, where it is right at all others."""
-    off, found = ~_close(got, expected), []
+    if (block := _block(~_close(got, expected))) is None:
+        return None
+    dim, places, at = block
+    return Reason(kind="places", words=f"wrong {at}, right elsewhere", evidence={"dimension": dim, "places": places})
+
+
+def _block(off: Tensor) -> tuple[int, list[int], str] | None:
+    """Return the dimension and the places of it at which all is wrong, and nothing elsewhere, and both in words."""
+    found = []
     for dim, size in enumerate(off.shape):
         rows = off.movedim(dim, 0).reshape(size, -1)
         places = [k for k in range(size) if bool(rows[k].any())]
@@ -31,9 +39,7 @@ def in_places(got: Tensor, expected: Tensor) -> Reason | None:
     if not found:
         return None
     _, dim, size, places = min(found)
-    at = ", ".join(map(str, places))
-    said = f"wrong at {at} of dimension {dim} (of {size}), right elsewhere"
-    return Reason(kind="places", words=said, evidence={"dimension": dim, "places": places})
+    return dim, places, f"at {', '.join(map(str, places))} of dimension {dim} (of {size})"
 
 
 def masked(got: Tensor, expected: Tensor) -> Reason | None:
@@ -46,11 +52,9 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
         said = "right but where the gradient should be 0: a mask is missing in backward (a clip, a threshold)"
         return Reason(kind="missing mask", words=said)
     if bool((got[off] == 0).all()) and bool((close & (got != 0)).any()):
-        block = in_places(got, expected)
-        where = block.words.removeprefix("wrong ").removesuffix(", right elsewhere") if block else "in places"
-        said = (
-            f"0 {where} where the gradient should not be, right elsewhere: a mask shuts too much, or a part is missing"
-        )
+        block = _block(off)
+        where = "in places" if block is None else block[-1]
+        said = f"0 {where} where the gradient should not be, right elsewhere: a mask shuts too much, or a part is lost"
         return Reason(kind="mask", words=said)
     return None
 
