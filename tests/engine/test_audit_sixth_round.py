@@ -152,20 +152,21 @@ KEPT = {}
 class Scratch(Function):
     """Works in memory that outlives the call; the last column of x has no part in the result."""
 
-    clears = True
-
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
         memory = KEPT.setdefault((x.shape, x.dtype), torch.zeros_like(x))
-        return (torch.mul(x, 2, out=memory)[:, :2] * x[:, :2]).sum(1)
+        torch.add(x.cos(), 1.7, out=memory)
+        return (2 * x[:, :2] * x[:, :2]).sum(1)
+
+    @staticmethod
+    def cleared(memory):
+        return memory.zero_()
 
     @classmethod
     def backward(cls, ctx, y_bar):
         (x,) = ctx.saved_tensors
-        memory = KEPT[x.shape, x.dtype]
-        if cls.clears:
-            memory.zero_()
+        memory = cls.cleared(KEPT[x.shape, x.dtype])
         memory[:, :2] = 4 * y_bar[:, None] * x[:, :2]
         return memory.clone()
 
@@ -173,7 +174,9 @@ class Scratch(Function):
 class Uncleared(Scratch):
     """Does not clear it: the last column of the gradient is what was there before."""
 
-    clears = False
+    @staticmethod
+    def cleared(memory):
+        return memory
 
 
 MLP = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 3))
@@ -301,7 +304,7 @@ def test_the_statement_that_mends_a_gradient_is_named(function, call, new):
 @pytest.mark.parametrize(
     ("function", "call", "how", "kind", "words"),
     [
-        (HalfWritten, "(randn(2, 4, 3),)", {}, "mask", "^0 at 2, 3 of dimension 1 .* or a part is missing$"),
+        (HalfWritten, "(randn(2, 4, 3),)", {}, "mask", "^0 at 2, 3 of dimension 1 .* or a part is lost$"),
         (Combine, SLOTS, {}, "negative index", "`slots` is negative"),
         (Combine, SLOTS, {"law": "vjp", "reference": combined}, "negative index", "`slots` is negative"),
         (Scale, BLOCKS, {}, "accumulated", "a sum that is carried in bfloat16"),
@@ -347,3 +350,36 @@ def test_the_answer_for_two_lost_gradients_names_both():
     assert verdict.status is Status.QUESTION
     assert verdict.finding.message.startswith("Are `q` and `k` trained?")
     assert verdict.finding.message.endswith("--zero-gradient q --zero-gradient k.")
+
+
+class RotateTwice(Rotate):
+    """Has both gradients twice."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return tuple(2 * bar for bar in Rotate.backward(ctx, y_bar))
+
+
+def test_a_wrong_gradient_shows_in_a_domain_that_long_steps_leave():
+    verdict = judged(RotateTwice, UNIT)
+
+    assert (verdict.status, verdict.finding.likely) == (Status.BROKEN, "off by the factor 2")
+
+
+class Listed(nn.Module):
+    """Has a parameter in a list, where neither `parameters()` nor `state_dict()` sees it."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = [nn.Parameter(torch.ones(3))]
+
+    def forward(self, x):
+        return x * self.weights[0]
+
+
+def test_a_parameter_that_a_module_has_in_a_list_is_still_found():
+    assert judged(Listed(), "(randn(2, 3),)", "needs_input_grad").status is Status.BROKEN
+
+
+def test_a_cotangent_of_which_each_number_is_clipped_is_not_called_normalised():
+    assert judged(Clipped, "(randn(3),)", "cotangent_linearity").finding.reason.kind == "clipped"

@@ -64,6 +64,7 @@ def _promise(subject: Subject, call: Callable[..., Any], module: str) -> Callabl
     called.__dict__["gradspec_state"] = subject.own.union(subject.state)
     called.__dict__["gradspec_moving"] = subject.moving
     called.__dict__["gradspec_marked"] = subject.marked
+    called.__dict__["gradspec_module"] = bool(subject.layers)
     return called
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, distance
+from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: How small a cotangent is that no limit clips.
 SMALL = 1e-3
@@ -47,12 +48,19 @@ def ignores(trial: Trial) -> list[str]:
     return [name for name in inputs.wrt if _is_constant([one[name] for one in given])]
 
 
-def adds(trial: Trial) -> list[str]:
-    """Return the arguments whose gradient is not zero where each cotangent is, as of memory that was not cleared."""
+def adds(trial: Trial) -> tuple[list[str], bool]:
+    """Return the arguments whose gradient is not zero where each cotangent is, and whether an earlier call decides it.
+
+    What another call has left there is memory that was not cleared.
+    """
     inputs = Inputs.of(trial)
     y = outputs(trial.spec.function(*inputs.args()))
-    none = vjp(trial.spec.function, inputs, tuple(torch.zeros_like(t) for t in like(y, trial.seed)))
-    return [name for name, gradient in none.items() if gradient is not None and bool(gradient.any())]
+    none = tuple(torch.zeros_like(t) for t in like(y, trial.seed))
+    first = vjp(trial.spec.function, inputs, none)
+    quietly(lambda: vjp(trial.spec.function, inputs.scaled((0.5,)), like(y, trial.seed + 7)))
+    again = vjp(trial.spec.function, inputs, none)
+    added = [name for name, gradient in first.items() if gradient is not None and bool(gradient.any())]
+    return added, any(_differ(first[name], again[name]) for name in added)
 
 
 def _is_constant(given: list[Tensor | None]) -> bool:
@@ -80,15 +88,15 @@ def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...],
     facts = {"argument": name}
     if not _differ(of_v, of_w):
         return Reason(kind="ignored cotangent", words="backward ignores the cotangent", evidence=facts)
+    little, less = (tuple(SMALL * t for t in one) for one in (v, w))
+    if not bool(none.any()) and _of(asked, name, little).any() and _is_linear(asked, name, little, less, none):
+        said = "backward clips the cotangent: right for small ones"
+        return Reason(kind="clipped", words=said, evidence=facts)
     if asked.same(_of(asked, name, tuple(2 * t for t in v)), of_v):
         said = "backward normalises the cotangent: twice of it has the same gradient"
         return Reason(kind="normalised", words=said, evidence=facts)
     if bool(none.any()) and _is_linear(asked, name, v, w, none):
         return Reason(kind="offset", words=ADDS, evidence=facts)
-    v, w = (tuple(SMALL * t for t in one) for one in (v, w))
-    if not bool(none.any()) and _of(asked, name, v).any() and _is_linear(asked, name, v, w, none):
-        said = "backward clips the cotangent: right for small ones"
-        return Reason(kind="clipped", words=said, evidence=facts)
     return None
 
 

@@ -54,12 +54,13 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if same := ignores(trial):
         which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
         return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
-    if added := adds(trial):
+    added, is_left = adds(trial)
+    is_mended = numbers is not None and numbers.reason is not None and numbers.reason.kind == "repair"
+    if added and (is_left or not is_mended):
         return Reason(kind="offset", words=ADDS, evidence={"argument": added[0]})
     if _holds(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}
-    is_mended = numbers is not None and numbers.reason is not None and numbers.reason.kind == "repair"
     words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if (

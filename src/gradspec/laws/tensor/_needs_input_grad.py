@@ -24,7 +24,7 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_a
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
 from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
-from gradspec.laws.tensor.support._reference import marked, reference
+from gradspec.laws.tensor.support._reference import is_of_module, marked, reference
 from gradspec.laws.tensor.support._spying import spying
 
 #: What each Function behind the output was handed in a pass, and what its backward returned.
@@ -69,7 +69,7 @@ def _check(trial: Trial) -> Finding:
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
         return waste if refused is HOLDS else refused  # last: a wrong gradient is worse
     found = leaves_behind(y)
-    if found and all(isinstance(leaf, torch.nn.Parameter) for leaf in found):
+    if found and not is_of_module(trial.spec) and all(isinstance(leaf, torch.nn.Parameter) for leaf in found):
         return waste if refused is HOLDS else refused  # those of a module that the function runs
     hidden = [describe(leaf) for leaf in found]
     given = [value for value in inputs.values.values() if isinstance(value, Tensor)]

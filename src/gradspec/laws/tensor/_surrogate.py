@@ -190,7 +190,7 @@ def _in_direction(
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
     try:
-        numeric = _slope(along, dtype)
+        numeric, is_near = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability
         said = (
             f"a small step away the function raises {shown(error.__cause__ or error)}: no numerical derivative is there"
@@ -203,7 +203,7 @@ def _in_direction(
     is_clear = numeric.bar <= derivative / 1000 if is_alone else numeric.is_clear(scale, dtype)
     if is_clear and numeric.agrees(exact, derivative if is_alone else scale, dtype):
         return HOLDS
-    if not is_beside and is_kink(along, scale, dtype):
+    if not is_near and not is_beside and is_kink(along, scale, dtype):
         return judged_beside(
             inputs,
             seed,
@@ -221,15 +221,15 @@ def _in_direction(
     return _of_a_solver(finding, lines, abs(exact - numeric.value), max(abs(exact), abs(numeric.value)), size)
 
 
-def _slope(along: Callable[[float], float], dtype: torch.dtype) -> Slope:
-    """Return the numerical derivative; with steps so small that rounding shows, where larger ones leave the domain."""
+def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, bool]:
+    """Return the numerical derivative, and whether it is one of short steps, where long ones leave the domain."""
     try:
-        return slope(along, dtype)
+        return slope(along, dtype), False
     except StandInError:
         if dtype != torch.float64:
             raise
         short = slope(lambda step: along(_SHORT * step), dtype)
-        return replace(short, value=short.value / _SHORT, bar=short.bar / _SHORT)
+        return replace(short, value=short.value / _SHORT, bar=short.bar / _SHORT), True
 
 
 def _of_a_solver(

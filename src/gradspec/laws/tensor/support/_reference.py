@@ -117,6 +117,11 @@ def moving_state(spec: FunctionSpec) -> frozenset[str]:
     return frozenset(getattr(spec.primal, "__dict__", {}).get("gradspec_moving", ()))
 
 
+def is_of_module(spec: FunctionSpec) -> bool:
+    """Return whether a spec is that of an audit of a module: what it has registered is an argument."""
+    return bool(getattr(spec.primal, "__dict__", {}).get("gradspec_module"))
+
+
 def marked(spec: FunctionSpec, case: str) -> frozenset[str]:
     """Return the arguments that a call under audit marks as trained: parameters, and what requires a gradient."""
     found: Mapping[str, frozenset[str]] = getattr(spec.primal, "__dict__", {}).get("gradspec_marked", {})
