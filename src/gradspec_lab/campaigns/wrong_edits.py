@@ -404,6 +404,10 @@ def counted(results: list[Found]) -> dict[str, Any]:
     return of(results) | {"kinds": [{"kind": k} | of([one for one in results if one.kind == k]) for k in FITTING]}
 
 
+def _row(one: Found) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key not in ("found", "reason")}
+
+
 def main() -> None:
     """Run the campaign, print its counts and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -433,8 +437,9 @@ def main() -> None:
         print(mode, *(f"{what} {counts[what]}" for what in ("edits", "found", "right", "absent", "wrong")))
     if given.record:
         functions_drawn = len({one.function for one in results})
-        about = {"name": "wrong edits", "what": "random wrong edits of the backward of sound functions, under an audit"}
-        shown = [asdict(one) for one in results if one.cause == "wrong" or not one.found]
+        about = {"name": "wrong edits", "what": "random wrong edits of sound functions, under an audit"}
+        # The summary is kept small: what was said has the reason, and its cause whether it was found.
+        shown = [_row(one) for one in results if one.cause == "wrong" or not one.found]
         content = {**about, "functions": functions_drawn, **modes, "exceptions": shown}
         write_experiment(
             content,
