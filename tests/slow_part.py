@@ -9,13 +9,14 @@ run takes the same ones, and the next commit others.
 from __future__ import annotations
 
 import random
-import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
+from commits import changed, git
 
 ROOT = Path(__file__).parents[1]
 _LEFT = pytest.StashKey[int]()
@@ -34,7 +35,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     files = [str(item.path.relative_to(ROOT)) for item in items]
     table = tomllib.loads((ROOT / "tests" / "cpu_seconds.toml").read_text(encoding="utf-8"))["slow"]
-    kept = set(part([item.nodeid for item in items], files, table, seconds, changed(), _git("rev-parse", "HEAD")))
+    kept = set(
+        part([item.nodeid for item in items], files, table, seconds, changed(ROOT), git(ROOT, "rev-parse", "HEAD"))
+    )
     left = [item for item in items if item.nodeid not in kept]
     config.stash[_LEFT] = len(left)
     config.hook.pytest_deselected(items=left)
@@ -88,16 +91,3 @@ def part(
             if test not in found and sum(map(costs.__getitem__, found)) + costs[test] <= most:
                 found.append(test)
     return found
-
-
-def changed() -> list[str]:
-    """Return the files that the last commit changes; none where the clone has only one."""
-    try:
-        return _git("diff", "--name-only", "HEAD~1").splitlines()
-    except subprocess.CalledProcessError:
-        return []
-
-
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from commits import changed, git
 from drift.edits import Edit
 
 
@@ -19,19 +19,7 @@ def drawn(edits: Iterable[Edit], count: int, since: str | None, root: Path) -> s
     Raises:
         ValueError: `since` is no commit of the repository.
     """
-    try:
-        changed = set(_git(root, "diff", "--name-only", since or "HEAD~1").splitlines())
-    except ValueError:
-        if since:
-            raise
-        changed = set()
-    of_change = {edit.kind for edit in edits if edit.file in changed}
+    files = set(changed(root, since))
+    of_change = {edit.kind for edit in edits if edit.file in files}
     others = sorted({edit.kind for edit in edits} - of_change)
-    return of_change | set(random.Random(_git(root, "rev-parse", "HEAD")).sample(others, min(count, len(others))))
-
-
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ValueError(f"git {' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout.strip()
+    return of_change | set(random.Random(git(root, "rev-parse", "HEAD")).sample(others, min(count, len(others))))

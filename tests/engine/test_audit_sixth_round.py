@@ -7,9 +7,12 @@ import torch
 from torch import nn
 from torch.autograd import Function
 
-from gradspec import audit
+from gradspec import Case, FunctionSpec, audit
 from gradspec._finding import MEANT
-from gradspec.law import Rank, Status
+from gradspec.law import Rank, Status, TrialOf, broken
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._transform import of_moved_state
+from gradspec.profile import load_profile
 
 
 class HalfWritten(Function):
@@ -383,3 +386,28 @@ def test_a_parameter_that_a_module_has_in_a_list_is_still_found():
 
 def test_a_cotangent_of_which_each_number_is_clipped_is_not_called_normalised():
     assert judged(Clipped, "(randn(3),)", "cotangent_linearity").finding.reason.kind == "clipped"
+
+
+def reads_what_it_moves(x, m):
+    return x * m.add_(1)
+
+
+def moves_what_it_does_not_read(x, m):
+    m.add_(1)
+    return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [(reads_what_it_moves, Status.NOT_PROMISED), (moves_what_it_does_not_read, Status.BROKEN)],
+)
+def test_a_checkpoint_is_excused_only_where_the_state_that_moved_decides(function, status):
+    def primal(x, m):
+        return function(x, m)
+
+    primal.__dict__["gradspec_moving"] = {"m"}
+    case = Case(torch.ones(3), torch.zeros(3))
+    spec = FunctionSpec(name="moves", function=function, primal=primal, wrt=("x",), cases=[case])
+    trial = TrialOf(spec=spec, case=case, profile=load_profile("quick"), seed=0)
+
+    assert of_moved_state(trial, Inputs.of(trial), broken("differs")).status is status

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from gradspec._place import calling_frame, is_of_gradspec
+from gradspec._place import is_of_gradspec, is_under_test
 from gradspec.explain._bounded import Bounded
 from gradspec.explain._cut import DATA, DETACH, NO_GRAD
 from gradspec.explain._wrong import Wrong
@@ -54,12 +54,11 @@ class _LeftOut(TorchFunctionMode):
 
 def _of_the_function() -> FrameType | None:
     """Return the line of the function that made a call; None where the law did, on the way to it."""
-    frame = calling_frame()
-    inner = sys._getframe(2)
-    while frame is not None and inner is not None and inner is not frame:
-        if is_of_gradspec(inner.f_code.co_filename):
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not is_under_test(frame.f_code.co_filename):
+        if is_of_gradspec(frame.f_code.co_filename):
             return None
-        inner = inner.f_back  # type: ignore[assignment]  # asked above
+        frame = frame.f_back
     return frame
 
 

@@ -47,12 +47,8 @@ _OF_ONE = (
     *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
     *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}", "{e} * {a} * {a}", "{e} / {a} / {a}"),
     *("{e} * {a}.exp()", "{e} * {a}.sigmoid()", "{e} * {a}.sign()", "{e} * {a}.cos()", "{e} * {a}.sin()"),
-    *(
-        "{e} * ({a} < 0)",
-        "{e} * ({a}.abs() <= 1)",
-        "{e} * {a}.sum(-1, keepdim=True)",
-        "{e} / {a}.sum(-1, keepdim=True)",
-    ),
+    *("{e} * ({a} < 0)", "{e} * ({a}.abs() <= 1)"),
+    *("{e} * {a}.sum(-1, keepdim=True)", "{e} / {a}.sum(-1, keepdim=True)"),
     *("{e} / {a}.shape[0]", "{e} / {a}.shape[-1]", "{e} / {a}.numel()", "{e} * {a}.shape[0]", "{e} * {a}.shape[-1]"),
     *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
 )

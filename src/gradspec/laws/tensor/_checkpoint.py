@@ -25,7 +25,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     function = frozen(trial.spec.function, inputs)
     finding = judge_run(trial, inputs, "checkpoint", lambda *x: checkpoint(function, *x, use_reentrant=False))
-    finding = of_moved_state(trial, finding)
+    finding = of_moved_state(trial, inputs, finding)
     if finding.status is Status.BROKEN and _moves(trial, inputs):
         return replace(finding, likely="forward leaves something behind that its second run finds")
     return finding

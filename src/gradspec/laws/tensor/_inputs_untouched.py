@@ -25,8 +25,7 @@ from gradspec.laws.tensor.support._reference import moving_state
 #: The likely cause: nothing else changes the values of a tensor.
 IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
 
-#: What is said of state that forward has moved, and its likely cause.
-_TWICE = "forward has moved it already, and it moves twice in a step"
+#: That of state that forward has moved.
 AGAIN = "forward runs again in backward: keep the state and put it back, or do not move it there"
 
 
@@ -45,34 +44,34 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     y = outputs(trial.spec.function(*args))
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
-        return _written("forward", changed, before, tensors)
+        return _written("forward", changed, _reason(changed[0], before, tensors))
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     asked = {n: snapshot for n, snapshot in before.items() if n not in declared | state}
     if changed := first_change(asked, tensors):
-        return _written("backward", changed, before, tensors)
+        return _written("backward", changed, _reason(changed[0], before, tensors))
     # What forward may move is no argument of a graph: backward may move it too, and put it back.
     again = {n: snapshot for n, snapshot in moved.items() if n not in declared and not snapshot.has_bits_of(tensors[n])}
-    for name in again:
-        return _written("backward", (name, _TWICE), again, tensors)
+    if again:
+        name = next(iter(again))
+        reason = Reason(kind="moved twice", words=AGAIN, evidence={"argument": name})
+        said = "forward has moved it already, and it moves twice in a step"
+        return _written("backward", (name, said), reason, AGAIN)
     return HOLDS
 
 
-def _written(
-    where: str, changed: tuple[str, str], before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]
-) -> Finding:
-    """Return the finding of a write, and whether autograd was told of it: a graph that needs it refuses then."""
-    name, how = changed
+def _reason(name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> Reason:
+    """Return whether autograd was told of a write: a graph that needs what was there refuses then."""
     facts = {"argument": name}
-    likely = AGAIN if how == _TWICE else IN_PLACE
-    if how == _TWICE:
-        reason = Reason(kind="moved twice", words=AGAIN, evidence=facts)
-    elif tensors[name]._version == before[name].version:
+    if tensors[name]._version == before[name].version:
         untold = "the values have changed and the version counter has not: a write through .data, detach() or numpy()"
-        reason = Reason(kind="untracked write", words=untold, evidence=facts)
-    else:
-        reason = Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
+        return Reason(kind="untracked write", words=untold, evidence=facts)
+    return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
+
+
+def _written(where: str, changed: tuple[str, str], reason: Reason, likely: str = IN_PLACE) -> Finding:
+    name, how = changed
     return broken(f"{where} writes to {name}: {how}", argument=name, likely=likely, reason=reason)
 
 

@@ -65,12 +65,13 @@ def _check(trial: Trial) -> Finding:
         if finding is not HOLDS:
             return finding
         waste = _waste(trial, calls) if waste is HOLDS else waste
+    least = waste if refused is HOLDS else refused
     y = trial.spec.function(*inputs.args())
     if not any(isinstance(t, Tensor) and t.requires_grad for t in outputs(y)):
-        return waste if refused is HOLDS else refused  # last: a wrong gradient is worse
+        return least  # last: a wrong gradient is worse
     found = leaves_behind(y)
     if found and not is_of_module(trial.spec) and all(isinstance(leaf, torch.nn.Parameter) for leaf in found):
-        return waste if refused is HOLDS else refused  # those of a module that the function runs
+        return least  # those of a module that the function runs
     hidden = [describe(leaf) for leaf in found]
     given = [value for value in inputs.values.values() if isinstance(value, Tensor)]
     is_made = bool(found) and all(any(_is_copy(leaf, value) for value in given) for leaf in found)

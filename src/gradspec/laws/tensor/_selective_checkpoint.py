@@ -67,7 +67,7 @@ def _check(trial: Trial) -> Finding:
                 continue  # by a backward that writes to it: the policy is at fault
             raise
         if finding is not HOLDS:
-            return of_moved_state(trial, finding)
+            return of_moved_state(trial, inputs, finding)
     return HOLDS
 
 

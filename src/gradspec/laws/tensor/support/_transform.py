@@ -46,10 +46,16 @@ def plains_of(spec: FunctionSpec) -> tuple[Callable[..., Any], ...]:
     return (as_written, cut) if is_stand_in(spec.primal) else (spec.primal, as_written, cut)
 
 
-def of_moved_state(trial: Trial, finding: Finding) -> Finding:
+def of_moved_state(trial: Trial, inputs: Inputs, finding: Finding) -> Finding:
     """Return what is said of forward that runs twice: a second run begins with the state that the first one moved."""
     if finding.status is not Status.BROKEN or not moving_state(trial.spec) or "raised" in finding.details:
         return finding
+    args = inputs.args()
+    first, moved, afresh = (
+        [t.detach().clone() for t in outputs(trial.spec.function(*given))] for given in (args, args, inputs.args())
+    )
+    if not all(map(torch.equal, first, afresh)) or all(map(torch.equal, first, moved)):
+        return finding  # it is something else that the second run finds
     said = f"the second run of forward begins with state of the module that the first one has moved: {finding.message}"
     return Finding(status=Status.NOT_PROMISED, message=said, details={"raised": ""})
 
