@@ -60,7 +60,7 @@ class Rank(StrEnum):
     #: Needless or unsaid: a gradient that nobody asked for, a wait for the device, a smaller promise than could be, a
     #: view that is not declared.
     WASTE = "waste"
-    #: This torch does it to any function of this form, a sound one too.
+    #: This torch does it to a sound function of the same form, too.
     LIMIT = "limit"
 
 

@@ -97,8 +97,8 @@ def test_what_torch_compile_drops_is_said_of_the_compiled_function_though_eager_
     found = judged(OldRound, "(randn(2, 3),)", "compile_jvp", "compile_grad", "compile_vmap")
 
     assert set(statuses(found).values()) == {Status.NOT_PROMISED}
-    assert all("any function of this form does so" in v.finding.message for v in found.report.verdicts)
-    assert "in eager mode under `compile_jvp`, `compile_grad` and `compile_vmap`." in found.remarks[-1]
+    assert all("a sound function of this form does so too" in v.finding.message for v in found.report.verdicts)
+    assert "in eager mode under `compile_jvp`, `compile_grad` and `compile_vmap`, too." in found.remarks[-1]
 
 
 def test_the_compiled_tangent_of_a_function_without_forward_mode_is_held_to_its_backward():

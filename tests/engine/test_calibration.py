@@ -34,7 +34,7 @@ def no_sound(form: object) -> None:
 def test_what_one_child_has_found_no_other_computes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = finding()
     assert first.status is Status.NOT_PROMISED
-    assert "any function of this form" in first.message
+    assert "a sound function of this form" in first.message
     assert {check for check, *_ in _calibration._FOUND} == {LAW.check}
 
     monkeypatch.setattr(_calibration, "sound", no_sound)

@@ -49,7 +49,7 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if cause is None:
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     if promised is None:
-        why = "any function of this form does so" if cause.lacks else f"a limit of torch {torch_version()}"
+        why = "a sound function of this form does so too" if cause.lacks else f"a limit of torch {torch_version()}"
         return Finding(status=Status.NOT_PROMISED, message=f"{why}: {finding.message}", details=_lasting(finding))
     if not cause.lacks:
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from gradspec._engine._check import run_check, verdict_of
 from gradspec._engine._child import Child, available
-from gradspec._engine._compiler import import_compiler
+from gradspec._engine._compiler import import_autograd, import_compiler, import_dynamo
 from gradspec._engine._home import at_home
 from gradspec._engine._plan import Check
+from gradspec._scope import Scope
 from gradspec.law import LIMIT, Finding, Status, Verdict, raised
 from gradspec.laws import learn, untold
 from gradspec.profile import Profile
@@ -96,6 +97,9 @@ class Session:
             at_home(import_compiler)
             self._child.close()
             self._compiles = True
+        if check.law.alone:
+            # Once, and not in each process in which nothing has run; what wraps a module for several ranks has Dynamo.
+            at_home(import_dynamo if check.law.scope is Scope.DISTRIBUTED else import_autograd)
         child = self._untouched if check.law.alone else self._child
         answer = child.ask((self._numbers[check.cell], prior))
         if check.law.alone:  # what it called must not decide what comes next

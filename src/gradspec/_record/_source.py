@@ -55,7 +55,10 @@ class Source:
 
     def today(self, *folders: Path, since: float | None = None) -> Source:
         """Return the source as its files are now; paths of files count from `folders` too."""
-        found = self.reached(*folders)
+        return self.as_of(self.reached(*folders), since=since)
+
+    def as_of(self, found: Reached, *, since: float | None = None) -> Source:
+        """Return the source with the key of what it reaches."""
         is_known = self.roots and not found.missing and (since is None or found.newest() <= since)
         return replace(self, key=short(f"{found.key()}\n{self.facts}") if is_known else "")
 

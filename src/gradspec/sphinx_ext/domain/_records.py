@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,15 @@ class Record:
     def is_stale(self, spec: str, law: str) -> bool:
         """Whether a verdict of this record is about an older source."""
         sheet = self.report.laws.get(law, {})
-        found = {str(v.status) for v in self.report.verdicts if (v.spec, v.law) == (spec, law)} or {""}
+        found = self._statuses.get((spec, law), {""})
         return any(not self.changed.isdisjoint(stands_on(spec, law, sheet, status)) for status in found)
+
+    @cached_property
+    def _statuses(self) -> dict[tuple[str, str], set[str]]:
+        found: dict[tuple[str, str], set[str]] = {}
+        for verdict in self.report.verdicts:
+            found.setdefault((verdict.spec, verdict.law), set()).add(str(verdict.status))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

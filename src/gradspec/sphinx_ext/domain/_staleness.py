@@ -40,5 +40,5 @@ class Today:
         if name not in self._found:
             reached = source.reached(*self._folders)
             files, missing = sorted(map(str, reached.files)), sorted(reached.missing)
-            self._found[name] = source.today(*self._folders), files, missing
+            self._found[name] = source.as_of(reached), files, missing
         return self._found[name]
