@@ -207,7 +207,7 @@ def test_an_audit_says_how_much_closer_float32_would_be():
     call = ["(randn(512, 4, dtype=bfloat16),)"]
     (verdict,) = audit(CarriedInHalf, call, laws=SURROGATE).report.verdicts
     assert verdict.status is Status.BROKEN
-    assert "added up in float32 it would be" in verdict.finding.message
+    assert "in float32 the gradient would be" in verdict.finding.message
     (verdict,) = audit(Running, call, laws=SURROGATE).report.verdicts
     assert verdict.status is Status.HOLDS
 

@@ -19,6 +19,7 @@ from gradspec._engine._verify import run_plan
 from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
+from gradspec.laws.tensor.support._differences import is_single
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -51,14 +52,15 @@ def _computes_in_float32(trial: Trial) -> bool | None:
         return None
     y, same, near = (_values(trial, inputs) for inputs in (given, rounded, low))
     floating = [t for t in y if t.dtype == torch.float64]
-    if not floating or not all(map(torch.equal, y, same)) or not all(map(_is_float32, floating)):
+    if not floating or not all(map(torch.equal, y, same)) or not all(map(is_single, floating)):
         return False
     v = tuple(t / 3 if t.dtype == torch.float64 else t for t in like(y, trial.seed))
     ours = vjp(trial.spec.function, given, v)
     theirs = vjp(trial.spec.function, low, tuple(map(_low, v)))
     pairs = [(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True) if a is not None and b is not None]
-    is_single = bool(pairs) and all(_is_float32(a) for a, _ in pairs)
-    return is_single and all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))
+    if not pairs or not all(is_single(a) for a, _ in pairs):
+        return False
+    return all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))
 
 
 def with_float32(
@@ -155,10 +157,6 @@ def _low(value: Any) -> Any:
 
 def _round(value: Any) -> Any:
     return value.float().double() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
-
-
-def _is_float32(tensor: Tensor) -> bool:
-    return torch.equal(tensor, _round(tensor)) and largest(tensor) > 0
 
 
 def _are_near(one: Tensor, other: Tensor) -> bool:

@@ -71,9 +71,9 @@ OF_CALLS = (
     ),
     Symptom(
         "accumulated",
-        "farther off in bfloat16 or float16 the longer a sum is",
-        "a sum, or a state, is carried in that dtype from term to term",
-        "carry it in float32, and convert the result",
+        "farther off in bfloat16 or float16 than the rounding of the result",
+        "a sum or a state is carried in that dtype from term to term, or forward saves in it what it has in float32",
+        "carry and save it in float32, and convert the result",
         ("surrogate",),
     ),
     Symptom(

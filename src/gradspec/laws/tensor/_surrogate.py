@@ -31,11 +31,11 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_a
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
-from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._meant import question
-from gradspec.laws.tensor.support._own_dtype import is_low, judge_own_dtype
+from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
@@ -44,6 +44,8 @@ _MEANT = "if it is, as in a straight-through estimator or a clipped gradient, sa
 _MEANT += "or a spec"
 #: How much shorter the steps are within a domain such as that of unit vectors, which is left by a large one.
 _SHORT = 1e-5
+#: How far float32 may take a derivative whose gradients are numbers of float32, of its size.
+_OF_SINGLE = 1e-5
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -92,26 +94,38 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         if not is_stand_in(trial.spec.surrogate) or not is_low(inputs):
             raise
         return _in_single(trial, inputs)  # so does its backward: it runs a module in that dtype
-    return (
-        finding if finding.status is Status.BROKEN or not is_low(inputs) else _in_its_own_dtype(trial, inputs, finding)
-    )
+    if not is_low(inputs) or (finding.status is Status.BROKEN and finding.rank is not Rank.WASTE):
+        return finding
+    # What is off by as little as float32 rounds is no waste where nothing wider was given.
+    return _in_its_own_dtype(trial, inputs, HOLDS if finding.status is Status.BROKEN else finding)
 
 
 def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Finding:
     """Return what is said of a case that is not in float64, where nothing is broken there."""
     if in_double.status is Status.INCONCLUSIVE and not lies_on_a_kink(in_double):
         own = _twice(trial, inputs)  # it computes in float32 inside: small steps show only its rounding
-        return in_double if own.status is Status.INCONCLUSIVE else own
-    for attempt in range(2):
-        seed = trial.seed + attempt
-        own = judge_own_dtype(inputs, lambda values, v: _value_and_gradients(trial, values, v), seed)
-        if own.status is not Status.BROKEN:
-            break
+        if own.status is Status.INCONCLUSIVE:
+            return in_double
+        lost = _held_to_double(trial, inputs)
+        return lost if own.status is Status.HOLDS and lost.status is Status.BROKEN else own
+    own = _held_to_double(trial, inputs)
     if own.status is Status.INCONCLUSIVE:
         by_differences = _twice(trial, inputs)
         own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
         return own if by_differences.status is Status.INCONCLUSIVE else by_differences
     return own if own.status is Status.BROKEN else in_double
+
+
+def _held_to_double(trial: Trial, inputs: Inputs) -> Finding:
+    """Hold the call to the same function in float64: broken needs two failures, or an experiment that shows why."""
+    own = HOLDS
+    for attempt in range(2):
+        before = own
+        own = judge_own_dtype(inputs, lambda values, v: _value_and_gradients(trial, values, v), trial.seed + attempt)
+        is_shown = own.reason is not None and own.reason.kind == "accumulated"
+        if own.status is Status.INCONCLUSIVE or is_shown or (own is HOLDS and not is_half(inputs)):
+            return own
+    return own if before.status is Status.BROKEN else before
 
 
 def _in_single(trial: Trial, inputs: Inputs) -> Finding:
@@ -218,7 +232,10 @@ def _in_direction(
         return finding
     others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]
     lines = [along, *(_along(trial, inputs, other, v) for other in others)]
-    return _of_a_solver(finding, lines, abs(exact - numeric.value), max(abs(exact), abs(numeric.value)), size)
+    off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
+    if off <= _OF_SINGLE * of and all(g is None or is_single(g) for g in grads):
+        return replace(finding, message=f"{finding.message}, by what float32 rounds", rank=Rank.WASTE)
+    return _of_a_solver(finding, lines, off, of, size)
 
 
 def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, bool]:

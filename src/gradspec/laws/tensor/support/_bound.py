@@ -64,11 +64,6 @@ _FUSED_NAMES = """
 _FUSED = frozenset(_FUSED_NAMES.split())
 #: Products whose sums have the length of the last dimension of an operand, by the place of this operand.
 _PRODUCTS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "vdot": 0, "addmm": 1, "addmv": 1, "baddbmm": 1, "addbmm": 1}
-#: Additions, and what else keeps a sum that is carried from one term to the next.
-_SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm", "lerp")
-_LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
-#: From how many additions on a sum is a chain, and where a tensor keeps how many it is the end of.
-CHAIN, _DEPTH = 8, "_gradspec_additions"
 #: Sums whose length is the share of the numbers that go into one, of one axis, or of those that an index sends there.
 _REDUCTIONS = ("sum", "mean", "prod", "nansum")
 _SCATTERED = ("scatter_add", "scatter_reduce", "index_add", "embedding_dense_backward", "segment_reduce")
@@ -83,8 +78,6 @@ class Units:
     summed: float
     #: The least number that is stored: nearer to zero, results are rounded absolutely.
     least: float = 0.0
-    #: The unit of a sum that a program adds up term by term, each time to what came before; None: as of any result.
-    chained: float | None = None
 
     @classmethod
     def of(cls, stored: torch.dtype, summed: torch.dtype) -> Units:
@@ -119,21 +112,12 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
             found = func(*(self._off(value, unit) for value in args), **kwargs)
         else:
             found = func(*args, **kwargs)
-        unit = self._unit(name, args, found)
         for value in found if isinstance(found, tuple | list) else (found,):
             if _is_rounded(value):
                 error = self._errors(value)
                 # In turn, so that what is infinite, as behind a mask, stays so, and a zero stays one.
-                value.addcmul_(value.sgn(), error, value=self.units.least).mul_(error.mul_(unit).add_(1))
+                value.addcmul_(value.sgn(), error, value=self.units.least).mul_(error.mul_(self.units.stored).add_(1))
         return found
-
-    def _unit(self, name: str, args: Sequence[Any], found: Any) -> float:
-        """Return the unit by which a result is rounded, and note on it how many additions it is the end of."""
-        if self.units.chained is None or (kind := name.rstrip("_")) not in _LINEAR or not isinstance(found, Tensor):
-            return self.units.stored
-        before = max((getattr(value, _DEPTH, 0) for value in args if isinstance(value, Tensor)), default=0)
-        setattr(found, _DEPTH, before + (kind in _SUMS))
-        return self.units.chained if kind in _SUMS and before >= CHAIN else self.units.stored
 
     def _off(self, value: Any, unit: float) -> Any:
         return value * self._errors(value).mul_(unit).add_(1) if _is_rounded(value) else value

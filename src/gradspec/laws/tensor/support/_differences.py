@@ -125,3 +125,10 @@ def double(value: Tensor) -> Tensor:
     if not differentiable(value):
         return value
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
+
+
+def is_single(value: Tensor) -> bool:
+    """Return whether each number of a tensor in double precision is one of float32, and one is not zero."""
+    return torch.equal(value, double(value.to(torch.complex64 if value.is_complex() else torch.float32))) and bool(
+        value.any()
+    )

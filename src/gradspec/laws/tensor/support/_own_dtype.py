@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Reason, Status, broken
-from gradspec.laws.tensor.support._bound import Bound, Limits, RoundedOperations, Units
+from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
+from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._differences import digits, double
 
@@ -23,9 +22,13 @@ ValueAndGradients = Callable[[Inputs, tuple[Tensor, ...]], Results]
 OTHER = "the values in {0} are not those in float64"
 #: How often the operations are rounded at random, and how many times as far as then a result may be off.
 RUNS, TIMES = 4, 8
-#: How many times as far off as in the worst of its runs a gradient is that was added up in another precision; what is
-#: right is off by about a third of that, since an operation errs by less than the unit by which a run rounds it.
-_FAR = 2
+#: From how many roundings on a gradient in a half type is looked into, and how much closer float32 has to bring it.
+ROUNDINGS, CLOSER = 2.0, 2.0
+#: From how many additions on a sum is a long one.
+CHAIN = 8
+#: What is said of sums that are carried in a half type, and of what is saved in it: in a sentence, and in short.
+_SUMMED = ("it is added up in {name} in {line}", "a sum that is carried in {name}")
+_SAVED = ("{line} saves in {name} what forward has in float32", "what forward has in float32 is saved in {name}")
 #: Below this, of the size of the cotangents, a gradient in float64 is what is left of terms that cancel.
 NOTHING = 1e-12
 
@@ -33,6 +36,11 @@ NOTHING = 1e-12
 def is_low(inputs: Inputs) -> bool:
     """Whether an argument that is differentiated has less than double precision."""
     return any(digits(inputs.values[name].dtype.to_real()).widest > digits(torch.float64).widest for name in inputs.wrt)
+
+
+def is_half(inputs: Inputs) -> bool:
+    """Whether an argument that is differentiated has less than single precision."""
+    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(torch.float32).widest for name in inputs.wrt)
 
 
 def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Finding:
@@ -47,7 +55,7 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
     wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
     v = like(compute(inputs, ())[0], seed)
     y, low = compute(inputs, v)
-    v = tuple(double(w) for w in v)
+    narrow, v = v, tuple(double(w) for w in v)
     y_wide, right = compute(wide, v)
     scattered = _Scattered(lambda: compute(wide, v), torch.finfo(dtype).eps, seed)
     name = str(dtype).removeprefix("torch.")
@@ -65,54 +73,69 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
         if not _agree(got, expected, dtype, scattered.gradient(place)):
             return _wrong(argument, got, expected, name)
     if torch.finfo(dtype).eps > torch.finfo(torch.float32).eps:
-        results = dict(zip(inputs.wrt, low, strict=True))
-        single, half = (Bound(lambda: compute(wide, v)[1], units, seed) for units in _carried(dtype))
-        return _carried_in_low(results, single, half, dtype)
+        return _lost_on_the_way(inputs.wrt, low, right, _Wider(lambda: compute(inputs, narrow)[1], y))
     return HOLDS
 
 
-def _carried(dtype: torch.dtype) -> tuple[Units, Units]:
-    """Return the units of a program in a half type that carries its sums in float32, and of one that does not."""
-    low = Units.of(dtype, torch.float32)
-    return replace(low, chained=torch.finfo(torch.float32).eps / 2), low
+class _Wider:
+    """The gradients of a call in a half type, with a part of it done in float32, computed where they are asked for."""
+
+    def __init__(self, compute: Callable[[], tuple[Tensor | None, ...]], outputs: tuple[Tensor, ...]) -> None:
+        """Take what computes the gradients, and what forward returns."""
+        self.compute, self.outputs = compute, outputs
+
+    def summed(self) -> tuple[tuple[Tensor | None, ...], str]:
+        """Return the gradients with sums carried in float32, and the line of the longest; no line: none is long."""
+        with CarriedInSingle() as carried:
+            found = self.compute()
+        return found, carried.line if carried.additions >= CHAIN else ""
+
+    def saved(self) -> tuple[tuple[Tensor | None, ...], str]:
+        """Return the gradients with what is saved kept in float32, and the line that rounds it; no line: none does."""
+        with SavedInSingle(self.outputs) as saved:
+            found = self.compute()
+        return found, saved.line
 
 
-def _carried_in_low(low: Mapping[str, Tensor | None], single: Bound, half: Bound, dtype: torch.dtype) -> Finding:
-    """Say whether gradients are as far off as sums that are carried in a half type are, and in float32 are not."""
-    for place, (argument, got) in enumerate(low.items()):
-        if got is None or (limits := single.limits(place, got.dtype)) is None or not bool(got.isfinite().all()):
+def _lost_on_the_way(
+    wrt: tuple[str, ...], low: Sequence[Tensor | None], right: Sequence[Tensor | None], wider: _Wider
+) -> Finding:
+    """Say whether gradients in a half type are far off, and would not be with sums or saved tensors in float32."""
+    errors = [_error(got, expected) for got, expected in zip(low, right, strict=True)]
+    far = [place for place, off in enumerate(errors) if off > ROUNDINGS]
+    for experiment, said, words in ((wider.summed, *_SUMMED), (wider.saved, *_SAVED)):
+        try:
+            found, line = experiment() if far else ((), "")
+        except Exception:  # what is wider than it expects does not run
             continue
-        error = (double(got) - limits.right).abs()
-        if float(error.norm()) <= 2 * limits.unit * float(limits.right.norm()):
-            continue  # a rounding of the result and one more
-        too_far = ~(error <= limits.close) & ~(error <= limits.allowed)
-        is_too_far = bool(too_far.any()) or float(error.norm()) > _FAR * _largest_norm(limits)
-        if not is_too_far or (other := half.limits(place, got.dtype)) is None:
-            continue
-        if not bool((error <= other.allowed)[too_far].all()) or float(error.norm()) > _FAR * _largest_norm(other):
-            continue
-        name = str(dtype).removeprefix("torch.")
-        worst = int((error - limits.allowed).flatten().argmax())
-        share = float(error.norm() / limits.right.norm())
-        closer = float(error.norm() / limits.expected.norm())
-        return broken(
-            f"the gradient of `{argument}` is off by {share:.1%} in {name}: it is added up in {name}, and added up in "
-            f"float32 it would be {closer:.0f} times closer",
-            argument=f"gradient of `{argument}`, {describe(got)}",
-            got=f"{got.flatten()[worst].item():.6g}",
-            expected=f"{limits.right.flatten()[worst].item():.6g}",
-            reason=Reason(kind="accumulated", words=f"a sum that is carried in {name}", evidence={"closer": closer}),
-        )
+        for place in far if line else ():
+            got, expected = low[place], right[place]
+            closer = errors[place] / max(_error(found[place], expected), 0.1)
+            if closer < CLOSER or got is None or expected is None:
+                continue
+            name = str(got.dtype).removeprefix("torch.")
+            worst = int((double(got) - expected).abs().flatten().argmax())
+            share = float((double(got) - expected).norm() / expected.norm())
+            return broken(
+                f"the gradient of `{wrt[place]}` is off by {share:.1%} in {name}: {said.format(line=line, name=name)}, "
+                f"and in float32 the gradient would be {closer:.0f} times closer",
+                argument=f"gradient of `{wrt[place]}`, {describe(got)}",
+                got=f"{got.flatten()[worst].item():.6g}",
+                expected=f"{expected.flatten()[worst].item():.6g}",
+                reason=Reason(
+                    kind="accumulated",
+                    words=f"{words.format(name=name)} ({line})",
+                    evidence={"closer": closer, "line": line},
+                ),
+            )
     return HOLDS
 
 
-def _largest_norm(limits: Limits) -> float:
-    """Return how far, in norm, a result is off in the worst of the runs that are rounded at random, and stored.
-
-    No element shows that a sum lost its digits where each term is rounded as much as that; all of them together do.
-    """
-    runs = limits.scattered().abs().flatten(1).norm(dim=1)
-    return math.hypot(float(runs.max()), limits.unit * float(limits.right.norm()))
+def _error(got: Tensor | None, expected: Tensor | None) -> float:
+    """Return how far a gradient is off, in units of rounding of its dtype; 0 where that says nothing."""
+    if got is None or expected is None or not bool(got.isfinite().all()) or not float(expected.norm()):
+        return 0.0
+    return float((double(got) - expected).norm() / expected.norm()) / (torch.finfo(got.dtype).eps / 2)
 
 
 class _Scattered:

@@ -1,0 +1,170 @@
+"""What a function adds up or saves in a half type, kept in float32 instead: experiments that show what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from gradspec._place import calling_line
+
+#: Additions, and what else keeps a sum that is carried from one term to the next.
+_SUMS = ("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "baddbmm", "lerp")
+_LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
+#: Sums of several terms into places that an index names.
+_INDEXED = ("index_add", "scatter_add", "index_put")
+_HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass
+class _Kept:
+    """What a piece of memory would hold if sums were carried in float32."""
+
+    #: Keeps the memory, so that no other one gets its address.
+    memory: torch.UntypedStorage
+    #: Number by number, in the order of the memory.
+    values: Tensor
+    #: How many additions have led to it.
+    additions: int = 0
+    #: The line of the last of them.
+    line: str = ""
+
+
+class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """While it is entered, the lines of the function under test add up numbers of a half type in float32.
+
+    Each tensor still holds what a half type can hold; what an addition in a chain gets is the sum as float32 has it.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no sum."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._kept: dict[int, _Kept] = {}
+        #: The most additions of one sum, and the line of the last one.
+        self.additions, self.line = 0, ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation; one that adds up in a half type runs in float32."""
+        kwargs = kwargs or {}
+        name = func.overloadpacket.__name__
+        kind, is_written = name.rstrip("_"), name.endswith("_")
+        terms = _terms(kind, args)
+        if _is_half(args) and (terms or kind in _LINEAR) and (line := calling_line()) and (terms or self._any(args)):
+            return self._carried(func, args, kwargs, line if terms else "", terms, is_written=is_written)
+        found = func(*args, **kwargs)
+        if is_written and self._of(args[0]) and not (kind == "copy" and _is_same(*args[:2])):
+            self._seen(args[0])[1].copy_(args[0])
+        return found
+
+    def _carried(
+        self, func: Callable[..., Any], args: Any, kwargs: Any, line: str, terms: int, *, is_written: bool
+    ) -> Tensor:
+        wide = tree_map(self._wide, args)
+        before = self._any(args)
+        if is_written:
+            kept, values = self._seen(args[0])
+            func(values, *wide[1:], **kwargs)
+            args[0].copy_(values)
+            found: Tensor = args[0]
+        else:
+            exact = func(*wide, **kwargs)
+            found = torch.empty_like(exact, dtype=args[0].dtype).copy_(exact)
+            kept, values = self._seen(found)
+            values.copy_(exact)
+        kept.additions = max((one.additions for one in (kept, *before)), default=0) + terms
+        kept.line = line or next((one.line for one in before), kept.line)
+        if kept.additions > self.additions:
+            self.additions, self.line = kept.additions, kept.line
+        return found
+
+    def _any(self, args: Any) -> list[_Kept]:
+        return [kept for value in args if (kept := self._of(value))]
+
+    def _of(self, value: Any) -> _Kept | None:
+        """Return what is kept for a tensor's memory, if anything is."""
+        if not isinstance(value, Tensor) or value.dtype not in _HALF:
+            return None
+        return self._kept.get(value.untyped_storage()._cdata)
+
+    def _seen(self, value: Tensor) -> tuple[_Kept, Tensor]:
+        """Return what is kept for a tensor's memory, and the part of it that the tensor shows."""
+        memory = value.untyped_storage()
+        if (kept := self._of(value)) is None:
+            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(memory)
+            kept = self._kept[memory._cdata] = _Kept(memory, whole.float())
+        return kept, kept.values.as_strided(value.shape, value.stride(), value.storage_offset())
+
+    def _wide(self, value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.dtype not in _HALF:
+            return value
+        return self._seen(value)[1].clone() if self._of(value) else value.float()
+
+
+class SavedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """While it is entered, backward gets in float32 what forward has in float32 and saves in a half type.
+
+    Args:
+        outputs: what forward returns: it is of the dtype of the call, and may be saved as it is.
+    """
+
+    def __init__(self, outputs: Iterable[Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._outputs = tuple(outputs)
+        #: By the address of a memory: it, what was rounded to it, and the line where.
+        self._rounded: dict[int, tuple[torch.UntypedStorage, Tensor, str]] = {}
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, self._unpack)
+        #: The line where something that backward read was rounded.
+        self.line = ""
+
+    def __enter__(self) -> Any:
+        """Begin to note what is rounded and saved."""
+        self._hooks.__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *raised: Any) -> None:
+        """End it."""
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
+        self._hooks.__exit__(*raised)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation; note what it rounds to a half type."""
+        found = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ == "_to_copy" and found.dtype in _HALF and args[0].dtype == torch.float32:
+            memory = found.untyped_storage()
+            self._rounded[memory._cdata] = memory, args[0], calling_line()
+        return found
+
+    def _unpack(self, tensor: Tensor) -> Tensor:
+        _, wide, line = self._rounded.get(tensor.untyped_storage()._cdata, (None, tensor, ""))
+        if not line or wide.shape != tensor.shape or any(torch.equal(tensor, y) for y in self._outputs):
+            return tensor
+        self.line = line
+        return wide
+
+
+def _terms(kind: str, args: Any) -> int:
+    """Return how many numbers an operation adds to a number of its result, as a mean; 0 for one that adds none."""
+    if kind not in _INDEXED or (kind == "index_put" and not (len(args) > 3 and args[3])):
+        return int(kind in _SUMS)
+    index = args[1][0] if kind == "index_put" else args[2]
+    return 0 if index is None or not index.numel() else index.numel() // index.unique().numel()
+
+
+def _is_half(args: Any) -> bool:
+    """Whether an operation adds to a tensor of a half type, and nothing wider is among its arguments."""
+    tensors = [value for value in args if isinstance(value, Tensor) and value.is_floating_point()]
+    if not tensors or tensors[0] is not args[0] or tensors[0].layout is not torch.strided:
+        return False
+    return all(value.dtype in _HALF or not value.ndim for value in tensors) and tensors[0].dtype in _HALF
+
+
+def _is_same(one: Tensor, other: Any) -> bool:
+    """Whether two tensors are the same numbers in memory."""
+    if not isinstance(other, Tensor) or one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return one.data_ptr() == other.data_ptr() and one.stride() == other.stride()

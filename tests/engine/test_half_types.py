@@ -1,0 +1,141 @@
+"""What a function adds up or saves in a half type is found by doing it in float32, and its line is named."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit
+from gradspec.law import Status
+
+
+class Embedding(Function):
+    """Rows by index; the gradient of each row is added up token by token."""
+
+    least = torch.bfloat16
+
+    @staticmethod
+    def forward(ctx, weight, index):
+        ctx.save_for_backward(index)
+        ctx.rows = len(weight)
+        return weight[index]
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        kept = torch.promote_types(y_bar.dtype, cls.least)
+        total = torch.zeros(ctx.rows, y_bar.shape[1], dtype=kept)
+        cls.add(total, index, y_bar.to(kept))
+        return total.to(y_bar.dtype), None
+
+    @staticmethod
+    def add(total, index, terms):
+        for k in range(len(index)):
+            total[index[k]] += terms[k]
+
+
+class EmbeddingIn32(Embedding):
+    least = torch.float32
+
+
+class EmbeddingAtOnce(Embedding):
+    @staticmethod
+    def add(total, index, terms):
+        total.index_put_((index,), terms, accumulate=True)
+
+
+class EmbeddingWithNewTotals(Embedding):
+    """Makes a tensor anew for each token, scaled and scaled back."""
+
+    @staticmethod
+    def add(total, index, terms):
+        kept = torch.zeros_like(total)
+        for k in range(len(index)):
+            one = torch.zeros_like(total)
+            one[index[k]] = terms[k]
+            kept = (kept * 2 + one * 2) / 2
+        total.copy_(kept)
+
+
+class EmbeddingInTurn(Embedding):
+    """Adds each row once: a loop, and no sum."""
+
+    @staticmethod
+    def add(total, index, terms):
+        for row in range(len(total)):
+            total[row] += terms[index == row].sum(0)
+
+
+class Attention(Function):
+    """Softmax attention that saves the logarithm of its sums, as it is computed."""
+
+    @staticmethod
+    def kept(logsumexp, dtype):
+        return logsumexp
+
+    @classmethod
+    def forward(cls, ctx, q, k, v):
+        scores = q.float() @ k.float().mT
+        logsumexp = scores.logsumexp(-1, keepdim=True)
+        y = ((scores - logsumexp).exp() @ v.float()).to(q.dtype)
+        ctx.save_for_backward(q, k, v, y, cls.kept(logsumexp, q.dtype))
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        q, k, v, y, logsumexp = (t.float() for t in ctx.saved_tensors)
+        y_bar, dtype = y_bar.float(), ctx.saved_tensors[0].dtype
+        p = (q @ k.mT - logsumexp).exp()
+        s_bar = p * (y_bar @ v.mT - (y_bar * y).sum(-1, keepdim=True))
+        return (s_bar @ k).to(dtype), (s_bar.mT @ q).to(dtype), (p.mT @ y_bar).to(dtype)
+
+
+class AttentionSavedInHalf(Attention):
+    @staticmethod
+    def kept(logsumexp, dtype):
+        return logsumexp.to(dtype)
+
+
+TOKENS = "(randn(4, 8, dtype=bfloat16), randint(0, 4, (512,)))"
+HEADS = "(randn(2, 32, 16, dtype=bfloat16), randn(2, 32, 16, dtype=bfloat16), randn(2, 32, 16, dtype=bfloat16))"
+
+
+def finding_of(function, call, seed=0):
+    (verdict,) = audit(function, [call], laws=["surrogate"], jobs=1, seed=seed).report.of(law="surrogate")
+    return verdict.finding
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "words", "line"),
+    [
+        (Embedding, TOKENS, "a sum that is carried in bfloat16", "total[index[k]] += terms[k]"),
+        (
+            EmbeddingAtOnce,
+            TOKENS,
+            "a sum that is carried in bfloat16",
+            "total.index_put_((index,), terms, accumulate=True)",
+        ),
+        (EmbeddingWithNewTotals, TOKENS, "a sum that is carried in bfloat16", "kept = (kept * 2 + one * 2) / 2"),
+        (AttentionSavedInHalf, HEADS, "what forward has in float32 is saved in bfloat16", "return logsumexp.to(dtype)"),
+    ],
+)
+def test_the_line_that_loses_digits_is_named(function, call, words, line):
+    finding = finding_of(function, call)
+
+    assert finding.status is Status.BROKEN
+    with open(__file__, encoding="utf-8") as file:
+        number = [text.strip() for text in file].index(line) + 1
+    assert finding.reason.words == f"{words} (test_half_types.py:{number})"
+    assert finding.reason.evidence["closer"] > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("function", "call"), [(EmbeddingIn32, TOKENS), (EmbeddingInTurn, TOKENS), (Attention, HEADS)])
+def test_what_float32_would_not_make_closer_holds(function, call, seed):
+    assert finding_of(function, call, seed).status is Status.HOLDS
+
+
+def test_a_call_in_half_precision_is_not_blamed_for_the_digits_of_float32():
+    """With terms that cancel a sum in float32 is off by more than its unit, in a call that keeps three digits."""
+    call = "(randn(4, 8, dtype=bfloat16), randint(0, 4, (2048,)))"
+
+    assert finding_of(EmbeddingIn32, call).status is Status.HOLDS
