@@ -1,5 +1,7 @@
 """What a function adds up or saves in a half type is found by doing it in float32, and its line is named."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -40,7 +42,7 @@ class EmbeddingIn32(Embedding):
 class EmbeddingAtOnce(Embedding):
     @staticmethod
     def add(total, index, terms):
-        total.index_put_((index,), terms, accumulate=True)
+        total.index_put_((index,), terms, True)
 
 
 class EmbeddingWithNewTotals(Embedding):
@@ -112,7 +114,7 @@ def finding_of(function, call, seed=0):
             EmbeddingAtOnce,
             TOKENS,
             "a sum that is carried in bfloat16",
-            "total.index_put_((index,), terms, accumulate=True)",
+            "total.index_put_((index,), terms, True)",
         ),
         (EmbeddingWithNewTotals, TOKENS, "a sum that is carried in bfloat16", "kept = (kept * 2 + one * 2) / 2"),
         (AttentionSavedInHalf, HEADS, "what forward has in float32 is saved in bfloat16", "return logsumexp.to(dtype)"),
@@ -122,8 +124,7 @@ def test_the_line_that_loses_digits_is_named(function, call, words, line):
     finding = finding_of(function, call)
 
     assert finding.status is Status.BROKEN
-    with open(__file__, encoding="utf-8") as file:
-        number = [text.strip() for text in file].index(line) + 1
+    number = [text.strip() for text in Path(__file__).read_text(encoding="utf-8").splitlines()].index(line) + 1
     assert finding.reason.words == f"{words} (test_half_types.py:{number})"
     assert finding.reason.evidence["closer"] > 2
 

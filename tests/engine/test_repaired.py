@@ -553,3 +553,70 @@ def test_what_the_backward_of_an_operator_lacks_is_named():
 
     assert finding.likely.startswith("right with `x.softmax(-1) * p.sum(-1, keepdim=True)` in place of `x.softmax(-1)`")
     assert soft_cross_entropy._backward_fn is takes_probabilities
+
+
+class Rows(Function):
+    """Rows by a square of indices, which repeat; the gradient keeps the last one of each."""
+
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index.reshape(-1)].reshape(len(index), len(index), -1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        table_bar = y_bar.new_zeros(ctx.shape)
+        table_bar[index.reshape(-1)] = y_bar.flatten(0, 1)
+        return table_bar, None
+
+
+class Fixed(Function):
+    """A fixed point of many steps, whose gradient solves with the matrix and not with its transpose."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = torch.zeros_like(x)
+        for _ in range(400):
+            y = (y @ weight.mT).tanh() / 2 + x
+        ctx.save_for_backward(y, weight)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        y, weight = ctx.saved_tensors
+        slope = (1 - (y @ weight.mT).tanh().square()) / 2
+        step = slope[..., None] * weight
+        x_bar = torch.linalg.solve(torch.eye(y.shape[-1]).to(y) - step, y_bar[..., None])[..., 0]
+        return x_bar, (x_bar * slope).mT @ y
+
+
+class Occupied(Function):
+    """Takes a softmax off twice."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.logsumexp(-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar[:, None] * (x.square() - x.softmax(-1)) * -1 + y_bar[:, None] * 0
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "words"),
+    [
+        (
+            Rows,
+            "(randn(4, 2), tensor([[2, 1, 0], [3, 2, 1]]))",
+            "right with `table_bar.index_put_(",
+        ),
+        (Fixed, "(randn(4, 3), randn(3, 3) / 4)", "right with `(slope[..., None] * weight).mT` in place of"),
+        (Occupied, "(randn(3, 4),)", "right with `-x.softmax(-1)` in place of `x.square() - x.softmax(-1)`"),
+    ],
+)
+def test_a_statement_of_another_form_and_a_difference_too_many_are_named(function, call, words):
+    assert said(function, call).likely.startswith(words)

@@ -15,7 +15,7 @@ from torch import Tensor
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: Yields what may stand in the place of a node of a method.
-Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr]]
+Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr | ast.stmt]]
 _OTHER_SIGN: dict[type[ast.operator], ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
 _OTHER_SIDE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Lt: ast.Gt(),
@@ -85,6 +85,25 @@ def _copied(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield ast.Call(ast.Attribute(node, "clone", ast.Load()), [], [])
 
 
+def _accumulated(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """What is written where an index says is added there, as often as it says so."""
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+        index = target.slice if isinstance(target.slice, ast.Tuple) else ast.Tuple([target.slice], ast.Load())
+        yield _told(target.value, "index_put_", [index, node.value, ast.Constant(value=True)])
+
+
+def _written(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """A result is written to the memory that its name has stood for."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in _names(function, node):
+        yield _told(target, "copy_", [node.value])
+
+
+def _told(what: ast.expr, method: str, arguments: list[ast.expr]) -> ast.stmt:
+    what = ast.Name(what.id, ast.Load()) if isinstance(what, ast.Name) else what
+    return ast.Expr(ast.Call(ast.Attribute(what, method, ast.Load()), arguments, []))
+
+
 def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     if isinstance(node, ast.BinOp) and type(node.op) in _OTHER_SIGN:
         yield ast.BinOp(node.left, _OTHER_SIGN[type(node.op)], node.right)
@@ -149,6 +168,8 @@ def _less(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield node.left
         if isinstance(node.op, ast.Mult | ast.Add):
             yield node.right
+        if isinstance(node.op, ast.Sub):
+            yield ast.UnaryOp(ast.USub(), node.right)
 
 
 def _other_way(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -325,6 +346,8 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
 CHANGES: tuple[Change, ...] = (
     _other_order,
     _copied,
+    _accumulated,
+    _written,
     _other_sign,
     _other_reduction,
     _other_transpose,

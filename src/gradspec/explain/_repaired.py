@@ -16,10 +16,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 
@@ -36,8 +38,9 @@ from gradspec.laws.tensor.support._spying import in_place_of
 _OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}
 #: Gives the gradients of the arguments, by name.
 _Gradients = Callable[[], Mapping[str, Tensor | None]]
-#: How many readings are tried, with how many operations of torch in all; up to how many elements of the arguments.
-_MOST, _OPERATIONS, _ELEMENTS = 6000, 300_000, 4096
+#: How many operations of torch a search may spend, and how many a reading counts at least; up to how many elements of
+#: the arguments it is made.
+_OPERATIONS, _LEAST, _ELEMENTS = 300_000, 50, 4096
 #: What an expression is handed to, whose value is then replaced; and what each round of a loop asks first.
 _HOOK, _ROUND = "_gradspec_instead", "_gradspec_round"
 #: How many rounds a loop may take that asks torch for nothing.
@@ -46,9 +49,9 @@ _ROUNDS = 10_000
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an expression stands in a method."""
+    """Where an expression stands in a method, or a statement."""
 
-    node: ast.expr
+    node: ast.expr | ast.stmt
     parent: ast.AST
     field: str
     index: int | None
@@ -101,8 +104,8 @@ class _Method:
         self.loops = any(isinstance(node, ast.While) for node in ast.walk(self.tree))
 
     def places(self) -> Iterator[_Place]:
-        """Yield its expressions, the outer ones first; of forward, those of what it keeps for backward."""
-        pending: deque[tuple[ast.AST, ast.stmt]] = deque((one, one) for one in self.function.body)
+        """Yield its expressions and assignments, the outer ones first; of forward, those of what it keeps."""
+        pending: deque[tuple[ast.AST, ast.stmt | None]] = deque([(ast.Module(self.function.body, []), None)])
         while pending:
             parent, statement = pending.popleft()
             for field, value in ast.iter_fields(parent):
@@ -110,8 +113,9 @@ class _Method:
                     if not isinstance(node, ast.AST):
                         continue
                     within = node if isinstance(node, ast.stmt) else statement
+                    assert within is not None
                     pending.append((node, within))
-                    if isinstance(node, ast.expr) and (not self.is_forward or self._is_kept(within)):
+                    if isinstance(node, ast.expr | ast.Assign) and (not self.is_forward or self._is_kept(within)):
                         yield _Place(node, parent, field, index, within)
 
     def called(self) -> dict[str, Any]:
@@ -178,7 +182,8 @@ class _Search:
     def __init__(self, wrong: Wrong) -> None:
         """Take the gradient that is to become right."""
         self.wrong = wrong
-        self.left = min(_MOST, _OPERATIONS // max(wrong.operations, 1))
+        #: How many operations of torch may still be spent.
+        self.left = _OPERATIONS
         #: The reading that made all gradients right, and the first that made the one in question right.
         self.reading: _Reading | None = None
         self.partial: _Reading | None = None
@@ -222,10 +227,11 @@ class _Search:
                     return found
         return None
 
-    def _said(self, method: _Method, place: _Place, other: ast.expr, tried: set[str]) -> Reason | None:
+    def _said(self, method: _Method, place: _Place, other: ast.expr | ast.stmt, tried: set[str]) -> Reason | None:
         before, node = _first_line(place.statement), ast.unparse(place.node)
         with place.holding(other):
-            statement, text = _first_line(place.statement), ast.unparse(method.function)
+            statement = _first_line(other if isinstance(other, ast.stmt) else place.statement)
+            text = ast.unparse(method.function)
             if text in tried:
                 return None
             tried.add(text)
@@ -246,18 +252,23 @@ class _Search:
         self.partial = _Reading(method, made, reason)
         return None
 
-    def _is_right(self, method: _Method, made: Any, how: _Gradients | None = None) -> bool:
-        self.left -= 1
+    def _is_right(self, method: _Method, made: Any) -> bool:
         self._is_partial = False
         method.rounds = 0
+        self.left -= _LEAST
         if made is None or self.left < 0:
             return False
+        how = self._of_a_call if method.is_forward else self._of_backward
         with in_place_of(method.owner, method.attribute, made):
-            return bool(quietly(lambda: self._holds(how or self._of_a_call)))
+            return bool(quietly(lambda: self._holds(how)))
 
     def _holds(self, how: _Gradients) -> bool:
-        with Bounded(self.wrong.most_operations):
-            got = how()
+        bounded = Bounded(self.wrong.most_operations)
+        try:
+            with bounded:
+                got = how()
+        finally:
+            self.left -= max(0, bounded.count - _LEAST)
         if self.wrong.is_mended(got):
             return True
         self._is_partial = self.partial is None and self.wrong.is_mended_in_part(got)
@@ -267,45 +278,57 @@ class _Search:
         wrong = self.wrong
         return vjp(wrong.trial.spec.function, wrong.inputs, tuple(t.clone() for t in wrong.v))
 
-    def _of_one_graph(self) -> _Gradients:
-        """Return what runs backward through a graph that stays: half the work of a call, for what is in backward."""
+    @cached_property
+    def _of_backward(self) -> _Gradients:
+        """What runs backward through a graph that stays, for what is in backward; a call where that is not the same."""
         wrong, leaves = self.wrong, self.wrong.inputs.leaves()
         y = outputs(wrong.trial.spec.function(*wrong.inputs.args(leaves)))
-        return lambda: gradients(y, leaves, wrong.v, retain_graph=True)
+
+        def again() -> Mapping[str, Tensor | None]:
+            return gradients(y, leaves, tuple(t.clone() for t in wrong.v), retain_graph=True)
+
+        runs = [quietly(again) for _ in range(2)]  # it may write to what forward has saved
+        return again if all(run is not None and _are_equal(run, wrong.given) for run in runs) else self._of_a_call
 
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
-        how = self._of_one_graph()
         for count in (1, 2, 3):
             for place in list(method.places()):
-                if not may_lack(place.node, place.parent):
+                if not isinstance(place.node, ast.expr) or not may_lack(place.node, place.parent):
                     continue
                 made = terms(method.function, place.statement, count, kept)
-                found = self._missing(method, place, made, how)
+                found = self._missing(method, place, made)
                 if found is not None or self.left <= 0:
                     return found
         return None
 
-    def _missing(self, method: _Method, place: _Place, made: Terms, how: _Gradients) -> Reason | None:
+    def _missing(self, method: _Method, place: _Place, made: Terms) -> Reason | None:
         if not made.texts:
             return None
         # Its value goes through a hook, so that each of the terms is tried without being compiled by itself.
+        assert isinstance(place.node, ast.expr)
         handed = ast.Call(ast.Name(_HOOK, ast.Load()), [place.node, ast.List(made.names, ast.Load())], [])
         method.scope[_HOOK] = made
         try:
             with place.holding(handed):
                 hooked = method.compiled()
             with in_place_of(method.owner, method.attribute, hooked):
-                quietly(how)  # which notes what each of them gives
+                quietly(self._of_backward)  # which notes what each of them gives
             for k in made.worth_trying():
                 made.chosen, text = k, made.texts[k]
-                if self._is_right(method, hooked, how) or self._is_partial:
+                if self._is_right(method, hooked) or self._is_partial:
                     other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
                     if (found := self._said(method, place, other, set())) is not None:
                         return found
         finally:
             del method.scope[_HOOK]
         return None
+
+
+def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | None]) -> bool:
+    return all(
+        a is b if a is None or b is None else torch.equal(a, b) for a, b in ((one[name], other[name]) for name in other)
+    )
 
 
 def repaired(wrong: Wrong) -> Reason | None:
