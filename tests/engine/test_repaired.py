@@ -611,7 +611,7 @@ class Occupied(Function):
     [
         (
             Rows,
-            "(randn(4, 2), tensor([[2, 1, 0], [3, 2, 1]]))",
+            "(randn(4, 2), tensor([[2, 1, 0], [3, 2, 1], [0, 3, 2]]))",
             "right with `table_bar.index_put_(",
         ),
         (Fixed, "(randn(4, 3), randn(3, 3) / 4)", "right with `(slope[..., None] * weight).mT` in place of"),
