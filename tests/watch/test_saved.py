@@ -19,7 +19,8 @@ def path(tmp_path):
 def test_a_call_comes_back_as_it_was(path):
     t = torch.randn(3, 4, dtype=torch.bfloat16).t().requires_grad_()
     plain = [1, None, True, "s", math.inf, 0.1, 1 + 2j, torch.float32, torch.device("cpu"), {"a": (torch.tensor(3),)}]
-    save_call(path, (t, t, plain, torch.empty(0)), {"k": torch.ones(2)}, of="ours:Name")
+    z = torch.randn(2, 3, dtype=torch.complex128).t().conj()
+    save_call(path, (t, t, plain, torch.empty(0), z), {"k": torch.ones(2)}, of="ours:Name")
     args, kwargs, of = load_call(path)
     assert of == "ours:Name"
     assert torch.equal(args[0], t)
@@ -29,6 +30,8 @@ def test_a_call_comes_back_as_it_was(path):
     assert args[2][:-1] == plain[:-1]
     assert torch.equal(args[2][-1]["a"][0], torch.tensor(3))
     assert args[3].numel() == 0
+    assert torch.equal(args[4], z)
+    assert args[4].stride() == z.stride()
     assert torch.equal(kwargs["k"], torch.ones(2))
 
 

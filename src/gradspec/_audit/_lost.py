@@ -18,6 +18,10 @@ from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
 
 
+#: The key under which a lost gradient says that zero is the derivative.
+FLAT = "flat"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lost:
     """An argument of a call that the output moves with, and that gets no gradient."""
@@ -30,6 +34,8 @@ class Lost:
     is_wrong: bool
     #: Whether the output has a graph at all.
     has_graph: bool = True
+    #: Whether zero is its derivative nearly everywhere, and others get a gradient.
+    is_flat: bool = False
     #: What cuts the graph, shown by a call without it; None where backward itself returns nothing.
     cut: Reason | None = None
     #: At whose place backward returns it, which takes no gradient; None where it is nowhere.
@@ -68,6 +74,7 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             has_graph=with_graph,
             cut=cut,
             misplaced=elsewhere,
+            is_flat=flat and is_trained,
         )
 
 
@@ -105,6 +112,30 @@ def with_lost(report: Report, lost: tuple[Lost, ...], uncalled: Mapping[str, Fin
     return replace(report, verdicts=tuple(verdicts))
 
 
+def asked_of_a_program(report: Report) -> Report:
+    """Return the report of calls that a program made: what it marks is what it computes with, and nobody's word.
+
+    Where zero is the derivative of what loses its gradient, as of the input of a threshold that learns, it is asked.
+    """
+    verdicts = (
+        replace(verdict, finding=_asked_of_flat(verdict.finding.details["lost"]))
+        if verdict.status is Status.BROKEN and verdict.finding.details.get(FLAT)
+        else verdict
+        for verdict in report.verdicts
+    )
+    return replace(report, verdicts=tuple(verdicts))
+
+
+def _asked_of_flat(names: list[str]) -> Finding:
+    it, get = ("them", "get") if len(names) > 1 else ("it", "gets")
+    asked = (
+        f"Is it meant that {listed(names)} {get} no gradient? Forward is flat nearly everywhere in {it}, where a "
+        f"derivative is 0. If so, say {' '.join(f'--zero-gradient {name}' for name in names)}; if not, a "
+        "straight-through gradient is lost."
+    )
+    return Finding(status=Status.QUESTION, message=asked, details={"lost": names})
+
+
 def _said(lost: list[Lost], before: Finding) -> Finding:
     """Return what is said of a call with lost gradients, in place of what the law said."""
     wrong = [one for one in lost if one.is_wrong]
@@ -120,7 +151,9 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
             likely=words or (before.likely if also else ""),
             reason=_reason(wrong),
             rank=Rank.WRONG,
-            details={"lost": names} | ({} if words or also else {MEANT: meant}),
+            details={"lost": names}
+            | ({FLAT: True} if not also and all(one.is_flat for one in wrong) else {})
+            | ({} if words or also else {MEANT: meant}),
         )
     if before.status is Status.BROKEN:
         return before if before.follows else replace(before, message=f"{before.message}; {_sentence(lost)}")

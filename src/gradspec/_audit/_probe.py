@@ -217,6 +217,11 @@ def _parameter(leaf: str, names: tuple[str, ...]) -> str:
 
 def _agree(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     return len(first) == len(second) and all(
-        a.shape == b.shape and torch.equal(torch.nan_to_num(a.detach()), torch.nan_to_num(b.detach()))
-        for a, b in zip(first, second, strict=True)
+        a.shape == b.shape and torch.equal(_numbers(a), _numbers(b)) for a, b in zip(first, second, strict=True)
     )
+
+
+def _numbers(tensor: Tensor) -> Tensor:
+    """Return the numbers of a tensor, NaN as 0; of eight bits, in which torch does not compute, in double precision."""
+    plain = tensor.detach()
+    return (plain.double() if plain.is_floating_point() and plain.itemsize == 1 else plain).nan_to_num()

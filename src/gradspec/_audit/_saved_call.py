@@ -15,6 +15,8 @@ from torch import Tensor
 
 #: The name under which the header has the call.
 HEADER = "gradspec.call"
+#: The name under which it has which tensors are complex, written as pairs.
+COMPLEX = "gradspec.complex"
 _DTYPES = {str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)}
 
 
@@ -39,8 +41,13 @@ def save_call(path: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, o
     call = {"of": of, "args": _written(args, tensors), "kwargs": _written(dict(kwargs), tensors)}
     text = json.dumps(call)
     path.parent.mkdir(parents=True, exist_ok=True)
-    plain = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    save_file(plain, path, metadata={HEADER: text, "sha256": _digest(text, tensors)})
+    # Of complex numbers safetensors writes some, and their parts as real ones always.
+    pairs = {name: torch.view_as_real(_plain(t)) if t.is_complex() else _plain(t) for name, t in tensors.items()}
+    told = {HEADER: text, COMPLEX: json.dumps([name for name, t in tensors.items() if t.is_complex()])}
+    try:
+        save_file(pairs, path, metadata={**told, "sha256": _digest(text, tensors)})
+    except (KeyError, SafetensorError) as error:
+        raise CallError(f"no file of a call can hold its tensors: {error}") from None
 
 
 def load_call(path: Path) -> tuple[tuple[Any, ...], dict[str, Any], str]:
@@ -54,6 +61,7 @@ def load_call(path: Path) -> tuple[tuple[Any, ...], dict[str, Any], str]:
             header = held.metadata() or {}
             tensors = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
         text = header[HEADER]
+        tensors |= {name: torch.view_as_complex(tensors[name]) for name in json.loads(header.get(COMPLEX, "[]"))}
         if header.get("sha256") != _digest(text, tensors):
             raise CallError(f"{path} was edited: its numbers are not those that were saved")
         call = json.loads(text)
@@ -116,6 +124,10 @@ def _read(written: Any, tensors: dict[str, Tensor]) -> Any:
     raise KeyError(kind)
 
 
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
+
 def _order(tensor: Tensor) -> list[int]:
     """Return the dimensions of a tensor in the order in which memory holds them."""
     strides = tensor.stride()
@@ -129,7 +141,7 @@ def _inverse(order: list[int]) -> list[int]:
 def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
     found = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
-        plain = tensor.detach().cpu().contiguous().reshape(-1)
+        plain = _plain(tensor).cpu().reshape(-1)
         found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         found.update(plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
     return found.hexdigest()

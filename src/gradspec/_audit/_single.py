@@ -51,13 +51,14 @@ def _computes_in_float32(trial: Trial) -> bool | None:
     if all(torch.equal(given.values[name], rounded.values[name]) for name in given.wrt):
         return None
     y, same, near = (_values(trial, inputs) for inputs in (given, rounded, low))
-    floating = [t for t in y if t.dtype == torch.float64]
+    floating = [t.double() for t in y if t.is_floating_point()]
     if not floating or not all(map(torch.equal, y, same)) or not all(map(is_single, floating)):
         return False
     v = tuple(t / 3 if t.dtype == torch.float64 else t for t in like(y, trial.seed))
     ours = vjp(trial.spec.function, given, v)
     theirs = vjp(trial.spec.function, low, tuple(map(_low, v)))
-    pairs = [(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True) if a is not None and b is not None]
+    both = zip(ours.values(), theirs.values(), strict=True)
+    pairs = [(a, b) for a, b in both if a is not None and b is not None and bool(a.any())]
     if not pairs or not all(is_single(a) for a, _ in pairs):
         return False
     return all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))

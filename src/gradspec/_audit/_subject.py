@@ -114,6 +114,7 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
     subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
     if isinstance(call, torch.nn.Module):
         return with_state(subject, call, cases)
+    call = call if implementation is None else _as_given(call, signature, cases)
     call, cases, own = running_its_own(call, signature, cases)
     return replace(subject, call=call, own=own), cases
 
@@ -131,6 +132,34 @@ def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
     owner = getattr(function, "__self__", None)
     is_apply = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
     return function, owner if is_apply else None
+
+
+def _as_given(call: Callable[..., Any], signature: inspect.Signature, cases: Sequence[Case]) -> Callable[..., Any]:
+    """Return the call of a Function that hands on no more than the cases give.
+
+    Its backward may return a gradient for each of these alone: what is left to its default is left out.
+    """
+    count = max(len(case.args) for case in cases)
+    named = {name for case in cases for name in case.kwargs}
+    defaults = {name: one.default for name, one in signature.parameters.items() if one.default is not one.empty}
+    order = list(signature.parameters)
+    if not (left := [name for name in defaults if order.index(name) >= count and name not in named]):
+        return call
+
+    def as_given(*args: Any, **kwargs: Any) -> Any:
+        while len(args) > count and order[len(args) - 1] in left and _is(args[-1], defaults[order[len(args) - 1]]):
+            args = args[:-1]
+        kept = {name: value for name, value in kwargs.items() if name not in left or not _is(value, defaults[name])}
+        return call(*args, **kept)
+
+    as_given.__module__ = getattr(call, "__module__", None) or "__main__"
+    return as_given
+
+
+def _is(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default) and not isinstance(value, torch.Tensor) and value == default
+    )
 
 
 def _operator(function: Any) -> Any:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gradspec._audit._audit import audit
 from gradspec._audit._found import with_remarks
+from gradspec._audit._lost import asked_of_a_program
 from gradspec._audit._own_dtype import backward_error, in_dtype, plain_error
 from gradspec._audit._single import with_digits
 from gradspec._audit._subject import subject_of
@@ -68,7 +69,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
         report = audit(seen.target, cases, **how).report
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
-    report = with_remarks(report, seen.key, (*remarks_of(report, seen.key), *said))
+    report = with_remarks(asked_of_a_program(report), seen.key, (*remarks_of(report, seen.key), *said))
     files = {} if folder is None else _files(seen, cases, folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
     return replace(report, verdicts=tuple(verdicts))
@@ -169,7 +170,7 @@ def _narrowing(seen: Seen, case: Case) -> str:
         args, kwargs = mapped((case.args, dict(case.kwargs)), change)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             made = subject_of(seen.target, (case,), seen.key)[0].call(*args, **kwargs)
-        results.append([t for t in tensors_in(made) if t.is_floating_point()])
+        results.append([t.double() for t in tensors_in(made) if t.is_floating_point()])
     is_single = bool(results[0]) and all(
         torch.equal(y, x) and torch.equal(y, y.float().to(y.dtype)) and y.unique().numel() * 2 > y.numel()
         for y, x in zip(*results, strict=True)

@@ -137,6 +137,26 @@ def shapes_of(value: Any) -> Any:
     return None
 
 
+def values_of(value: Any) -> Any:
+    """Return what two calls have in common in their numbers: which of them are zero or one, and which signs they have.
+
+    A start of zero, or a factor of one, hides what another one shows.
+    """
+    if isinstance(value, Tensor):
+        if not value.is_floating_point() or not value.numel() or value.device.type != "cpu":
+            return None  # a device would be waited for
+        with _aside():
+            low, high = (float(t) for t in _plain(value).detach().double().aminmax())
+        return (*(values_of(t) for t in (low, high)), low == high)
+    if isinstance(value, tuple | list):
+        return tuple(map(values_of, value))
+    if isinstance(value, dict):
+        return tuple(map(values_of, value.values()))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value if value in (0, 1, -1) else (value > 0) - (value < 0) * 1.5
+    return None
+
+
 def _word(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, look_of, shapes_of, text_of
+from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, look_of, shapes_of, text_of, values_of
 from gradspec._watch._uses import MAIN, Use, seen_in_the_state, seen_on_the_stack
 
-#: How many kinds of calls are kept of a function, and how many that differ only in their sizes.
-KINDS, SIZES = 4, 2
+#: How many kinds of calls are kept of a function, and how many that differ only in their sizes, or in their values.
+KINDS, SIZES, VALUES = 4, 2, 2
 #: How often a call is copied to see if it shows more than one whose numbers are all equal.
 TRIES = 16
 #: From so many calls on, each sixteenth is looked at; and each whose number is a power of two.
@@ -44,6 +44,8 @@ class Seen:
     kept: list[Kept] = field(default_factory=list)
     #: Calls of a kind that is kept, with other sizes.
     more: list[Kept] = field(default_factory=list)
+    #: Calls of a kind and of sizes that are kept, with other values.
+    other: list[Kept] = field(default_factory=list)
     #: Why a call was not kept.
     not_kept: str = ""
     #: The place of each kind among what is kept, and how often a better call of it is looked for.
@@ -92,12 +94,25 @@ class Seen:
             return self._keep(self.kept, args, kwargs, kind)
         if self._flat.get(kind, 0) > 0:  # none of its kind shows anything yet
             self._flat[kind] -= 1
-            return self._keep(self.kept, args, kwargs, kind, instead=True)
+            if self._keep(self.kept, args, kwargs, kind, instead=True):
+                return True
         if not is_new and len(self.more) < SIZES and not any(call.is_cut for call in self.kept):
             sizes = tuple(map(shapes_of, args))
             if sizes not in [tuple(map(shapes_of, call.args)) for call in self.calls]:
                 return self._keep(self.more, args, kwargs, kind)
+        if not is_new and len(self.other) < VALUES and self._has_other_values(kind, args, kwargs):
+            return self._keep(self.other, args, kwargs, kind)
         return False
+
+    def _has_other_values(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        if (place := self._places.get(kind)) is None:
+            return False
+        try:
+            values = values_of((args, dict(kwargs)))
+            same = [self.kept[place], *self.other]
+            return values not in [values_of((call.args, dict(call.kwargs))) for call in same]
+        except NotKeptError:
+            return False
 
     def went_back(self, *, with_graph: bool) -> None:
         """Note a backward pass, and whether a graph of it is made, to be differentiated again."""
@@ -108,7 +123,7 @@ class Seen:
     @property
     def calls(self) -> list[Kept]:
         """The calls that are kept, the first of each kind first."""
-        return [*self.kept, *self.more]
+        return [*self.kept, *self.other, *self.more]
 
     def _keep(
         self, among: list[Kept], args: tuple[Any, ...], kwargs: Mapping[str, Any], kind: Any, *, instead: bool = False

@@ -28,13 +28,13 @@ from torch import Tensor
 
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
+from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
-from gradspec.laws.tensor.support._meant import question
+from gradspec.laws.tensor.support._meant import question, unread
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
@@ -69,7 +69,17 @@ def _check(trial: Trial) -> Finding:
     finding = _judged(trial, inputs)
     if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
         return finding
-    return question(trial, inputs, is_clear=finding.status is Status.BROKEN) or finding
+    return _asked(trial, inputs, finding) or finding
+
+
+def _asked(trial: Trial, inputs: Inputs, finding: Finding) -> Finding | None:
+    """Return the question whether a gradient is meant, unless that of an argument which forward reads is wrong."""
+    asked = question(trial, inputs, is_clear=finding.status is Status.BROKEN)
+    if asked is None or not (unused := unread(trial, inputs)):
+        return asked
+    read = Inputs(inputs.values, tuple(name for name in inputs.wrt if name not in unused))
+    alone = _judged(trial, read) if read.wrt else HOLDS
+    return question(trial, read) or alone if alone.status is Status.BROKEN else asked
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:
@@ -203,6 +213,8 @@ def _in_direction(
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
+    if dtype == torch.float64 and {t.dtype.to_real() for t in y if differentiable(t)} == {torch.float32}:
+        dtype = torch.float32  # of the value: small steps show its rounding
     try:
         numeric, is_near = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability

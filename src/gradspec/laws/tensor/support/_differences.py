@@ -128,7 +128,8 @@ def double(value: Tensor) -> Tensor:
 
 
 def is_single(value: Tensor) -> bool:
-    """Return whether each number of a tensor in double precision is one of float32, and one is not zero."""
-    return torch.equal(value, double(value.to(torch.complex64 if value.is_complex() else torch.float32))) and bool(
-        value.any()
-    )
+    """Return whether each number of a tensor is one of float32, and one is not zero."""
+    if not differentiable(value):
+        return True
+    single = value.to(torch.complex64 if value.is_complex() else torch.float32)
+    return torch.equal(double(value), double(single)) and bool(value.any())

@@ -16,7 +16,8 @@ from torch import Tensor
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
-from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._differences import double, is_single
 from gradspec.laws.tensor.support._memory import overlap
 
 #: How to answer.
@@ -33,8 +34,8 @@ _CROSSED = 0.25
 _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
 #: How far away an argument must be clipped, if it is; and which share of a gradient is left where it is masked.
 _FAR, _MASKED = 1e4, 0.01
-#: The number of units of rounding that do not count as a step of forward.
-_ROUNDED = 64
+#: The number of units of rounding that do not count as a step of forward; of float32 where that is all that hides one.
+_ROUNDED, _ROUNDED_ONCE = 64, 8
 #: Of how many elements it is asked whether forward is flat in them, and in which share it has to be.
 _ASKED, _MOST_OF = 16, 0.6
 #: How far a sum of gradients may be off by rounding.
@@ -55,6 +56,12 @@ def question(trial: Trial, inputs: Inputs, *, is_clear: bool = True) -> Finding 
         except Exception:  # it takes its own dtype only
             continue
     return None
+
+
+def unread(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
+    """Return the arguments that forward does not read: they are no reason why the gradient of others may be meant."""
+    function = inputs.closed(trial.spec.surrogate)
+    return tuple(name for name in inputs.wrt if quietly(lambda name=name: is_unused(function, inputs, name)))  # type: ignore[misc]
 
 
 def _question(trial: Trial, inputs: Inputs) -> Finding | None:
@@ -119,6 +126,16 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     """
     said = [found for place in _places(inputs) if (found := _is_flat_at(function, place, name)) is not None]
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
+
+
+def is_unused(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
+    """Whether forward stays as it is however far an argument moves: it is no step in it, but does not read it."""
+    at, x = inputs.wrt.index(name), inputs.tensors()
+    before = _values(function, x)
+    return all(
+        _is_equal(before, _values(function, (*x[:at], far, *x[at + 1 :])))
+        for far in (-x[at], 0.3 * x[at] + 0.2, _FAR * like(x, 1)[at], x[at] + like(x, 2)[at])
+    )
 
 
 def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
@@ -194,6 +211,9 @@ def _is_flat_at(
         y = _values(function, x)
         if not y or not all(bool(t.isfinite().all()) for t in y):
             return None
+        # Numbers of float32 hide the steps that float64 would show; between two of them lies no more than its rounding.
+        is_narrow = dtype == torch.float64 and all(map(is_single, y))
+        steps = _STEPS[torch.float32] if is_narrow else steps
         for number, step in enumerate(steps):
             for sign in (step, -step):
                 # Each element goes its own way: a softmax does not move where all of them go the same.
@@ -201,7 +221,8 @@ def _is_flat_at(
                     t + sign * _unlike(t) * t.abs().clamp(min=1) if n == name else t
                     for n, t in zip(names, x, strict=True)
                 )
-                crossed = max(_crossed(a, b) for a, b in zip(y, _values(function, moved), strict=True))
+                after = _values(function, moved)
+                crossed = max(_crossed(a, b, is_narrow=is_narrow) for a, b in zip(y, after, strict=True))
                 if crossed > (_CROSSED if number == len(steps) - 1 else 0):
                     return False
     except Exception:
@@ -215,9 +236,10 @@ def _unlike(t: Tensor) -> Tensor:
     return d / d.abs() * (0.5 + 0.5 * d.abs() / d.abs().max())
 
 
-def _crossed(a: Tensor, b: Tensor) -> float:
+def _crossed(a: Tensor, b: Tensor, *, is_narrow: bool = False) -> float:
     """Return the share of elements that differ by more than rounding: what is added and taken away again leaves it."""
-    return float(((a - b).abs() > _ROUNDED * torch.finfo(a.dtype).eps * largest(a)).double().mean())
+    rounded = _ROUNDED_ONCE * torch.finfo(torch.float32).eps if is_narrow else _ROUNDED * torch.finfo(a.dtype).eps
+    return float(((a - b).abs() > rounded * largest(a)).double().mean())
 
 
 def _values(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:
