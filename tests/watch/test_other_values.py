@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
 import torch
 from torch.autograd import Function
 
@@ -102,3 +106,34 @@ def test_complex_numbers_of_64_bits_end_no_watch():
 
 def statuses(row):
     return {verdict.status for verdict in row.report.of(law="surrogate")}
+
+
+GATHERED = """
+import torch
+import torch.distributed as dist
+
+
+class AllReduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clone()
+        dist.all_reduce(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+AllReduce.apply(torch.randn(3, requires_grad=True)).sum().backward()
+"""
+
+
+@pytest.mark.slow
+def test_a_collective_is_not_waited_for_in_an_audit(tmp_path):
+    (tmp_path / "ranks.py").write_text(GATHERED, encoding="utf-8")
+    command = [sys.executable, "-m", "gradspec", "watch", "--", sys.executable, "ranks.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert "not audited: a call that the program made raises ValueError: Default process group" in said.stdout

@@ -17,7 +17,6 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
 
-
 #: The key under which a lost gradient says that zero is the derivative.
 FLAT = "flat"
 

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from gradspec._watch._begin import FOLDER
 from gradspec._watch._store import FUNCTION, REPORT, answered, claims, rows_in
@@ -128,10 +129,13 @@ def _leave_a_removed_folder() -> None:
 
 @contextlib.contextmanager
 def _as_torch_begins() -> Iterator[None]:
-    """Leave what a program is in or has ended with, and no audit works under: a mode, autocast, a default device."""
+    """Leave what a program is in or has ended with, and no audit works under: a mode, autocast, ranks that are gone."""
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
+    ranks: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    if ranks is not None and ranks.is_initialized():
+        ranks._world.default_pg = None  # its threads are not in a fork: a collective raises now, and waited for ever
     torch.autograd.set_detect_anomaly(False)
     torch.set_default_device(None)
     for device in ("cpu", "cuda"):
