@@ -15,6 +15,8 @@ from gradspec._place import place_of
 LIMIT = "limit"
 #: The key under which it names how to say that what was found is meant so.
 MEANT = "meant"
+#: The key under which a question says how many it is, where it is more than one.
+QUESTIONS = "questions"
 
 
 class Status(StrEnum):

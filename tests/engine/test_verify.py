@@ -290,13 +290,13 @@ def leaving(x, factor):
     ("function", "status", "message"),
     [
         (killing, Status.BROKEN, "the interpreter died of SIGSEGV"),
-        (hanging, Status.NOT_MEASURED, "no answer, and asleep for more than 2 s"),
+        (hanging, Status.NOT_MEASURED, "no answer, and asleep for more than 1 s"),
         (exiting, Status.BROKEN, "the function ended the interpreter, with exit code 3"),
         (leaving, Status.BROKEN, "raised SystemExit: out"),
     ],
 )
 def test_a_function_that_takes_the_interpreter_with_it_is_a_verdict_and_the_run_goes_on(function, status, message):
-    profile = replace(load_profile("quick"), time_limit=2.0)
+    profile = replace(load_profile("quick"), time_limit=1.0)
     bad = replace(SCALE, name="bad", function=function, implementation=None)
     report = verify([bad, SCALE], [BY_NAME["global_state"]], profile, case="matrix")
 

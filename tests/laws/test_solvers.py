@@ -138,7 +138,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 0.0])
+@pytest.mark.parametrize("tolerance", [1e-4, pytest.param(1e-7, marks=pytest.mark.slow), 0.0])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_backward_that_stops_at_a_tolerance_is_linear_up_to_it(change: str, tolerance: float) -> None:
     verdicts = audit(solver_of_the_adjoint(tolerance, CHANGES[change]), ["(randn(3),)"], laws=LINEARITY).report.verdicts

@@ -205,7 +205,7 @@ def audit(
         *found.remarks,
         *of_copies(subject.written),
         *map(said, of_calls(shown, is_asked="surrogate" in report.laws, is_wrong=is_wrong)),
-        *of_report(report),
+        *of_report(report, is_wrong=is_wrong),
         *filter(None, (anew, found_by_sweep)),
     ]
     if measured.is_noisy:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gradspec._audit._dependence import moves_with, zero_gradient
 from gradspec._audit._subject import Subject, has_own_backward
-from gradspec._finding import MEANT
+from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
 from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
@@ -164,7 +164,10 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []
     said = " ".join(filter(None, (asked, f"{_capital(_words(lost))}." if _words(lost) else "", answer)))
     return Finding(
-        status=Status.QUESTION, message=" ".join((said, *rest[:1])), likely=" ".join(rest[1:]), details={"lost": names}
+        status=Status.QUESTION,
+        message=" ".join((said, *rest[:1])),
+        likely=" ".join(rest[1:]),
+        details={"lost": names} | ({QUESTIONS: 2} if rest else {}),
     )
 
 

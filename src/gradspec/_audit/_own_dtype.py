@@ -65,15 +65,23 @@ def refused(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
 
 
 def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | None:
-    """Return the cases with their real floating tensors in another dtype; None where that changes nothing."""
+    """Return the cases with their floating tensors in another dtype; None where that changes nothing.
+
+    Complex ones get parts of that dtype, where torch has one.
+    """
     changed = False
 
     def cast(value: Any) -> Any:
         nonlocal changed
-        if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == dtype:
+        other = dtype.to_complex() if isinstance(value, Tensor) and value.is_complex() else dtype
+        if (
+            not isinstance(value, Tensor)
+            or not (value.is_floating_point() or value.is_complex())
+            or value.dtype == other
+        ):
             return value
         changed = True
-        return value.to(dtype)
+        return value.to(other)
 
     calls = [together((case.args, dict(case.kwargs)), cast) for case in cases]
     found = tuple(replace(case, args=args, kwargs=named) for case, (args, named) in zip(cases, calls, strict=True))

@@ -69,8 +69,13 @@ def of_copies(written: Sequence[str]) -> Iterator[str]:
         )
 
 
-def of_report(report: Report) -> Iterator[str]:
-    """Yield which transforms give another result silently, though that is not the function's own doing."""
+def of_report(report: Report, *, is_wrong: bool = False) -> Iterator[str]:
+    """Yield which transforms give another result silently, though that is not the function's own doing.
+
+    Args:
+        report: what the laws found.
+        is_wrong: whether backward itself is wrong: that compiled code differentiates forward is right then.
+    """
     silent = dict.fromkeys(
         verdict.law
         for verdict in report.verdicts
@@ -79,7 +84,7 @@ def of_report(report: Report) -> Iterator[str]:
         and "raised" not in verdict.finding.details
         and verdict.law != "adjoint"
     )
-    if silent:
+    if silent and not is_wrong:
         yield _limit(list(silent), "of this form")
     frozen = [verdict.finding for verdict in report.verdicts if "frozen" in verdict.finding.details]
     for finding in frozen[:1]:

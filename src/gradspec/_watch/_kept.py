@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,7 @@ def shapes_of(value: Any) -> Any:
 
 
 def values_of(value: Any) -> Any:
-    """Return what two calls have in common in their numbers: which of them are zero or one, and which signs they have.
+    """Return what two calls have in common in their numbers: which are zero, one or of a sign, which tensors all one.
 
     A start of zero, or a factor of one, hides what another one shows.
     """
@@ -147,13 +148,13 @@ def values_of(value: Any) -> Any:
             return None  # a device would be waited for
         with _aside():
             low, high = (float(t) for t in _plain(value).detach().double().aminmax())
-        return (*(values_of(t) for t in (low, high)), low == high)
+        return values_of(low) if low == high else ""
     if isinstance(value, tuple | list):
         return tuple(map(values_of, value))
     if isinstance(value, dict):
         return tuple(map(values_of, value.values()))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if value in (0, 1, -1) else (value > 0) - (value < 0) * 1.5
+        return value if value in (0, 1, -1) else math.copysign(2, value)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from gradspec._finding import QUESTIONS
 from gradspec.findings._findings import scope_of
 from gradspec.law import Rank, Scope, Status
 
@@ -25,15 +26,17 @@ def sentence(judgement: Judgement) -> str:
     wrong = [judged for judged in failing if isinstance(judged.found.rank, Rank)]
     unjudged = [judged for judged in failing if judged not in wrong]
     outside = [judged for judged in judgement.findings if not judged.is_asked]
-    questions = sum(judged.is_question for judged in asked)
+    questions = sum(judged.found.verdict.finding.details.get(QUESTIONS, 1) for judged in asked if judged.is_question)
     new = " new" if judgement.has_baseline else ""
     parts = [f"Wrong in {_by_scope(wrong, judgement)}."] if wrong else []
     parts += [f"Could not be judged: {_by_scope(unjudged, judgement)}."] if unjudged else []
-    parts = parts or [f"Nothing{new} is wrong in what was asked about."]
+    if questions:
+        parts.append(f"You are asked {questions} question{'s' * (questions != 1)}.")
+    if not wrong and not unjudged:
+        parts.append(f"Nothing{' else' * bool(questions)}{new} is wrong in what was asked about.")
     if unseen := [one.found.verdict.finding.message for one in asked if one.found.rank is Status.VACUOUS]:
         parts.append(f"The calls do not show everything: {unseen[0].partition(':')[0]}.")
     parts += [f"Not asked about: {_by_scope(outside, judgement)}."] if outside else []
-    parts += [f"You are asked {questions} question{'s' * (questions != 1)}."] if questions else []
     return " ".join(parts)
 
 

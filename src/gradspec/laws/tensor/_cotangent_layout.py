@@ -27,7 +27,11 @@ from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 #: What is likely where the numbers are wrong: its cotangents are right where they are contiguous.
 STRIDED = "backward reads the memory of the cotangent, whatever its strides: as_strided(), a kernel; call contiguous()"
-LIKELY = "backward assumes contiguous memory: use reshape() for view()"
+#: What torch says of a view that the strides do not allow, and of a write to numbers that share their memory; and why.
+_SAID = {
+    "view size is not compatible": "backward assumes contiguous memory: use reshape() for view()",
+    "refers to a single memory location": "backward writes to the cotangent: clone() it first",
+}
 
 
 def _check(trial: Trial) -> Finding:
@@ -43,11 +47,15 @@ def _check(trial: Trial) -> Finding:
         try:
             got = vjp(trial.spec.function, inputs, laid_out)
         except Exception as error:
-            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
+            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=_likely(error))
         finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", likely=STRIDED)
         if finding is not HOLDS:
             return finding
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
+
+
+def _likely(error: Exception) -> str:
+    return next((likely for said, likely in _SAID.items() if said in str(error)), "")
 
 
 def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
@@ -62,7 +70,7 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
         try:
             got = _gradients(trial, inputs, way, lay_out)
         except Exception as error:
-            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=LIKELY)
+            return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=_likely(error))
         finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", likely=STRIDED)
         if finding is not HOLDS:
             return finding
