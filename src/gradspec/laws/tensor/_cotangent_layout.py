@@ -80,15 +80,22 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
 def _gradients(
     trial: Trial, inputs: Inputs, way: Pass, lay_out: Callable[[Tensor], Tensor]
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of a pass by name, but those of third order: where logits are large, these lack digits."""
+    """Return the gradients of a pass by name, but those of third order: where logits are large, these lack digits.
+
+    Those of second order are compared as float32: numbers that are read wrongly are others.
+    """
     leaves, found = way.leaves(inputs), dict[str, Tensor | None]()
     for number, order in enumerate(way.orders(called(trial, way, inputs, leaves), leaves, trial.seed), 1):
         order.cotangents = {
             n: lay_out(t.detach()).requires_grad_(not order.is_last) for n, t in order.cotangents.items()
         }
         got = order.differentiate()
-        found |= {f"{n}, order {number}": t for n, t in got.items() if number < 3}
+        found |= {f"{n}, order {number}": t if number == 1 else _single(t) for n, t in got.items() if number < 3}
     return found
+
+
+def _single(t: Tensor | None) -> Tensor | None:
+    return t if t is None else t.to(torch.complex64 if t.is_complex() else torch.float32)
 
 
 #: Each makes a cotangent of another layout; the last one of other values too.

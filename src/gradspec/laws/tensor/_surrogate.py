@@ -96,8 +96,12 @@ def _with_what_is_stopped(trial: Trial) -> Trial:
 def _judged(trial: Trial, inputs: Inputs) -> Finding:
     if any(inputs.values[name].numel() == 0 for name in inputs.wrt):
         return not_applicable("a zero-size input has no direction to move in")
+    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
     try:
-        finding = _twice(trial, Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt))
+        finding = _twice(trial, wide)
+        if finding is HOLDS and _is_narrow(_surrogate(trial, wide)(*wide.tensors())):
+            alone = _each_alone(trial, wide)
+            finding = alone if alone.status is Status.BROKEN else finding
     except StandInError:  # an audit of a function that takes its own dtype only
         return _in_single(trial, inputs)
     except Exception:
@@ -146,6 +150,10 @@ def _in_single(trial: Trial, inputs: Inputs) -> Finding:
     finding = _twice(trial, inputs)
     if finding.status is not Status.HOLDS or any(t.dtype.to_real() != torch.float32 for t in inputs.tensors()):
         return finding
+    return _each_alone(trial, inputs)
+
+
+def _each_alone(trial: Trial, inputs: Inputs) -> Finding:
     for number in range(len(inputs.wrt)):
         for attempt in range(2):
             finding = _along_its_gradient(trial, inputs, number, trial.seed + attempt)
@@ -213,7 +221,7 @@ def _in_direction(
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
-    if dtype == torch.float64 and {t.dtype.to_real() for t in y if differentiable(t)} == {torch.float32}:
+    if dtype == torch.float64 and _is_narrow(y):
         dtype = torch.float32  # of the value: small steps show its rounding
     try:
         numeric, is_near = _slope(along, dtype)
@@ -248,6 +256,11 @@ def _in_direction(
     if off <= _OF_SINGLE * of and all(g is None or is_single(g) for g in grads):
         return replace(finding, message=f"{finding.message}, by what float32 rounds", rank=Rank.WASTE)
     return _of_a_solver(finding, lines, off, of, size)
+
+
+def _is_narrow(y: tuple[Tensor, ...]) -> bool:
+    """Whether all that a call returns is of float32."""
+    return {t.dtype.to_real() for t in y if differentiable(t)} == {torch.float32}
 
 
 def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, bool]:

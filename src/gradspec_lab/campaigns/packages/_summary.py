@@ -60,10 +60,13 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
 
     Args:
         results: of each package.
-        known: the last summary. Its first runs are kept, and packages that it has not measured make another one.
+        known: the last summary. Its first runs and the packages that are not measured here are kept, each with its
+            commit; packages that it has not measured make another first run.
     """
     said = classes()
-    rows = [_package(one, said) for one in results]
+    mine = [_package(one, said) for one in results]
+    measured_here = {one["name"] for one in mine}
+    rows = [*mine, *(one for one in (known or {}).get("packages", ()) if one["name"] not in measured_here)]
     counted = counts(rows)
     facts = {
         key: value
@@ -72,7 +75,7 @@ def summary(results: Sequence[Mapping[str, Any]], known: Mapping[str, Any] | Non
     }
     first = [*(known or {}).get("first_runs", ())]
     before = {one["name"] for one in (known or {}).get("packages", ()) if one["status"] == MEASURED}
-    new = [one for one in rows if one["name"] not in before]
+    new = [one for one in mine if one["name"] not in before]
     if _measured(new):
         first.append({"date": facts["date"], "commit": facts["commit"], **counts(new), "names": _measured(new)})
     mended = [row["kind"] for row in tomllib.loads(MENDED.read_text(encoding="utf-8")).values()]

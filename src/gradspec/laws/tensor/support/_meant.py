@@ -35,7 +35,7 @@ _SHARES = (1.0, -1.0, 0.6, -0.6, 0.03, -0.03)
 #: How far away an argument must be clipped, if it is; and which share of a gradient is left where it is masked.
 _FAR, _MASKED = 1e4, 0.01
 #: The number of units of rounding that do not count as a step of forward; of float32 where that is all that hides one.
-_ROUNDED, _ROUNDED_ONCE = 64, 8
+_ROUNDED, _ROUNDED_ONCE = 64, 3
 #: Of how many elements it is asked whether forward is flat in them, and in which share it has to be.
 _ASKED, _MOST_OF = 16, 0.6
 #: How far a sum of gradients may be off by rounding.
