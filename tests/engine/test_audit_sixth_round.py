@@ -289,10 +289,10 @@ SLOTS = "(randn(4, 2, 3), rand(4, 2), tensor([[0, 1], [2, -1], [1, 3], [-1, 0]])
 @pytest.mark.parametrize(
     ("function", "call", "new"),
     [
-        (InSlices, "(randn(4, 30), randn(30, 2))", "+ weight_bar"),
+        pytest.param(InSlices, "(randn(4, 30), randn(30, 2))", "+ weight_bar", marks=pytest.mark.slow),
         (HalfWritten, "(randn(2, 4, 3),)", "z_bar.copy_(y_bar * x * s"),
         (Sample, "(randn(6), tensor([-1.0, 0.3, 2.6, 4.1, 7.0]))", "* inside"),
-        (Equilibrium, "(randn(3, 4), randn(4, 4))", "torch.eye("),
+        pytest.param(Equilibrium, "(randn(3, 4), randn(4, 4))", "torch.eye(", marks=pytest.mark.slow),
         # Of one gradient where the other is wrong for a reason of its own.
         (Filter, "(randn(2, 4, dtype=complex128), randn(4, dtype=complex128))", "w.conj()"),
     ],

@@ -187,6 +187,7 @@ def test_where_a_gradient_is_zero_or_meant_to_be_another_one_nothing_is_wrong(fu
     assert swept(function, "(randn(2, 3, requires_grad=True),)")[0] == []
 
 
+@pytest.mark.slow
 def test_a_question_of_the_given_call_ends_no_sweep():
     found = audit(StraightThrough, ["(randn(2, 3, requires_grad=True),)"], sweep=True, jobs=1)
 

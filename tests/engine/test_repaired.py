@@ -130,6 +130,7 @@ def test_what_no_expression_mends_is_not_said():
     assert finding.reason is None or finding.reason.kind != "repair"
 
 
+@pytest.mark.slow
 def test_a_loop_that_does_not_end_in_another_reading_ends():
     finding = said(Loops, "(randn(3, 4),)", reference=lambda x: x.softmax(-1))
 
@@ -247,7 +248,13 @@ class Centred(Softmax):
 @pytest.mark.parametrize(
     ("function", "call", "reference", "new"),
     [
-        (SwiGLU, "(randn(3, 4), randn(3, 4))", lambda a, b: a * a.sigmoid() * b, "(1 + a * (1 - s))"),
+        pytest.param(
+            SwiGLU,
+            "(randn(3, 4), randn(3, 4))",
+            lambda a, b: a * a.sigmoid() * b,
+            "(1 + a * (1 - s))",
+            marks=pytest.mark.slow,
+        ),
         (Centred, "(randn(3, 4),)", lambda x: x.softmax(-1), "(y_bar * y).sum(-1, keepdim=True) - y_bar"),
     ],
 )
@@ -338,11 +345,12 @@ class LowRank(Function):
             "torch.where(x > 0, 2 * x * y_bar, y_bar)",
         ),
         (Calls, "(randn(3, 4), randn(2, 4))", "x", "x.flip(0)"),
-        (
+        pytest.param(
             LowRank,
             "(randn(3, 4), randn(4, 2), randn(4, 2))",
             "2 * x * (y_bar @ b.mT) + y_bar @ a.mT",
             "2 * x * (y_bar @ b.mT)",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -619,7 +627,12 @@ class Occupied(Function):
             "(randn(4, 2), tensor([[2, 1, 0], [3, 2, 1], [0, 3, 2]]))",
             "right with `table_bar.index_put_(",
         ),
-        (Fixed, "(randn(4, 3), randn(3, 3) / 4)", "right with `(slope[..., None] * weight).mT` in place of"),
+        pytest.param(
+            Fixed,
+            "(randn(4, 3), randn(3, 3) / 4)",
+            "right with `(slope[..., None] * weight).mT` in place of",
+            marks=pytest.mark.slow,
+        ),
         (Occupied, "(randn(3, 4),)", "right with `-x.softmax(-1)` in place of `x.square() - x.softmax(-1)`"),
     ],
 )

@@ -166,7 +166,7 @@ def test_a_factor_under_differentiation_is_refused(cls):
     ("spec", "wrapper"),
     [
         pytest.param(SCALING[0], grad_factor, id="grad_factor", marks=pytest.mark.slow),
-        pytest.param(SCALING[1], grad_multiply, id="grad_multiply"),
+        pytest.param(SCALING[1], grad_multiply, id="grad_multiply", marks=pytest.mark.slow),
     ],
 )
 def test_the_plain_wrapper_keeps_the_promise_of_its_class(spec, wrapper):

@@ -130,7 +130,7 @@ def test_one_row_has_no_loss_at_all():
     assert (loss.tolist(), gradient.any().item()) == ([0.0] * 3, False)
 
 
-@pytest.mark.parametrize("size", [5, 700])
+@pytest.mark.parametrize("size", [5, pytest.param(700, marks=pytest.mark.slow)])
 def test_an_empty_batch_is_that_of_cross_entropy(size):
     # In a process of its own: flash attention on no query kills the interpreter.
     script = f"""if True:
