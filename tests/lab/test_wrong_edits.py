@@ -5,7 +5,6 @@ import torch
 
 from gradspec_lab.campaigns.wrong_edits import FITTING, Found, counted, draws, functions, gradients, judged
 
-
 #: The laboratory runs its campaign; a part of these tests a change.
 pytestmark = pytest.mark.slow
 
