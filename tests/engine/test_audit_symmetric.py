@@ -114,3 +114,43 @@ def test_forward_mode_that_is_wrong_in_symmetric_directions_is_broken():
             return 2 * (q.mT @ a_dot @ q).diagonal(), None
 
     assert found(lambda a: Forward.apply(a)[0], CASE, "adjoint") == {"adjoint": Status.BROKEN}
+
+
+class Fidelity(Function):
+    """tr sqrt(sqrt(a) b sqrt(a)): of `a` one triangle is read, of `b` all, in a product of which one triangle is."""
+
+    factor = 1
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        w, q = torch.linalg.eigh(a)
+        root = (q * w.sqrt()) @ q.mT
+        return torch.linalg.eigvalsh(root @ b @ root).sqrt().sum()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return tuple(
+            y_bar * cls.factor * _half(one, other) for one, other in (ctx.saved_tensors, ctx.saved_tensors[::-1])
+        )
+
+
+def _half(a, b):
+    w, q = torch.linalg.eigh(b)
+    root = (q * w.sqrt()) @ q.mT
+    w, q = torch.linalg.eigh(root @ a @ root)
+    return root @ (q * w.rsqrt()) @ q.mT @ root / 2
+
+
+class FidelityTwice(Fidelity):
+    factor = 2
+
+
+STATES = "(tensor([[2.0, 0.5], [0.5, 1.0]]), tensor([[1.0, -0.25], [-0.25, 3.0]]))"
+
+
+@pytest.mark.parametrize(("function", "status"), [(Fidelity, Status.HOLDS), (FidelityTwice, Status.BROKEN)])
+def test_a_matrix_in_a_product_that_is_taken_for_symmetric_moves_so_too(function, status):
+    assert [verdict.status for verdict in audit(function, [STATES], laws=["surrogate"], jobs=1).report.verdicts] == [
+        status
+    ]

@@ -198,10 +198,11 @@ def _one_direction(
     if in_proportion:  # an element moves by a share of itself
         u = tuple(t * a.abs().clamp(max=1) for t, a in zip(u, x, strict=True))
     finding = _in_direction(trial, inputs, u, seed, is_beside=is_beside)
-    if finding.status is Status.BROKEN and (kept := kept_symmetric(inputs, u, _surrogate(trial, inputs))) is not None:
+    if finding.status is Status.BROKEN and any(is_symmetric(t, ROUNDED) for t in x):
         v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
         grads = _value_and_gradients(trial, inputs, v)[1]
-        if all(
+        kept = kept_symmetric(inputs, u, _surrogate(trial, inputs), grads)
+        if kept is not None and all(
             g is not None and is_symmetric(g, ROUNDED) for g, a, b in zip(grads, u, kept, strict=True) if a is not b
         ):
             return _in_direction(trial, inputs, kept, seed, is_beside=is_beside)

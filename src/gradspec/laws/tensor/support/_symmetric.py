@@ -6,7 +6,7 @@ one there; along other directions a derivative is one of the triangle that happe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -18,7 +18,10 @@ ROUNDED = 1e-6
 
 
 def kept_symmetric(
-    inputs: Inputs, u: tuple[Tensor, ...], function: Callable[..., tuple[Tensor, ...]]
+    inputs: Inputs,
+    u: tuple[Tensor, ...],
+    function: Callable[..., tuple[Tensor, ...]],
+    gradients: Sequence[Tensor | None] = (),
 ) -> tuple[Tensor, ...] | None:
     """Return a direction in which symmetric matrices stay so; None where it is the one that is given.
 
@@ -27,16 +30,19 @@ def kept_symmetric(
         u: a direction in which the differentiated ones move.
         function: takes the differentiated ones. A matrix counts only if it does not read one of its triangles: a
             function of all its elements, a product, say, has a derivative along every direction.
+        gradients: of the differentiated ones. Beside a matrix of which one triangle is read, one whose gradient is
+            symmetric counts too: a product with it may be what is taken for symmetric next.
     """
-    kept = list(u)
-    for place, x in enumerate(inputs.tensors()):
-        if (
-            is_symmetric(x, ROUNDED)
-            and not is_symmetric(u[place])
-            and _reads_one_triangle(inputs, place, u[place], function)
-        ):
-            kept[place] = (u[place] + u[place].mH) / 2
-    return tuple(kept) if any(a is not b for a, b in zip(kept, u, strict=True)) else None
+    symmetric = [k for k, x in enumerate(inputs.tensors()) if is_symmetric(x, ROUNDED) and not is_symmetric(u[k])]
+    places = {k for k in symmetric if _reads_one_triangle(inputs, k, u[k], function)}
+    if places:
+        places |= {k for k in symmetric if k < len(gradients) and _is_symmetric(gradients[k])}
+    kept = tuple((t + t.mH) / 2 if k in places else t for k, t in enumerate(u))
+    return kept if places else None
+
+
+def _is_symmetric(gradient: Tensor | None) -> bool:
+    return gradient is not None and is_symmetric(gradient, ROUNDED)
 
 
 def is_symmetric(x: Tensor, tolerance: float = 0.0) -> bool:
