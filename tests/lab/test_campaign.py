@@ -111,7 +111,15 @@ def test_the_first_finding_is_of_the_rank_that_training_has_and_others_stand_by_
     )
     (one,) = found["packages"][0]["functions"]
     assert one["first"] == {"laws": ["surrogate"], "says": "it differs", "got": "2", "expected": "1"}
-    assert one["outside"] == {"higher: wrong silently": ["second_order"]}
+    assert one["outside"] == ["higher: wrong silently"]
+
+
+def test_what_is_not_measured_again_stays():
+    first = _summary.summary([result(row("tiny:A", "wrong silently", finding("wrong silently")))])
+    second = _summary.summary([result(row("other:B", "nothing found"), name="other")], first)
+
+    assert [one["name"] for one in second["packages"]] == ["other", "tiny"]
+    assert second["packages"][1] == first["packages"][0]
 
 
 def test_the_first_run_stays_and_what_changed_is_said():

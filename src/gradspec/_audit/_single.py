@@ -40,7 +40,7 @@ def in_float32(trials: Iterable[Trial]) -> bool:
 
 
 def _computes_in_float32(trial: Trial) -> bool | None:
-    """Say whether a call in float64 gives what it gives for float32; None where the arguments are whole numbers.
+    """Say whether a call in float64 gives what it gives for float32; None where that shows nothing.
 
     A value that is a float32 and does not move, in any bit, with the rounding of the arguments has been computed from
     that. So has a value that is rounded to whole numbers; but the gradients, for a cotangent with all digits of a
@@ -59,7 +59,9 @@ def _computes_in_float32(trial: Trial) -> bool | None:
     theirs = vjp(trial.spec.function, low, tuple(map(_low, v)))
     both = zip(ours.values(), theirs.values(), strict=True)
     pairs = [(a, b) for a, b in both if a is not None and b is not None and bool(a.any())]
-    if not pairs or not all(is_single(a) for a, _ in pairs):
+    if not pairs:
+        return None
+    if not all(is_single(a) for a, _ in pairs):
         return False
     return all(_are_near(a, b) for a, b in (*pairs, *zip(y, near, strict=True)))
 

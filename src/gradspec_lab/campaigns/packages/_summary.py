@@ -17,7 +17,7 @@ CLASSES = Path(__file__).parent / "classes.toml"
 MENDED = Path(__file__).parent / "mended.toml"
 PROOFS = Path(__file__).parent / "proofs"
 #: How much is kept of the words of a finding, and of a call.
-WORDS, CALL = 90, 60
+WORDS, CALL = 60, 20
 #: How most findings begin.
 NO_DERIVATIVE = "backward does not apply the derivative of what forward computes: "
 #: What a finding in training is, as a person read it in the source and a proof shows it.
@@ -101,28 +101,24 @@ def _package(result: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -
 def _function(row: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "function": row["function"],
-        "calls": [kind[:CALL] for kind in row["kinds"][:1]],
         "training": row["training"],
     }
+    if row["training"] != "nothing found":
+        found["calls"] = [kind[:CALL] for kind in row["kinds"][:1]]
     inside = [one for one in row["findings"] if one["scope"] == "training"]
     if row["training"] == "not audited":
         found["why"] = row["why"][:WORDS]
-    elif inside and row["training"] != "nothing found":
+    elif inside and row["training"] not in ("nothing found", "a question"):
         found["first"] = _first(next(one for one in inside if one["rank"] == row["training"]))
-    outside: dict[str, list[str]] = {}
-    for one in row["findings"]:
-        if one["scope"] != "training" and one["rank"] != "a question":
-            outside.setdefault(f"{one['scope']}: {one['rank']}", []).extend(one["laws"])
-    if outside:
-        found["outside"] = {name: list(dict.fromkeys(laws)) for name, laws in outside.items()}
+    beside = [one for one in row["findings"] if one["scope"] != "training" and one["rank"] != "a question"]
+    if outside := dict.fromkeys(f"{one['scope']}: {one['rank']}" for one in beside):
+        found["outside"] = [*outside]
     if needs_a_class(row):
         found["class"] = said.get(row["function"], {}).get("class", "")
     return found
 
 
 def _first(one: Mapping[str, Any]) -> dict[str, Any]:
-    if one["rank"] == "a question":
-        return {"says": one["says"].partition("?")[0] + "?"}
     shown = {key: one[key].partition(" ")[0] for key in ("got", "expected") if one.get(key)}
     says = one["says"].partition(", wrong silently: ")[2] or one["says"]
     return {"laws": one["laws"][:3], "says": says.removeprefix(NO_DERIVATIVE)[:WORDS], **shown}
