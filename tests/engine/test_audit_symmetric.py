@@ -149,7 +149,10 @@ class FidelityTwice(Fidelity):
 STATES = "(tensor([[2.0, 0.5], [0.5, 1.0]]), tensor([[1.0, -0.25], [-0.25, 3.0]]))"
 
 
-@pytest.mark.parametrize(("function", "status"), [(Fidelity, Status.HOLDS), (FidelityTwice, Status.BROKEN)])
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [(Fidelity, Status.HOLDS), pytest.param(FidelityTwice, Status.BROKEN, marks=pytest.mark.slow)],
+)
 def test_a_matrix_in_a_product_that_is_taken_for_symmetric_moves_so_too(function, status):
     assert [verdict.status for verdict in audit(function, [STATES], laws=["surrogate"], jobs=1).report.verdicts] == [
         status
