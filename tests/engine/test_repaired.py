@@ -619,9 +619,25 @@ class Occupied(Function):
         return y_bar[:, None] * (x.square() - x.softmax(-1)) * -1 + y_bar[:, None] * 0
 
 
+class Renamed(Function):
+    """Gives the name of what it has saved to something else; another reading writes there."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        x = x.cos()
+        return y_bar * x * x
+
+
 @pytest.mark.parametrize(
     ("function", "call", "words"),
     [
+        (Renamed, "(randn(3),)", "right with `y_bar * x` in place of `y_bar * x * x`"),
         (
             Rows,
             "(randn(4, 2), tensor([[2, 1, 0], [3, 2, 1], [0, 3, 2]]))",

@@ -236,7 +236,7 @@ class _Search:
                 return None
             tried.add(text)
             made = method.compiled()
-            is_right = self._is_right(method, made)
+            is_right = self._is_right(method, made, may_write=isinstance(other, ast.stmt))
             if not is_right and (not self._is_partial or self.partial is not None):
                 return None
             new = ast.unparse(other)
@@ -252,7 +252,7 @@ class _Search:
         self.partial = _Reading(method, made, reason)
         return None
 
-    def _is_right(self, method: _Method, made: Any) -> bool:
+    def _is_right(self, method: _Method, made: Any, *, may_write: bool = False) -> bool:
         self._is_partial = False
         method.rounds = 0
         self.left -= _LEAST
@@ -260,7 +260,12 @@ class _Search:
             return False
         how = self._of_a_call if method.is_forward else self._of_backward
         with in_place_of(method.owner, method.attribute, made):
-            return bool(quietly(lambda: self._holds(how)))
+            found = quietly(lambda: self._holds(how))
+        if how is self._of_backward and (found is None or may_write):
+            again = quietly(how)
+            if again is None or not _are_equal(again, self.wrong.given):  # it has written to what forward saved
+                del self._of_backward
+        return bool(found)
 
     def _holds(self, how: _Gradients) -> bool:
         bounded = Bounded(self.wrong.most_operations)
