@@ -165,13 +165,13 @@ class RunsAgain(Function):
 TOUCHED = ["surrogate", "inputs_untouched", "declared_writes", "retained_graph", "needs_input_grad", "checkpoint"]
 
 
-def test_statistics_that_a_second_run_moves_are_found_unless_it_puts_them_back():
+@pytest.mark.parametrize("laws", [TOUCHED, pytest.param(None, marks=pytest.mark.slow)])
+def test_statistics_that_a_second_run_moves_are_found_unless_it_puts_them_back(laws):
     sound, broken = (
-        audit(RunsABlockAgain(puts_back), ["(randn(8, 3),)"], laws=TOUCHED, jobs=1).report
-        for puts_back in (True, False)
+        audit(RunsABlockAgain(puts_back), ["(randn(8, 3),)"], laws=laws, jobs=1).report for puts_back in (True, False)
     )
 
-    assert not [v.law for v in sound.verdicts if v.status.is_failure]
+    assert {v.law for v in sound.verdicts if v.status.is_failure} <= {"second_order"}
     # A parameter that is frozen raises an error, and the call trains it.
     assert {v.status for v in sound.of(law="needs_input_grad")} == {Status.NOT_PROMISED}
     (finding,) = (v.finding for v in broken.of(law="inputs_untouched"))

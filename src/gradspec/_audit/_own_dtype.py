@@ -73,15 +73,11 @@ def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | No
 
     def cast(value: Any) -> Any:
         nonlocal changed
-        other = dtype.to_complex() if isinstance(value, Tensor) and value.is_complex() else dtype
-        if (
-            not isinstance(value, Tensor)
-            or not (value.is_floating_point() or value.is_complex())
-            or value.dtype == other
-        ):
+        if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
             return value
-        changed = True
-        return value.to(other)
+        other = value.to(dtype.to_complex() if value.is_complex() else dtype)
+        changed = changed or other is not value
+        return other
 
     calls = [together((case.args, dict(case.kwargs)), cast) for case in cases]
     found = tuple(replace(case, args=args, kwargs=named) for case, (args, named) in zip(cases, calls, strict=True))

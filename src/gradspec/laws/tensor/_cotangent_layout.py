@@ -22,6 +22,7 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._differences import single
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
@@ -90,12 +91,10 @@ def _gradients(
             n: lay_out(t.detach()).requires_grad_(not order.is_last) for n, t in order.cotangents.items()
         }
         got = order.differentiate()
-        found |= {f"{n}, order {number}": t if number == 1 else _single(t) for n, t in got.items() if number < 3}
+        found |= {
+            f"{n}, order {number}": t if t is None or number == 1 else single(t) for n, t in got.items() if number < 3
+        }
     return found
-
-
-def _single(t: Tensor | None) -> Tensor | None:
-    return t if t is None else t.to(torch.complex64 if t.is_complex() else torch.float32)
 
 
 #: Each makes a cotangent of another layout; the last one of other values too.

@@ -201,10 +201,7 @@ def _one_direction(
     if finding.status is Status.BROKEN and any(is_symmetric(t, ROUNDED) for t in x):
         v = like(tuple(t.detach() for t in _surrogate(trial, inputs)(*x)), seed + 1)
         grads = _value_and_gradients(trial, inputs, v)[1]
-        kept = kept_symmetric(inputs, u, _surrogate(trial, inputs), grads)
-        if kept is not None and all(
-            g is not None and is_symmetric(g, ROUNDED) for g, a, b in zip(grads, u, kept, strict=True) if a is not b
-        ):
+        if (kept := kept_symmetric(inputs, u, _surrogate(trial, inputs), grads)) is not None:
             return _in_direction(trial, inputs, kept, seed, is_beside=is_beside)
     return finding
 

@@ -19,6 +19,8 @@ _LINEAR = (*_SUMS, "mul", "div", "neg", "clone")
 #: Sums of several terms into places that an index names.
 _INDEXED = ("index_add", "scatter_add", "index_put")
 _HALF = (torch.float16, torch.bfloat16)
+#: From how many additions on a sum is a long one.
+CHAIN = 8
 
 
 @dataclass
@@ -45,8 +47,8 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         """Begin with no sum."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._kept: dict[int, _Kept] = {}
-        #: The most additions of one sum, and the line of the last one.
-        self.additions, self.line = 0, ""
+        #: The line of the last addition of the longest sum, if one is long.
+        self.line, self._most = "", CHAIN - 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; one that adds up in a half type runs in float32."""
@@ -78,8 +80,8 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
             values.copy_(exact)
         kept.additions = max((one.additions for one in (kept, *before)), default=0) + terms
         kept.line = line or next((one.line for one in before), kept.line)
-        if kept.additions > self.additions:
-            self.additions, self.line = kept.additions, kept.line
+        if kept.additions > self._most:
+            self._most, self.line = kept.additions, kept.line
         return found
 
     def _any(self, args: Any) -> list[_Kept]:

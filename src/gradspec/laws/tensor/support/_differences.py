@@ -129,7 +129,9 @@ def double(value: Tensor) -> Tensor:
 
 def is_single(value: Tensor) -> bool:
     """Return whether each number of a tensor is one of float32, and one is not zero."""
-    if not differentiable(value):
-        return True
-    single = value.to(torch.complex64 if value.is_complex() else torch.float32)
-    return torch.equal(double(value), double(single)) and bool(value.any())
+    return not differentiable(value) or (torch.equal(double(value), double(single(value))) and bool(value.any()))
+
+
+def single(value: Tensor) -> Tensor:
+    """Return a tensor in single precision."""
+    return value.to(torch.complex64 if value.is_complex() else torch.float32)

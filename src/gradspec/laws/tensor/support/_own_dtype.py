@@ -24,8 +24,6 @@ OTHER = "the values in {0} are not those in float64"
 RUNS, TIMES = 4, 8
 #: From how many roundings on a gradient in a half type is looked into, and how much closer float32 has to bring it.
 ROUNDINGS, CLOSER = 2.0, 2.0
-#: From how many additions on a sum is a long one.
-CHAIN = 8
 #: What is said of sums that are carried in a half type, and of what is saved in it: in a sentence, and in short.
 _SUMMED = ("it is added up in {name} in {line}", "a sum that is carried in {name}")
 _SAVED = ("{line} saves in {name} what forward has in float32", "what forward has in float32 is saved in {name}")
@@ -35,12 +33,16 @@ NOTHING = 1e-12
 
 def is_low(inputs: Inputs) -> bool:
     """Whether an argument that is differentiated has less than double precision."""
-    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(torch.float64).widest for name in inputs.wrt)
+    return _is_below(inputs, torch.float64)
 
 
 def is_half(inputs: Inputs) -> bool:
     """Whether an argument that is differentiated has less than single precision."""
-    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(torch.float32).widest for name in inputs.wrt)
+    return _is_below(inputs, torch.float32)
+
+
+def _is_below(inputs: Inputs, dtype: torch.dtype) -> bool:
+    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(dtype).widest for name in inputs.wrt)
 
 
 def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Finding:
@@ -72,43 +74,26 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
             return Finding(status=Status.INCONCLUSIVE, message=said)
         if not _agree(got, expected, dtype, scattered.gradient(place)):
             return _wrong(argument, got, expected, name)
-    if torch.finfo(dtype).eps > torch.finfo(torch.float32).eps:
-        return _lost_on_the_way(inputs.wrt, low, right, _Wider(lambda: compute(inputs, narrow)[1], y))
-    return HOLDS
-
-
-class _Wider:
-    """The gradients of a call in a half type, with a part of it done in float32, computed where they are asked for."""
-
-    def __init__(self, compute: Callable[[], tuple[Tensor | None, ...]], outputs: tuple[Tensor, ...]) -> None:
-        """Take what computes the gradients, and what forward returns."""
-        self.compute, self.outputs = compute, outputs
-
-    def summed(self) -> tuple[tuple[Tensor | None, ...], str]:
-        """Return the gradients with sums carried in float32, and the line of the longest; no line: none is long."""
-        with CarriedInSingle() as carried:
-            found = self.compute()
-        return found, carried.line if carried.additions >= CHAIN else ""
-
-    def saved(self) -> tuple[tuple[Tensor | None, ...], str]:
-        """Return the gradients with what is saved kept in float32, and the line that rounds it; no line: none does."""
-        with SavedInSingle(self.outputs) as saved:
-            found = self.compute()
-        return found, saved.line
+    return _lost_on_the_way(inputs.wrt, low, right, lambda: compute(inputs, narrow)[1], y) if is_half(inputs) else HOLDS
 
 
 def _lost_on_the_way(
-    wrt: tuple[str, ...], low: Sequence[Tensor | None], right: Sequence[Tensor | None], wider: _Wider
+    wrt: tuple[str, ...],
+    low: Sequence[Tensor | None],
+    right: Sequence[Tensor | None],
+    compute: Callable[[], tuple[Tensor | None, ...]],
+    outputs: tuple[Tensor, ...],
 ) -> Finding:
     """Say whether gradients in a half type are far off, and would not be with sums or saved tensors in float32."""
     errors = [_error(got, expected) for got, expected in zip(low, right, strict=True)]
     far = [place for place, off in enumerate(errors) if off > ROUNDINGS]
-    for experiment, said, words in ((wider.summed, *_SUMMED), (wider.saved, *_SAVED)):
+    for experiment, said, words in ((CarriedInSingle(), *_SUMMED), (SavedInSingle(outputs), *_SAVED)) if far else ():
         try:
-            found, line = experiment() if far else ((), "")
+            with experiment:
+                found = compute()
         except Exception:  # what is wider than it expects does not run
             continue
-        for place in far if line else ():
+        for place in far if (line := experiment.line) else ():
             got, expected = low[place], right[place]
             closer = errors[place] / max(_error(found[place], expected), 0.1)
             if closer < CLOSER or got is None or expected is None:

@@ -30,15 +30,15 @@ def kept_symmetric(
         u: a direction in which the differentiated ones move.
         function: takes the differentiated ones. A matrix counts only if it does not read one of its triangles: a
             function of all its elements, a product, say, has a derivative along every direction.
-        gradients: of the differentiated ones. Beside a matrix of which one triangle is read, one whose gradient is
-            symmetric counts too: a product with it may be what is taken for symmetric next.
+        gradients: of the differentiated ones; with them only a matrix counts whose gradient is symmetric, and beside
+            one of which a triangle is read all of these: a product with them may be what is taken for symmetric next.
     """
     symmetric = [k for k, x in enumerate(inputs.tensors()) if is_symmetric(x, ROUNDED) and not is_symmetric(u[k])]
     places = {k for k in symmetric if _reads_one_triangle(inputs, k, u[k], function)}
-    if places:
-        places |= {k for k in symmetric if k < len(gradients) and _is_symmetric(gradients[k])}
-    kept = tuple((t + t.mH) / 2 if k in places else t for k, t in enumerate(u))
-    return kept if places else None
+    if places and gradients:
+        fitting = {k for k in symmetric if _is_symmetric(gradients[k])}
+        places = fitting if places <= fitting else set()
+    return tuple((t + t.mH) / 2 if k in places else t for k, t in enumerate(u)) if places else None
 
 
 def _is_symmetric(gradient: Tensor | None) -> bool:
