@@ -15,6 +15,8 @@ from gradspec._place import place_of
 LIMIT = "limit"
 #: The key under which it names how to say that what was found is meant so.
 MEANT = "meant"
+#: The key under which a finding about some arguments names the others, whose gradient may be meant.
+ASIDE = "may be meant"
 #: The key under which a question says how many it is, where it is more than one.
 QUESTIONS = "questions"
 
@@ -64,10 +66,6 @@ class Rank(StrEnum):
     WASTE = "waste"
     #: This torch does it to a sound function of the same form, too.
     LIMIT = "limit"
-
-
-#: The key under which it names how to say that what was found is meant so.
-MEANT = "meant"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -390,3 +390,11 @@ def test_a_tensor_that_is_given_twice_is_kept_as_one(watcher):
     assert a is b
     assert a.requires_grad
     assert a is not t
+
+
+def test_a_call_that_trains_is_kept_and_audited_before_those_of_evaluation(watcher):
+    for rank in range(1, 7):
+        with torch.no_grad():
+            Doubled.apply(torch.randn((1,) * rank))
+    Doubled.apply(x()).sum().backward()
+    assert only(watcher).calls[0].text == "(float32[3, 4])"

@@ -182,11 +182,12 @@ def audit(
         ended, found = ended_call(found, elsewhere=is_plain), Look(measured=Measured(raised=found.message))
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
-    if subject.has_reference and not measured.raised:
+    refuses = measured.raised or measured.no_arithmetic
+    if subject.has_reference and not refuses:
         measured = measured_with(subject, measured, made, profile, seed, roles=roles)
     spec = eager_spec(subject, made, measured)
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
-    if measured.raised:
+    if refuses:
         finding = ended or refused_call(measured)
         return refused(spec, finding, profile, seed, paths, given)
     if sharded:

@@ -14,7 +14,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
-from gradspec._finding import MEANT
+from gradspec._finding import ASIDE, MEANT
 from gradspec.explain import by_differences, why_not_derivative
 from gradspec.law import Finding, Law, Rank, Reason, Status, Verdict
 from gradspec.laws import quietly
@@ -40,13 +40,14 @@ def with_how_wrong(
     """Return a report in which a broken law `surrogate` says how backward is wrong, where other calls show it."""
     law = next((law for law in laws if law.name == "surrogate"), None)
     # A verdict that is reused says it already.
-    broken = {v.case for v in report.violations if _is_unexplained(v)}
+    broken = {v.case: v.finding.details.get(ASIDE, ()) for v in report.violations if _is_unexplained(v)}
     said: dict[str, _Shown] = {}
     subject, cases = as_single(subject, cases, measured) or (subject, cases)
     for case in cases:
         if law is None or case.name not in broken:
             continue
-        found = apart(partial(_said, law, subject, case, measured, profile, seed), profile, seed)
+        wrong = replace(measured, wrt=tuple(name for name in measured.wrt if name not in broken[case.name]))
+        found = apart(partial(_said, law, subject, case, wrong, profile, seed), profile, seed)
         if isinstance(found, _Shown):
             said[case.name] = found
     verdicts = (

@@ -55,6 +55,8 @@ class Measured:
     raised: str = ""
     #: Whether that was its backward pass.
     in_backward: bool = False
+    #: The dtype of an output with a gradient in which torch has no arithmetic: "float8_e4m3fn".
+    no_arithmetic: str = ""
 
     @property
     def is_noisy(self) -> bool:

@@ -41,6 +41,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         nested = any(_is_nested(subject.call(*copied(case.args), **copied(dict(case.kwargs)))) for case in cases)
         trials = [flat_trial(subject, case, Measured(wrt=every, nested=nested), profile, seed) for case in cases]
         seen = [_Seen.of(trial) for trial in trials]
+    except _NoArithmeticError as error:
+        return Measured(wrt=every, no_arithmetic=str(error))
     except (Exception, SystemExit) as error:
         trained = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves}
         if trained and (others := frozenset(every) - trained):  # it may refuse a gradient that nobody wants of it
@@ -123,6 +125,10 @@ def _with_lost(
     return replace(measured, lost=tuple(lost), uncalled=found, stopped=tuple(dict.fromkeys(stopped)))
 
 
+class _NoArithmeticError(Exception):
+    """An output has a dtype that torch stores only: its text says which."""
+
+
 class _BackwardError(Exception):
     """The backward pass of a plain call raised: its text says what."""
 
@@ -149,6 +155,8 @@ class _Seen:
         leaves = inputs.leaves()
         args = inputs.args(leaves)
         y = outputs(function(*args))
+        if narrow := [t.dtype for t in y if isinstance(t, Tensor) and t.requires_grad and t.dtype.itemsize == 1]:
+            raise _NoArithmeticError(str(narrow[0]).removeprefix("torch."))
         given, moving = dict(zip(inputs.values, args, strict=True)), moving_state(trial.spec)
         moved = [name for name, arg in given.items() if name in moving and not _agree((arg,), (inputs.values[name],))]
         shared = [name for name, arg in given.items() if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)]

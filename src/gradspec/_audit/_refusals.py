@@ -22,7 +22,10 @@ _REMEDIES = {
 
 
 def refused_call(measured: Measured) -> Finding:
-    """Return the finding that a plain call, or its backward pass, raises."""
+    """Return the finding that a plain call, or its backward pass, raises, or returns what cannot be added."""
+    if measured.no_arithmetic:
+        message = f"it returns {measured.no_arithmetic} with a gradient, and torch adds no numbers of that dtype"
+        return Finding(status=Status.ERROR, message=message, likely="audit a function that returns it as float32")
     call = "the backward pass of a plain call" if measured.in_backward else "a plain call"
     usual = "" if measured.in_backward else "give arguments that the function takes"
     likely = next((remedy for said, remedy in _REMEDIES.items() if said in measured.raised), usual)

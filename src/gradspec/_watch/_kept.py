@@ -38,6 +38,8 @@ class Kept:
     is_cut: bool = False
     #: Whether all numbers of a floating tensor are equal, as those of a state before the first step: it shows little.
     is_flat: bool = False
+    #: Whether a tensor of it requires a gradient: one in evaluation shows none that the program uses.
+    trains: bool = False
 
 
 def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
@@ -58,7 +60,8 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
         held = Holders(given)
         args, kwargs = held.each(_copied)
         is_flat = any(_is_flat(t) for t in held.given if id(t) not in held.own)
-    return Kept(args=args, kwargs=kwargs, text=text, is_cut=given is not whole, is_flat=is_flat)
+        trains = any(t.requires_grad for t in held.given)
+    return Kept(args=args, kwargs=kwargs, text=text, is_cut=given is not whole, is_flat=is_flat, trains=trains)
 
 
 def few_rows(call: Any) -> Any:

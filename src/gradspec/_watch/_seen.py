@@ -90,7 +90,7 @@ class Seen:
 
     def _kept_of(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_new: bool) -> bool:
         """Keep a call, if it is one of a new kind or of other sizes, or shows more than the one that is kept."""
-        if is_new and len(self.kept) < KINDS:
+        if is_new and len(self.kept) < (KINDS if any(call.trains for call in self.kept) else 2 * KINDS):
             return self._keep(self.kept, args, kwargs, kind)
         if self._flat.get(kind, 0) > 0:  # none of its kind shows anything yet
             self._flat[kind] -= 1
@@ -122,8 +122,8 @@ class Seen:
 
     @property
     def calls(self) -> list[Kept]:
-        """The calls that are kept, the first of each kind first."""
-        return [*self.kept, *self.other, *self.more]
+        """The calls that are kept: those that train first, and of these the first of each kind."""
+        return sorted((*self.kept, *self.other, *self.more), key=lambda call: not call.trains)
 
     def _keep(
         self, among: list[Kept], args: tuple[Any, ...], kwargs: Mapping[str, Any], kind: Any, *, instead: bool = False

@@ -27,15 +27,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._finding import MEANT
+from gradspec._finding import ASIDE, MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like
+from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
-from gradspec.laws.tensor.support._meant import question, unread
+from gradspec.laws.tensor.support._meant import Asked, asked_about, flat_outputs, jumping
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
@@ -70,17 +71,51 @@ def _check(trial: Trial) -> Finding:
     finding = _judged(trial, inputs)
     if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
         return finding
-    return _asked(trial, inputs, finding) or finding
+    return _asked(trial, inputs) or finding
 
 
-def _asked(trial: Trial, inputs: Inputs, finding: Finding) -> Finding | None:
-    """Return the question whether a gradient is meant, unless that of an argument which forward reads is wrong."""
-    asked = question(trial, inputs, is_clear=finding.status is Status.BROKEN)
-    if asked is None or not (unused := unread(trial, inputs)):
-        return asked
-    read = Inputs(inputs.values, tuple(name for name in inputs.wrt if name not in unused))
-    alone = _judged(trial, read) if read.wrt else HOLDS
-    return question(trial, read) or alone if alone.status is Status.BROKEN else asked
+def _asked(trial: Trial, inputs: Inputs) -> Finding | None:
+    """Return the question whether a gradient is meant, unless another one is wrong: that no answer makes right."""
+    asked = asked_about(trial, inputs)
+    if asked is None:
+        return _asked_of_outputs(trial, inputs)
+    others = _without(inputs, asked.names)
+    wrong = _broken(trial, others)
+    if wrong is not None and (jumps := jumping(trial, others)):
+        asked, others = replace(asked, jumping=jumps), _without(others, jumps)
+        wrong = _broken(trial, others)
+    if wrong is None:
+        return asked.finding
+    names = [*asked.names, *asked.jumping]
+    return _asked(trial, others) or replace(wrong, details={**wrong.details, ASIDE: names})
+
+
+def _broken(trial: Trial, inputs: Inputs) -> Finding | None:
+    """Return the finding that a gradient of these arguments is wrong."""
+    finding = _judged(trial, inputs) if inputs.wrt else HOLDS
+    return finding if finding.status is Status.BROKEN else None
+
+
+def _asked_of_outputs(trial: Trial, inputs: Inputs) -> Finding | None:
+    """Return the question of a function of which some outputs are steps, and the gradient through the others right."""
+    if not (steps := quietly(lambda: flat_outputs(trial, inputs))):
+        return None
+
+    @wraps(trial.spec.surrogate)
+    def others(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        y = outputs(trial.spec.surrogate(*args, **kwargs))
+        return tuple(t for place, t in enumerate(y) if place not in steps)
+
+    rest = replace(trial, spec=replace(trial.spec, surrogate=others))
+    is_wrong = _broken(rest, inputs) is not None
+    if is_wrong and not jumping(rest, inputs):
+        return None
+    why = f"Output {' and '.join(map(str, steps))} is flat nearly everywhere, where a derivative is 0."
+    return Asked(names=inputs.wrt, why=f"{why} The others jump." if is_wrong else why).finding
+
+
+def _without(inputs: Inputs, names: tuple[str, ...]) -> Inputs:
+    return replace(inputs, wrt=tuple(name for name in inputs.wrt if name not in names))
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:

@@ -8,7 +8,8 @@ forward is the derivative of nothing, until a reference says what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,7 +17,6 @@ from torch import Tensor
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
-from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import double, is_single
 from gradspec.laws.tensor.support._memory import overlap
 
@@ -28,6 +28,8 @@ ANSWER = (
 #: How far an argument moves, by dtype. All digits of a float64 show in the smaller step, and in the larger one those of
 #: a function that computes in float32; a step of less than an element's plateau crosses no edge of most elements.
 _STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
+#: How far one element moves by itself, of its size: within a step of most, and further than its dtype rounds.
+_SMALL = {torch.float64: 1e-5, torch.float32: 1e-4}
 #: Of how many elements the larger step may cross an edge.
 _CROSSED = 0.25
 #: Where else forward must be flat: at this share of the arguments, and their negative.
@@ -38,33 +40,61 @@ _FAR, _MASKED = 1e4, 0.01
 _ROUNDED, _ROUNDED_ONCE = 64, 3
 #: Of how many elements it is asked whether forward is flat in them, and in which share it has to be.
 _ASKED, _MOST_OF = 16, 0.6
+#: How often a way is halved, and which share of how far forward moves on it is left by a jump; in float64, in others.
+_HALVED, _HALVED_ONCE = (30, 1e-5), (16, 1e-3)
 #: How far a sum of gradients may be off by rounding.
 _LINEAR = 1e-6
 
 
-def question(trial: Trial, inputs: Inputs, *, is_clear: bool = True) -> Finding | None:
-    """Return the question whether a gradient is meant, of a function in whose form it may be; None in any other.
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The arguments whose gradient may be meant, and why."""
 
-    Args:
-        trial: the call.
-        inputs: its arguments.
-        is_clear: whether there is a numerical derivative: without one, forward may jump between its steps.
-    """
+    names: tuple[str, ...]
+    why: str
+    #: Those whose gradient cannot be judged otherwise, in which forward jumps: the scale of a rounding.
+    jumping: tuple[str, ...] = ()
+
+    @property
+    def finding(self) -> Finding:
+        """The question."""
+        asked = " and of ".join(f"`{name}`" for name in (*self.names, *self.jumping))
+        why = f"{self.why} It jumps as {_listed(self.jumping)} moves." if self.jumping else self.why
+        return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+
+
+def asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
+    """Return the arguments whose gradient may be meant, of a function in whose form it may be; None in any other."""
     for given in (Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs):
         try:
-            return _question(trial, given) or (None if is_clear else _of_steps(trial, given))
+            return _asked_about(trial, given) or _of_steps(trial, given)
         except Exception:  # it takes its own dtype only
             continue
     return None
 
 
-def unread(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
-    """Return the arguments that forward does not read: they are no reason why the gradient of others may be meant."""
+def flat_outputs(trial: Trial, inputs: Inputs) -> tuple[int, ...]:
+    """Return the places of the outputs that are flat in all arguments, if others are not: a spike beside a voltage."""
     function = inputs.closed(trial.spec.surrogate)
-    return tuple(name for name in inputs.wrt if quietly(lambda name=name: is_unused(function, inputs, name)))  # type: ignore[misc]
+    count = len(function(*inputs.tensors()))
+
+    def is_step(place: int) -> bool:
+        def alone(*x: Tensor) -> tuple[Tensor, ...]:
+            return function(*x)[place : place + 1]
+
+        return all(is_flat(alone, inputs, name) for name in inputs.wrt)
+
+    found = tuple(place for place in range(count) if is_step(place)) if count > 1 else ()
+    return found if len(found) < count else ()
 
 
-def _question(trial: Trial, inputs: Inputs) -> Finding | None:
+def jumping(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
+    """Return the arguments in which forward jumps: the derivative between two jumps need not be what is meant."""
+    function = inputs.closed(trial.spec.surrogate)
+    return tuple(name for name in inputs.wrt if _jumps(function, inputs, name))
+
+
+def _asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
     function = inputs.closed(trial.spec.surrogate)
     found = vjp(trial.spec.surrogate, inputs, seed=trial.seed)
     if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
@@ -75,35 +105,39 @@ def _question(trial: Trial, inputs: Inputs) -> Finding | None:
         name for name, g in found.items() if g is not None and largest(g) > _ROUNDED * torch.finfo(g.dtype).eps * top
     ]
     if flat := [name for name in sloped if is_flat(function, inputs, name)]:
-        names, why = flat, "Forward is flat nearly everywhere in it, where a derivative is 0."
+        why = f"Forward is flat nearly everywhere in {_it(flat)}, where a derivative is 0."
         if unmasked := [name for name in flat if is_unmasked(trial, inputs, name)]:
-            asked = " and ".join(f"`{name}`" for name in unmasked)
-            why += f" It clips {asked} too, and backward does not mask what was clipped: its gradient there is not 0."
-    elif handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
-        names, why = sloped, "Forward hands on what it is given, and backward changes the cotangent."
-    else:
-        return None
-    asked = " and of ".join(f"`{name}`" for name in names)
-    return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+            why += f" It clips {_listed(unmasked)} too, and backward does not mask what was clipped: its gradient "
+            why += "there is not 0."
+        return Asked(names=tuple(flat), why=why)
+    if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
+        return Asked(names=tuple(sloped), why="Forward hands on what it is given, and backward changes the cotangent.")
+    return None
 
 
-def _of_steps(trial: Trial, inputs: Inputs) -> Finding | None:
-    """Return the question of a function that has steps in nearly every element: codes times a scale, say."""
+def _of_steps(trial: Trial, inputs: Inputs) -> Asked | None:
+    """Return the arguments in nearly every element of which a function has steps: codes times a scale, say."""
     function = inputs.closed(trial.spec.surrogate)
-    stepped = [name for name in inputs.wrt if _has_steps(function, inputs, name)]
-    if not stepped:
-        return None
-    asked = " and of ".join(f"`{name}`" for name in stepped)
-    why = "Forward does not move with small steps of most of its elements, and jumps with larger ones."
-    return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
+    stepped = [name for name in inputs.wrt if _has_steps(function, inputs, name) and _jumps(function, inputs, name)]
+    of = "its" if len(stepped) == 1 else "their"
+    why = f"Forward does not move with small steps of most of {of} elements, and jumps with larger ones."
+    return Asked(names=tuple(stepped), why=why) if stepped else None
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
 
 
 def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
     """Whether forward is flat in most elements of an argument, each moved by itself, and moves with all of these."""
     at, x = inputs.wrt.index(name), inputs.tensors()
-    if x[at].dtype != torch.float64:
+    count, before = x[at].numel(), _values(function, x)
+    if (small := _SMALL.get(_digits(x[at], before))) is None:
         return False  # a small step is rounded away
-    count, before, small = x[at].numel(), _values(function, x), max(_STEPS[torch.float64])
     asked = range(0, count, max(1, count // _ASKED))[:_ASKED]
 
     def moves(place: int, step: float) -> bool:
@@ -114,6 +148,45 @@ def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name
 
     flat = [place for place in asked if not moves(place, small)]
     return len(flat) >= max(3, _MOST_OF * len(asked)) and all(moves(place, -0.5) for place in flat)
+
+
+def _jumps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
+    """Whether forward jumps somewhere on a way of an argument: half of the way, half of that, ..., and it still moves.
+
+    Always on the half on which it moves further: what is smooth moves ever less.
+    """
+    at, x = inputs.wrt.index(name), inputs.tensors()
+    halvings, least = _HALVED if _digits(x[at], _values(function, x)) == torch.float64 else _HALVED_ONCE
+    size = x[at].abs()
+    for number, scale in enumerate((size, size.mean().clamp(min=1e-3))):
+        way = scale * _unlike(x[at], 4 + number)
+
+        def at_step(step: float, way: Tensor = way) -> list[Tensor]:
+            return _values(function, (*x[:at], x[at] + step * way, *x[at + 1 :]))
+
+        try:
+            ends = [(0.0, at_step(0.0)), (0.5, at_step(0.5))]
+            first = _far(ends[0][1], ends[1][1])
+            for _ in range(halvings):
+                middle = (ends[0][0] + ends[1][0]) / 2
+                between = (middle, at_step(middle))
+                is_left = _far(ends[0][1], between[1]) >= _far(between[1], ends[1][1])
+                ends = [ends[0], between] if is_left else [between, ends[1]]
+            if _far(ends[0][1], ends[1][1]) > least * first > 0:
+                return True
+        except Exception:  # no value there: no probability, no positive number
+            continue
+    return False
+
+
+def _digits(x: Tensor, y: list[Tensor]) -> torch.dtype:
+    """Return the dtype whose rounding hides the steps of forward: float32 where its results have no more digits."""
+    return torch.float32 if x.dtype == torch.float64 and all(map(is_single, y)) else x.dtype
+
+
+def _far(a: list[Tensor], b: list[Tensor]) -> float:
+    """Return how far the element that differs most differs."""
+    return max((float((s - t).abs().max()) for s, t in zip(a, b, strict=True)), default=0.0)
 
 
 def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
@@ -230,9 +303,9 @@ def _is_flat_at(
     return True
 
 
-def _unlike(t: Tensor) -> Tensor:
+def _unlike(t: Tensor, seed: int = 3) -> Tensor:
     """Return numbers between a half and 1, of either sign."""
-    (d,) = like((t,), 3)
+    (d,) = like((t,), seed)
     return d / d.abs() * (0.5 + 0.5 * d.abs() / d.abs().max())
 
 
