@@ -187,6 +187,7 @@ def test_bad_input_is_one_line(x: torch.Tensor, call: Any, error: type[Exception
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_works_where_there_is_no_file() -> None:
     code = (
         "import torch, gradspec; x = torch.randn(2, dtype=torch.float64, requires_grad=True); "

@@ -83,5 +83,6 @@ def test_a_law_of_a_package_is_held_to_a_spec_of_it(site: Path) -> None:
     assert run(site, "explain", "positive").returncode == 0
 
 
+@pytest.mark.slow
 def test_without_the_package_nobody_knows_them(site: Path, tmp_path: Path) -> None:
     assert run(tmp_path, "explain", "positive").returncode == 2

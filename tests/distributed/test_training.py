@@ -31,7 +31,7 @@ def _held(found: list[dict[str, float]], tolerance: float) -> None:
 @pytest.mark.parametrize(
     ("how", "dtype"),
     [
-        pytest.param(how, dtype, id=how, marks=[pytest.mark.slow] if how == "compiled encoder" else [])
+        pytest.param(how, dtype, id=how, marks=[] if how in ("DistributedDataParallel", "FSDP2") else pytest.mark.slow)
         for how, dtype in HOW.items()
     ],
 )

@@ -161,3 +161,29 @@ def test_a_kernel_for_float32_holds(call):
     report = audit(Single, [call], laws=["surrogate"], name="it", jobs=1).report
 
     assert [v.status for v in report.verdicts] == [Status.HOLDS]
+
+
+class HandsOnSingle(Function):
+    """The gradient is right, and has the digits of a float32."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar.float() * x.float().cos() * 1.1 / 1.1
+
+
+class ClipsInSingle(HandsOnSingle):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return HandsOnSingle.backward(ctx, y_bar.clamp(-100, 100))
+
+
+@pytest.mark.parametrize(("function", "rank"), [(HandsOnSingle, Rank.WASTE), (ClipsInSingle, Rank.WRONG)])
+def test_what_a_gradient_in_float32_rounds_is_no_clipped_cotangent(function, rank):
+    (verdict,) = audit(function, ["(randn(4, 3),)"]).report.of(law="cotangent_linearity")
+    assert verdict.finding.rank == rank, verdict.finding

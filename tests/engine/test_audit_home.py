@@ -48,6 +48,7 @@ def test_a_proposal_imports_where_an_operator_is_defined_if_no_module_is_named()
     assert "import gradspec.operators._grad_factor  # registers gradspec::grad_factor" in found.proposal
 
 
+@pytest.mark.slow
 def test_a_new_process_imports_the_file_of_the_path(path):
     found = audit(torch.ops.homeless.doubled, ["(randn(2, 3),)"], laws=EXPORTED, path=path, jobs=1)
 

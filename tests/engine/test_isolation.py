@@ -351,6 +351,7 @@ def test_that_where_there_is_no_fork_checks_run_here_and_what_needs_a_child_says
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", [None, False])
 def test_that_runs_in_several_threads_wait_for_one_another(isolate):
     begun = []

@@ -116,6 +116,7 @@ def test_a_hint_that_feedback_contradicts_is_not_taken(example, desk) -> None:
     assert "- late: delivery" in prompt.data
 
 
+@pytest.mark.slow
 def test_a_server_may_take_the_place_of_the_rules(run, load) -> None:
     desk = load("_help_desk")
     with Server(reply=lambda body: desk.MODEL(body["messages"]).text) as server:

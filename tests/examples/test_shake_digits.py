@@ -53,6 +53,7 @@ def test_a_wrong_option_is_named_without_a_traceback(run, arguments: tuple[objec
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_says_what_to_install(run, tmp_path: Path) -> None:
     (tmp_path / "sklearn.py").write_text("raise ImportError\n", encoding="utf-8")
     done = run(SCRIPT, *SHORT, path=tmp_path)

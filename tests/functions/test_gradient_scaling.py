@@ -102,7 +102,13 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
+#: Those of which another row says as much at first sight.
+ALIKE = ("compile(dynamic)", "compile(vmap(grad))", "export(strict)")
+
+
+@pytest.mark.parametrize(
+    "transform", [pytest.param(one, marks=pytest.mark.slow if one in ALIKE else ()) for one in TRANSFORMS]
+)
 def test_the_declared_gradient_survives(transform, loss, device):
     assert TRANSFORMS[transform](loss, device) == DECLARED
 

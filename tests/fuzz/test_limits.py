@@ -111,7 +111,9 @@ def _first_order(ctx: Any, grad_y: Tensor) -> tuple[Tensor, None]:
     return (ctx.coefficient * grad_y).detach(), None
 
 
-@pytest.mark.parametrize("backward", [_no_factor, _in_single, _first_order])
+@pytest.mark.parametrize(
+    "backward", [_no_factor, *(pytest.param(one, marks=pytest.mark.slow) for one in (_in_single, _first_order))]
+)
 def test_that_a_broken_backward_is_found(backward: Any) -> None:
     from gradspec.functions import GradFactor
 

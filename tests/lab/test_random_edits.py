@@ -63,6 +63,7 @@ def test_a_docstring_with_an_example_gets_another_number():
     assert "f(3)" in edit.applied(TEXT)
 
 
+@pytest.mark.slow
 def test_each_edit_of_the_package_can_be_parsed_and_changes_what_is_there():
     for file in sorted((ROOT / "src/gradspec/laws/tensor").glob("*.py")):
         text = file.read_text(encoding="utf-8")

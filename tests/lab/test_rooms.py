@@ -8,6 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gradspec_lab.house.rooms import circles_of
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +88,7 @@ def test_the_rooms_of_a_room_with_layers_are_looked_at_too(tmp_path: Path) -> No
     assert out.endswith("1 back up, 0 within a layer, 0 circles\n  lower -> upper\n")
 
 
+@pytest.mark.slow
 def test_no_arrow_is_hidden_in_a_name() -> None:
     # `import_module("gradspec.text")` is an import that neither import-linter nor src/gradspec_lab/house/rooms.py sees.
     hidden = [

@@ -35,6 +35,7 @@ def test_a_survivor_that_is_said_to_be_killed_is_named() -> None:
     assert line == f"kills: {alive.name} is killed, and has a proof that nothing can tell"
 
 
+@pytest.mark.slow
 def test_a_kill_that_is_none_any_more_is_named() -> None:
     (one,) = (one for one in KILLS.subjects if one.name == "GradFactor.sign_flipped")
     other = replace(KILLS, subjects=(replace(one, killed_by=(*one.killed_by, "export")),))
@@ -44,6 +45,7 @@ def test_a_kill_that_is_none_any_more_is_named() -> None:
     assert said == ["kills: 1 of 1 subjects measured"]
 
 
+@pytest.mark.slow
 def test_what_the_time_does_not_allow_is_left_out_and_named() -> None:
     said: list[str] = []
     names = ["GradFactor.sign_flipped", "GradMultiply.sign_flipped", "ShakeShake.sign_flipped"]

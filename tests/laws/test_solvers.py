@@ -139,7 +139,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, pytest.param(1e-7, marks=pytest.mark.slow), 0.0])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(one, marks=pytest.mark.slow if one == "rounded" else ()) for one in CHANGES]
+)
 def test_a_backward_that_stops_at_a_tolerance_is_linear_up_to_it(change: str, tolerance: float) -> None:
     verdicts = audit(solver_of_the_adjoint(tolerance, CHANGES[change]), ["(randn(3),)"], laws=LINEARITY).report.verdicts
     found = [(verdict.finding.rank, verdict.finding.message.partition(",")[0]) for verdict in verdicts]

@@ -278,6 +278,7 @@ def test_the_index_lists_specs_by_kind(markdown: tuple[Project, Built]) -> None:
     assert [title for title in ("Specs: function", "Specs: module", "Specs: text", "Laws") if title not in shown] == []
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_same_pages(markdown: tuple[Project, Built], tmp_path: Path) -> None:
     built = prepared(tmp_path, "md").build("-j", "2")
     assert (built.returncode, built.warnings) == (0, [])

@@ -217,6 +217,7 @@ def test_a_backward_inside_a_backward() -> None:
     assert (x.grad.data, Call.log) == ("inner(g)", [("inner", (True,))])
 
 
+@pytest.mark.slow
 def test_a_chain_of_100_000_calls() -> None:
     class Pass(Function):
         @staticmethod

@@ -36,12 +36,14 @@ def test_a_mutation_that_changes_nothing_is_reported_as_a_survivor():
     assert subject.fault == "survived, without a proof that nothing can tell"
 
 
+@pytest.mark.slow
 def test_a_mutation_of_what_no_law_of_the_run_looks_at_survives():
     subject = outcome(Mutation(name="prints", method="backward", change=before_backward(lambda c, v: print("here"))))
 
     assert not subject.is_killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "law"),
     [
