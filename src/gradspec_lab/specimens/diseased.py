@@ -156,6 +156,20 @@ class ClippingBackward(Scale):
         return ctx.factor * y_bar.clamp(-10, 10), None
 
 
+@diseased(cotangent_linearity=r"elements$")
+class ClippingInSingle(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (ctx.factor * y_bar.clamp(-10, 10).float()).to(y_bar.dtype), None
+
+
+@diseased(cotangent_linearity=r"by what float32 rounds")
+class SingleBackward(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return (ctx.factor * y_bar.float() * 1.0001).to(y_bar.dtype), None
+
+
 @diseased(second_order=r"second derivative|no gradient flows")
 class DataInBackward(Scale):
     @staticmethod
