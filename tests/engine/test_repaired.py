@@ -334,9 +334,22 @@ class LowRank(Function):
         return through, x.mT @ y_bar, x.square().mT @ y_bar
 
 
+class Running(Function):
+    """Adds up from the beginning, and its gradient must from the end."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.cumsum(dim=-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar.cumsum(dim=-1)
+
+
 @pytest.mark.parametrize(
     ("function", "call", "new", "old"),
     [
+        (Running, "(randn(2, 5),)", "y_bar.flip(-1).cumsum(dim=-1).flip(-1)", "y_bar.cumsum(dim=-1)"),
         (Edge, "(randn(3, 4),)", "y > 0", "y >= 0"),
         (
             Exchanged,

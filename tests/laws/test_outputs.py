@@ -203,3 +203,36 @@ def test_the_complex_function_of_torch_is_as_accurate_as_itself():
     (verdict,) = audit(torch.polar, ["(rand(3), randn(3))"], laws=[NAMED["precision"]]).report.verdicts
 
     assert verdict.status is Status.HOLDS
+
+
+class SineAndCosine(Function):
+    """Two outputs, of which a loss may use one."""
+
+    sign = -1
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @classmethod
+    def backward(cls, ctx, of_sine, of_cosine):
+        (x,) = ctx.saved_tensors
+        if of_sine is None:
+            return None if of_cosine is None else cls.sign * of_cosine * x.sin()
+        return of_sine * x.cos() - (0 if of_cosine is None else of_cosine * x.sin())
+
+
+class OfTheCosineAlone(SineAndCosine):
+    sign = 1
+
+
+def test_an_audit_tells_a_cotangent_that_is_none_from_zeros():
+    (sound,), (wrong,) = (
+        audit(one, ["(randn(4),)"], laws=["undefined_cotangent"]).report.verdicts
+        for one in (SineAndCosine, OfTheCosineAlone)
+    )
+    assert sound.status is Status.HOLDS
+    assert "gradient from output 1 alone of `x` differs" in wrong.finding.message
+    assert wrong.finding.likely == "right where the cotangent of another output is zeros, and wrong where it is None"

@@ -31,6 +31,8 @@ _OTHER_EDGE: dict[type[ast.cmpop], ast.cmpop] = {
 }
 #: Methods of one tensor that somebody may have called once too often.
 _ONCE_TOO_OFTEN = ("t", "transpose", "conj", "flip", "neg", "abs", "sqrt", "exp", "sigmoid", "tanh", "square")
+#: Methods that run along a dimension.
+_RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
 #: Of how many arguments of a call two may have changed places.
@@ -181,6 +183,25 @@ def _other_way(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     elif isinstance(node, ast.expr):
         whole = ast.Call(ast.Name("list", ast.Load()), [node], [])
         yield ast.Call(ast.Name("reversed", ast.Load()), [whole], [])
+
+
+def _other_end(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What runs along a dimension runs from its other end."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _RUNNING:
+        return
+    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "dim")]
+    if len(given) != 1 + of_torch:
+        return
+
+    def turned(what: ast.expr) -> ast.expr:
+        return ast.Call(ast.Attribute(what, "flip", ast.Load()), [given[-1]], [])
+
+    if of_torch:
+        yield turned(ast.Call(node.func, [turned(given[0]), *node.args[1:]], node.keywords))
+    else:
+        method = ast.Attribute(turned(node.func.value), node.func.attr, ast.Load())
+        yield turned(ast.Call(method, node.args, node.keywords))
 
 
 def _is_whole(node: ast.AST) -> bool:
@@ -353,6 +374,7 @@ CHANGES: tuple[Change, ...] = (
     _other_transpose,
     _other_side,
     _other_way,
+    _other_end,
     _less,
     _other_number,
     _other_name_for_it,
