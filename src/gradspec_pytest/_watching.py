@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gradspec._watch._begin import FOLDER, ONLY, begin
+from gradspec._watch._begin import begin
+from gradspec._watch._environment import FOLDER, ONLY
 
 
 class TestsWatch:

@@ -272,3 +272,16 @@ def test_pytest_reports_what_its_tests_ran(tmp_path, words):
     assert row[1:3] == ["2", "2"]
     assert "called from test_it.py:" in done.stdout
     assert row[-1] == "surrogate"
+
+
+@pytest.mark.slow
+def test_a_function_is_audited_before_its_package_clears_up_behind_the_program(tmp_path):
+    (tmp_path / "cached.py").write_text(
+        "import atexit\nimport torch\nFACTORS = [3.0]\natexit.register(FACTORS.clear)\n"
+        "class Cached(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        return x * FACTORS[0]\n    @staticmethod\n    def backward(ctx, y_bar):\n"
+        "        return 2 * y_bar * FACTORS[0]\n"
+    )
+    text = "import torch\nimport cached\ncached.Cached.apply(torch.randn(4, requires_grad=True)).sum().backward()\n"
+    done = watched(tmp_path, "--", sys.executable, program(tmp_path, text))
+    assert "1 audited, 1 wrong in what the program uses" in done.stderr

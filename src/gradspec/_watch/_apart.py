@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gradspec._watch._begin import FOLDER
+from gradspec._watch._environment import FOLDER
 from gradspec._watch._store import FUNCTION, REPORT, answered, claims, rows_in
 
 

@@ -6,13 +6,10 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from gradspec._watch._environment import AT, FOLDER, ONLY
+
 if TYPE_CHECKING:
     from gradspec._watch._program import ProgramWatch
-
-#: The variables by which a program is told that it is watched: where to write, and which packages are asked about.
-FOLDER, ONLY = "GRADSPEC_WATCH", "GRADSPEC_WATCH_ONLY"
-#: After how many calls a function is audited; 0 is the end.
-AT = "GRADSPEC_WATCH_AT"
 
 
 class Begun:
@@ -24,8 +21,8 @@ class Begun:
 
     def end(self) -> None:
         """Audit what was seen, if anything could be; torch may be imported from now on without a watch."""
-        self.is_over = True
-        if self.watch is not None:
+        is_over, self.is_over = self.is_over, True
+        if self.watch is not None and not is_over:
             with contextlib.suppress(KeyboardInterrupt):  # the command audits the rest, or reports without it
                 self.watch.end()
 
@@ -52,10 +49,12 @@ def begin(*, until_exit: bool = True) -> Begun | None:
         from gradspec._watch._program import ProgramWatch
 
         only = tuple(filter(None, os.environ.get(ONLY, "").split(",")))
-        begun.watch = ProgramWatch(Path(folder), only=only, at=int(os.environ.get(AT) or 0))
+        # What ends last comes first: a package that empties its caches at exit does so behind the audits.
+        last = (lambda: atexit.register(begun.end)) if until_exit else None
+        begun.watch = ProgramWatch(Path(folder), only=only, at=int(os.environ.get(AT) or 0), on_first=last)
         begun.watch.start()
-        if until_exit:
-            atexit.register(begun.end)
+        if last:
+            last()
 
     wrapt.register_post_import_hook(start, "torch")
     return begun

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,24 @@ from gradspec._watch._watcher import Watcher
 
 
 class ProgramWatch:
-    """The watch of this process, which writes what it sees to a folder."""
+    """The watch of this process, which writes what it sees to a folder.
 
-    def __init__(self, folder: Path, *, only: tuple[str, ...] = (), at: int = 0) -> None:
-        self._folder, self._only, self._at = folder, only, at
+    Args:
+        folder: where.
+        only: the packages that are asked about; all if empty.
+        at: after how many calls a function is audited; 0 is the end.
+        on_first: called with the first call of each function.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        only: tuple[str, ...] = (),
+        at: int = 0,
+        on_first: Callable[[], object] | None = None,
+    ) -> None:
+        self._folder, self._only, self._at, self._on_first = folder, only, at, on_first
         #: The audits that run beside the program.
         self._running: dict[Path, int] = {}
         self._process, self._is_over = os.getpid(), False
@@ -39,6 +54,8 @@ class ProgramWatch:
     def _note(self, seen: Seen) -> None:
         """Write what is known of a function, and audit it beside the program once it was called often enough."""
         self.store.note(seen)
+        if seen.forwards == 1 and self._on_first and os.getpid() == self._process:
+            self._on_first()
         is_plain = not torch._C._are_functorch_transforms_active() and torch._C._current_graph_task_id() == -1
         if not self._at or seen.forwards < self._at or not is_plain or not self._is_asked(seen) or not can_fork():
             return

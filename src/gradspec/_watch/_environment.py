@@ -1,0 +1,6 @@
+"""The variables by which a program is told that it is watched."""
+
+#: Where to write, and which packages are asked about.
+FOLDER, ONLY = "GRADSPEC_WATCH", "GRADSPEC_WATCH_ONLY"
+#: After how many calls a function is audited; 0 is the end.
+AT = "GRADSPEC_WATCH_AT"
