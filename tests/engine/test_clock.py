@@ -169,3 +169,15 @@ def test_a_run_of_which_a_limit_kept_something_out_fails_with_2(deed):
     assert report.failures == report.verdicts
     assert exit_code(judge(report)) == exit_code(judge(report), exit_zero=True) == 2
     assert exit_code(judge(report, baseline=report)) == 2
+
+
+def test_what_compiles_slowly_is_waited_for_once():
+    plain = Law(name="plain", family="values", statement="", check=lambda _: HOLDS, doc="")
+    first = replace(plain, name="first", cost="compile")
+    second = replace(first, name="second", check=lambda _: compute(90))  # the last one runs first
+    profile = replace(load_profile("quick"), time_limit=1)
+    report = verify([SCALE], [plain, first, second], profile, case="matrix", jobs=1)
+
+    assert [verdict.status for verdict in report.verdicts] == [Status.HOLDS, *[Status.NOT_MEASURED] * 2]
+    said = "needs what the compiler makes, as the law second, whose limit ran out"
+    assert report.verdicts[1].finding.message == said

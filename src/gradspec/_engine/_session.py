@@ -50,6 +50,8 @@ class Session:
             )
             for _ in range(2)
         )
+        #: The law whose limit ran out as it compiled, by spec and case: another one would take as long.
+        self._slow: dict[tuple[str, str], str] = {}
         #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
         self._compiles = False
 
@@ -63,6 +65,8 @@ class Session:
             if key in self._numbers:
                 required[law] = self.run(self._checks[self._numbers[key]])
         verdict = self._said[check.cell] = self._verdict(check, required)
+        if check.law.cost == "compile" and verdict.finding.is_cut_off:
+            self._slow.setdefault((check.spec.name, check.case), check.law.name)
         return verdict
 
     def start(self) -> None:
@@ -82,8 +86,11 @@ class Session:
         self.close()
 
     def _verdict(self, check: Check, required: dict[str, Verdict]) -> Verdict:
-        if cut_off := next((law for law, verdict in required.items() if verdict.finding.is_cut_off), ""):
-            why = f"needs the law {cut_off}, whose limit ran out"
+        cut_off = next((f"the law {law}" for law, verdict in required.items() if verdict.finding.is_cut_off), "")
+        if check.law.cost == "compile" and (slow := self._slow.get((check.spec.name, check.case))):
+            cut_off = f"what the compiler makes, as the law {slow}"
+        if cut_off:
+            why = f"needs {cut_off}, whose limit ran out"
             finding = Finding(status=Status.NOT_MEASURED, message=why, details={LIMIT: "time"})
             return verdict_of(check, finding, self._profile, seed=self._seed)
         prior = {law: verdict.status for law, verdict in required.items()}
