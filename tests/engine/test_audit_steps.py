@@ -44,6 +44,32 @@ class ScaledTwice(Scaled):
     of_x = 2.0
 
 
+class Signs(RoundedWeight):
+    """Signs of a weight, times the mean of its sizes: each element moves the scale."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        q = w.sign() * w.abs().mean()
+        ctx.save_for_backward(x, q)
+        return x @ q.T
+
+
+class Largest(Function):
+    """A factor too much, where few elements move anything and nothing jumps."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y, index = x.max(-1)
+        ctx.save_for_backward(index)
+        ctx.shape = x.shape
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        return 2 * y_bar.new_zeros(ctx.shape).scatter_(-1, index[:, None], y_bar[:, None])
+
+
 class InFloat8(RoundedWeight):
     """Takes float32 only."""
 
@@ -125,6 +151,7 @@ def surrogate_of(function, case):
     [
         (RoundedWeight, "(randn(4, 3), randn(2, 3))", "Is the gradient of `w` meant?"),
         (Scaled, "(randn(4, 6), randn(3, 6))", "Is the gradient of `w` meant?"),
+        (Signs, "(randn(4, 6), randn(3, 6))", "Is the gradient of `w` meant? Forward jumps"),
         (InFloat8, "(randn(4, 6), randn(3, 6))", "Is the gradient of `w` meant?"),
         (LearnedStep, "(randn(4, 5), tensor(0.3))", "Is the gradient of `x` and of `step` meant?"),
         (Cell, "(randn(4, 5), randn(4, 5))", "Is the gradient of `x` and of `v` meant? Output 0 is flat"),
@@ -144,8 +171,9 @@ def test_a_wrong_gradient_beside_it_is_wrong_and_its_cause_is_named(function):
     assert finding.reason.evidence["arguments"] == {"x": "off by the factor 2"}
 
 
-def test_an_output_that_counts_is_no_reason_for_the_gradient_of_another():
-    assert surrogate_of(Smooth, "(randn(4, 5),)").status is Status.BROKEN
+@pytest.mark.parametrize("function", [Smooth, Largest])
+def test_what_does_not_jump_is_no_reason(function):
+    assert surrogate_of(function, "(randn(4, 5),)").status is Status.BROKEN
 
 
 def test_an_output_that_torch_cannot_add_is_named():

@@ -8,7 +8,7 @@ forward is the derivative of nothing, until a reference says what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +30,10 @@ ANSWER = (
 _STEPS = {torch.float64: (1e-8, 1e-5), torch.float32: (1e-3,)}
 #: How far one element moves by itself, of its size: within a step of most, and further than its dtype rounds.
 _SMALL = {torch.float64: 1e-5, torch.float32: 1e-4}
+#: Which share of the largest slope another one has that is more than the first one's rounding.
+_COMBINED = 1e-2
+_STEPS_OF = "Forward does not move with small steps of most of {} elements, and jumps with larger ones."
+_CODES_OF = "Forward jumps, and between two jumps few combinations of {} elements move it, as a scale does."
 #: Of how many elements the larger step may cross an edge.
 _CROSSED = 0.25
 #: Where else forward must be flat: at this share of the arguments, and their negative.
@@ -67,7 +71,10 @@ def asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
     """Return the arguments whose gradient may be meant, of a function in whose form it may be; None in any other."""
     for given in (Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs):
         try:
-            return _asked_about(trial, given) or _of_steps(trial, given)
+            found = vjp(trial.spec.surrogate, given, seed=trial.seed)
+            if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
+                return None
+            return _asked_about(trial, given, found) or _of_steps(trial, given)
         except Exception:  # it takes its own dtype only
             continue
     return None
@@ -94,11 +101,8 @@ def jumping(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
     return tuple(name for name in inputs.wrt if _jumps(function, inputs, name))
 
 
-def _asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
+def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None]) -> Asked | None:
     function = inputs.closed(trial.spec.surrogate)
-    found = vjp(trial.spec.surrogate, inputs, seed=trial.seed)
-    if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
-        return None
     # What cancels, as a bias before a normalisation, leaves its rounding.
     top = max((largest(g) for g in found.values() if g is not None), default=0.0)
     sloped = [
@@ -116,12 +120,13 @@ def _asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
 
 
 def _of_steps(trial: Trial, inputs: Inputs) -> Asked | None:
-    """Return the arguments in nearly every element of which a function has steps: codes times a scale, say."""
+    """Return the arguments of codes times a scale: in nearly every element there are steps, or all but a scale has."""
     function = inputs.closed(trial.spec.surrogate)
-    stepped = [name for name in inputs.wrt if _has_steps(function, inputs, name) and _jumps(function, inputs, name)]
-    of = "its" if len(stepped) == 1 else "their"
-    why = f"Forward does not move with small steps of most of {of} elements, and jumps with larger ones."
-    return Asked(names=tuple(stepped), why=why) if stepped else None
+    for has, why in ((_has_steps, _STEPS_OF), (_has_codes, _CODES_OF)):
+        stepped = [name for name in inputs.wrt if has(function, inputs, name) and _jumps(function, inputs, name)]
+        if stepped:
+            return Asked(names=tuple(stepped), why=why.format("its" if len(stepped) == 1 else "their"))
+    return None
 
 
 def _it(names: Sequence[str]) -> str:
@@ -134,20 +139,57 @@ def _listed(names: Sequence[str]) -> str:
 
 def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
     """Whether forward is flat in most elements of an argument, each moved by itself, and moves with all of these."""
-    at, x = inputs.wrt.index(name), inputs.tensors()
-    count, before = x[at].numel(), _values(function, x)
-    if (small := _SMALL.get(_digits(x[at], before))) is None:
-        return False  # a small step is rounded away
-    asked = range(0, count, max(1, count // _ASKED))[:_ASKED]
+    slopes = _slopes(function, inputs, name)
+    flat = [place for place, slope in slopes.items() if not slope.any()]
+    return len(flat) >= max(3, _MOST_OF * len(slopes)) and _moves_all(function, inputs, name, flat)
 
-    def moves(place: int, step: float) -> bool:
-        moved = x[at].clone()
-        moved.view(-1)[place] *= 1 + step
-        after = _values(function, (*x[:at], moved, *x[at + 1 :]))
+
+def _has_codes(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
+    """Whether forward moves with few combinations of the elements of an argument, as with a scale of its codes."""
+    slopes = _slopes(function, inputs, name)
+    if len(slopes) < 3:
+        return False
+    sizes = torch.linalg.svdvals(torch.stack(list(slopes.values())))
+    count = int((sizes > _COMBINED * sizes[0]).sum())
+    is_few = count <= (1 - _MOST_OF) * min(len(slopes), next(iter(slopes.values())).numel())
+    return is_few and _moves_all(function, inputs, name, list(slopes))
+
+
+def _slopes(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> dict[int, Tensor]:
+    """Return by how much the outputs move with some elements of an argument; nothing where rounding hides it."""
+    x = inputs.tensors()[inputs.wrt.index(name)]
+    before = _values(function, inputs.tensors())
+    if (small := _SMALL.get(_digits(x, before))) is None:
+        return {}
+    found = {}
+    for place in range(0, x.numel(), max(1, x.numel() // _ASKED))[:_ASKED]:
+        number = float(x.flatten()[place])
+        after = _moved(function, inputs, name, place, number * (1 + small))
+        moves = any(_crossed(a, b) > 0 for a, b in zip(before, after, strict=True))
+        differences = torch.cat([(b - a).double().flatten() for a, b in zip(before, after, strict=True)])
+        found[place] = differences / (small * number) if moves and number else torch.zeros_like(differences)
+    return found
+
+
+def _moves_all(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str, places: Sequence[int]) -> bool:
+    """Whether forward reads some elements of an argument: it moves where they go far."""
+    x = inputs.tensors()[inputs.wrt.index(name)]
+    before, numbers, top = _values(function, inputs.tensors()), x.flatten().tolist(), 0.7 * largest(x)
+
+    def moves(place: int, to: float) -> bool:
+        after = _moved(function, inputs, name, place, to)
         return any(_crossed(a, b) > 0 for a, b in zip(before, after, strict=True))
 
-    flat = [place for place in asked if not moves(place, small)]
-    return len(flat) >= max(3, _MOST_OF * len(asked)) and all(moves(place, -0.5) for place in flat)
+    return all(any(moves(place, to) for to in (numbers[place] / 2, -numbers[place], top)) for place in places)
+
+
+def _moved(
+    function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str, place: int, to: float
+) -> list[Tensor]:
+    """Return the outputs where one element of an argument is another number."""
+    x = inputs.tensors()
+    x[inputs.wrt.index(name)].view(-1)[place] = to
+    return _values(function, x)
 
 
 def _jumps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
