@@ -98,6 +98,31 @@ class LearnedStep(Function):
         return y_bar * inside, (y_bar * of_step).sum()
 
 
+class Range(Function):
+    """A quantiser of a learned range: where it clips, the ends of the range are all that is left."""
+
+    below = True
+
+    @staticmethod
+    def forward(ctx, x, low, width):
+        step = width / 15
+        ctx.save_for_backward(x, low, width)
+        return ((x.clamp(low, low + width) - low) / step).round() * step + low
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        x, low, width = ctx.saved_tensors
+        above, below = x > low + width, x < low
+        v = (x - low) / width * 15
+        of_width = torch.where(above, 1.0, torch.where(below, 0.0, (v.round() - v) / 15))
+        of_low = above | below if cls.below else above
+        return y_bar * ~(above | below), (y_bar * of_low).sum(), (y_bar * of_width).sum()
+
+
+class RangeWithoutLow(Range):
+    below = False
+
+
 class Cell(Function):
     """A spike, and the voltage after it: the spike is a step, and the voltage is reset by one."""
 
@@ -154,6 +179,11 @@ def surrogate_of(function, case):
         (Signs, "(randn(4, 6), randn(3, 6))", "Is the gradient of `w` meant? Forward jumps"),
         (InFloat8, "(randn(4, 6), randn(3, 6))", "Is the gradient of `w` meant?"),
         (LearnedStep, "(randn(4, 5), tensor(0.3))", "Is the gradient of `x` and of `step` meant?"),
+        (
+            Range,
+            "(randn(4, 5), tensor(-0.5), tensor(1.2))",
+            "of `x` and of `low` and of `width` meant?",
+        ),
         (Cell, "(randn(4, 5), randn(4, 5))", "Is the gradient of `x` and of `v` meant? Output 0 is flat"),
     ],
 )
@@ -169,6 +199,12 @@ def test_a_wrong_gradient_beside_it_is_wrong_and_its_cause_is_named(function):
     assert finding.details["may be meant"] == ["w"]
     assert "gradient of `x`" in finding.message
     assert finding.reason.evidence["arguments"] == {"x": "off by the factor 2"}
+
+
+def test_an_end_of_a_range_has_its_gradient_where_the_range_clips():
+    finding = surrogate_of(RangeWithoutLow, "(randn(4, 5), tensor(-0.5), tensor(1.2))")
+    assert finding.status is Status.BROKEN
+    assert "backward returns zeros for `low` where `x` is far below and nothing jumps" in finding.message
 
 
 @pytest.mark.parametrize("function", [Smooth, Largest])

@@ -11,6 +11,7 @@ import torch
 
 from gradspec._audit._apart import apart
 from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._single import as_single
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
@@ -107,4 +108,10 @@ def _off(finding: Finding) -> float:
 def _said(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> _Shown:
     trial = flat_trial(subject, case, measured, profile, seed)
     numbers: Finding | None = quietly(lambda: by_differences(trial))
+    # Differences show a cause in float64 only: a call with arguments of less is made with more, where that is taken.
+    if numbers is None and (wide := in_dtype((case,), torch.float64)):
+        other = flat_trial(subject, wide[0], measured, profile, seed)
+        found: Finding | None = quietly(lambda: by_differences(other))
+        if found is not None and found.reason is not None:
+            trial, numbers = other, found
     return _Shown(why_not_derivative(law, trial, numbers), numbers)

@@ -170,7 +170,8 @@ def _shown(value: Any, rows: str = "", indent: str = "", *, in_lines: bool = Fal
         lines = [f"{json.dumps(key, ensure_ascii=False)}: {text}" for key, text in shown.items()]
         return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        lines = [json.dumps(item, ensure_ascii=False) if in_lines else _shown(item, "", inner) for item in value]
+        row = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        lines = [row(item) if in_lines else _shown(item, "", inner) for item in value]
         return "[" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
 

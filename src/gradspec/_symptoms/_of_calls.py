@@ -13,6 +13,13 @@ _TRANSFORMS = (
 OF_CALLS = (
     # No gradient at all, or another one.
     Symptom(
+        "overwritten",
+        "a second backward over one graph gives another gradient, and the same once a write of the first is taken back",
+        "backward changes in place what forward keeps for it",
+        "work on a copy, or use the operation that returns a new tensor: `neg()` for `neg_()`",
+        ("retained_graph",),
+    ),
+    Symptom(
         "none",
         "the gradient is None",
         "backward returns None for an argument that has a gradient",

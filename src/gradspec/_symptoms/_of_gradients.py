@@ -152,6 +152,20 @@ OF_GRADIENTS = (
         ("vjp",),
     ),
     Symptom(
+        "option",
+        "right with an option that asks for less (no flag, one group, no share, a factor of 1), wrong as it is called",
+        "backward leaves the option out, or reads it as another one",
+        "follow the option through backward as forward does, its shapes too",
+        _VALUES,
+    ),
+    Symptom(
+        "one slice",
+        "right where a mask or an index is the same all along a dimension, wrong where it is not",
+        "backward reads it at one place of that dimension, such as that of the first step",
+        "index it as forward does",
+        _VALUES,
+    ),
+    Symptom(
         "mixed samples",
         "the gradient is right where the batch has one sample",
         "backward sums or averages over the batch",

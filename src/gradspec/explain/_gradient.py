@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved
 from gradspec.explain._other_calls import (
+    along_which_it_is_the_same,
     beside_a_kink,
     in_contiguous_memory,
     with_a_negative_index,
     with_a_negative_number,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
+    with_another_option,
     with_one_sample,
 )
 from gradspec.explain._other_cotangents import (
@@ -45,7 +51,7 @@ from gradspec.explain._symptoms import (
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
 from gradspec.explain._wrong import Wrong
 from gradspec.law import HOLDS, Reason, Trial
-from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs
+from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 
@@ -76,6 +82,8 @@ TESTS: tuple[Test, ...] = (
     of_a_saved_tensor,
     repaired,
     of_one_output,
+    with_another_option,
+    along_which_it_is_the_same,
     of_a_mask,
     in_some_places,
     of_a_value_of_forward,
@@ -120,7 +128,9 @@ def _shown(test: Test, wrong: Wrong) -> Reason | None:
         again = wrong.redrawn(wrong.trial.seed + 31 + k, moved=test not in _OF_THE_POINT)
         if not found.is_as(quietly(partial(test, again))):
             return None
-    return found if test not in _OF_ALL_SIZES or _holds_for_larger(found, test, wrong) else None
+    if test not in _OF_ALL_SIZES:
+        return found
+    return found if _holds_for_larger(found, test, wrong) and _holds_for_more(found, test, wrong) else None
 
 
 def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
@@ -128,3 +138,28 @@ def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
     larger = wrong.redrawn(wrong.trial.seed + 41, moved=True, times=_LARGER)
     asked = quietly(lambda: bool(larger.expected.isfinite().all()) and not larger.same(larger.got, larger.expected))
     return not asked or found.is_as(quietly(partial(test, larger)))
+
+
+def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether a test shows the same for arguments of other sizes, one more at a time; or can show nothing there."""
+    for size in sorted({size for t in wrong.inputs.tensors() for size in t.shape if size > 1}):
+        more = quietly(lambda size=size: _with_more_of(wrong, size))  # type: ignore[misc]
+        asked = more is not None and quietly(lambda more=more: not more.same(more.got, more.expected))  # type: ignore[misc]
+        if asked and not found.is_as(quietly(partial(test, more))):
+            return False
+    return True
+
+
+def _with_more_of(wrong: Wrong, size: int) -> Wrong:
+    """Return the same question with one more element in each dimension of a size: the first one, once more."""
+
+    def grown(value: Any) -> Any:
+        for dim in range(value.ndim) if isinstance(value, Tensor) else ():
+            if value.shape[dim] == size:
+                value = torch.cat((value, value.narrow(dim, 0, 1)), dim)
+        return value.detach() if isinstance(value, Tensor) else value
+
+    inputs = Inputs({name: grown(value) for name, value in wrong.inputs.values.items()}, wrong.inputs.wrt)
+    y = outputs(wrong.trial.spec.primal(*inputs.args()))
+    more = Wrong(wrong.trial, inputs, wrong.name, like(y, wrong.trial.seed + 51), wrong.found)
+    return more.redrawn(wrong.trial.seed + 51, moved=True)

@@ -58,6 +58,7 @@ _OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}", "{e} / {a} /
 _OF_TWO_IN_ORDER = (
     *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})", "{e} * {a} / {b}", "{e} + {a} / {b}", "{e} - {a} / {b}"),
     *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
+    *("{e} * {a} / (1 - {b})", "{e} + torch.linalg.cross({a}, {b})"),
     *("{e} * ({a} > {b})", "{e} * ({a} >= {b})", "{e} * ({a} != {b})", "{e} * ({a} != {b})[..., None]"),
 )
 _OF_THREE = ("{e} + {a} * {b} * {c}", "{e} - {a} * {b} * {c}")
@@ -131,6 +132,8 @@ def _other_reduction(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.e
         return
     if (name := _OTHER_NAME.get(node.func.attr)) is not None:
         yield ast.Call(ast.Attribute(node.func.value, name, ast.Load()), node.args, node.keywords)
+    if node.func.attr == "squeeze" and not node.args:
+        yield from (ast.Call(node.func, [ast.Constant(dim)], []) for dim in (-1, *_DIMENSIONS))
     for place, argument in enumerate(node.args):
         if _is_whole(argument):
             for dim in _DIMENSIONS:
@@ -215,6 +218,12 @@ def _other_name_for_it(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast
         yield from (ast.Name(name, ast.Load()) for name in names if name != node.id)
 
 
+def _other_name_returned(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    returned = (one for one in ast.walk(function) if isinstance(one, ast.Return))
+    if isinstance(node, ast.Name) and any(node is one for statement in returned for one in ast.walk(statement)):
+        yield from _other_name_for_it(node, function)
+
+
 def _names(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
     """Return the names that a method gives, but for its context; those that it has before a statement."""
     given = function.args
@@ -248,6 +257,13 @@ def may_lack(node: ast.AST, parent: ast.AST) -> bool:
     return not (isinstance(parent, ast.Call) and parent.func is node) and not (
         isinstance(node, ast.Attribute) and node.attr in _OF_TORCH
     )
+
+
+def is_nothing(node: ast.AST) -> bool:
+    """Whether an expression makes zeros, where a term may have been left out."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("zeros", "zeros_like", "new_zeros")
 
 
 @dataclass
@@ -365,6 +381,7 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
 
 #: In this order: what changes least comes first.
 CHANGES: tuple[Change, ...] = (
+    _other_name_returned,
     _other_order,
     _copied,
     _accumulated,

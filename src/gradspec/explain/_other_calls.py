@@ -10,7 +10,7 @@ from torch import Tensor
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import Inputs, differentiable, like, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._reference import reference
 
 #: How far aside a point is moved, in parts of its largest element, to leave a kink behind.
@@ -104,6 +104,49 @@ def in_contiguous_memory(wrong: Wrong) -> Reason | None:
         named = " and ".join(f"`{name}`" for name in laid)
         said = f"right where {named} is contiguous: reshape() or flatten() makes a copy of it else, and a write is lost"
         return Reason(kind="strides", words=said, evidence={"arguments": sorted(laid)})
+    return None
+
+
+def with_another_option(wrong: Wrong) -> Reason | None:
+    """Whether a number or a flag is the cause: right where it changes nothing."""
+    for name, value in wrong.inputs.values.items():
+        if not isinstance(value, bool | int | float) or (plain := _plain(value)) == value:
+            continue
+        other = Inputs({**wrong.inputs.values, name: plain}, wrong.inputs.wrt)
+        if wrong.holds(other, drawn=True) and _moves_as_much(wrong, other):
+            said = f"right where `{name}` is {plain!r}, and wrong where it is {value!r}"
+            return Reason(kind="option", words=said, evidence={"argument": name, "value": plain})
+    return None
+
+
+def _plain(value: bool | float) -> bool | float:
+    """Return the value of an option that asks for less: no flag, one group, no share, a factor of one."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return min(value, 1)
+    return 0.0 if 0 < value < 1 else 1.0
+
+
+def _moves_as_much(wrong: Wrong, other: Inputs) -> bool:
+    """Whether the gradient in question is there with another option too: without one there is nothing to be wrong."""
+    y = outputs(wrong.trial.spec.primal(*other.args()))
+    return bool(some(vjp(reference(wrong.trial.spec), other, like(y, wrong.trial.seed))[wrong.name]).any())
+
+
+def along_which_it_is_the_same(wrong: Wrong) -> Reason | None:
+    """Whether it is right where an argument that is not differentiated has one slice all along a dimension."""
+    for name, value in wrong.inputs.values.items():
+        if not isinstance(value, Tensor) or name in wrong.inputs.wrt:
+            continue
+        for dim in range(value.ndim):
+            alike = value.select(dim, 0).unsqueeze(dim).expand(value.shape).clone()
+            if torch.equal(alike, value):
+                continue
+            other = Inputs({**wrong.inputs.values, name: alike}, wrong.inputs.wrt)
+            if wrong.holds(other) and _moves_as_much(wrong, other):
+                said = f"right where `{name}` is the same all along dimension {dim}, and wrong where it is not"
+                return Reason(kind="one slice", words=said, evidence={"argument": name, "dim": dim})
     return None
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from gradspec.explain._gradient import why_gradient
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
+from gradspec.explain._overwritten import why_not_again
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
@@ -49,6 +50,8 @@ def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
         return why_gradient(trial)
     if law.name == "cotangent_linearity":
         return why_not_linear(trial)
+    if law.name == "retained_graph":
+        return why_not_again(trial)
     if law.name == "second_order":
         return why_second_order(trial, finding)
     return _why_value(trial) if law.name == "primal" else None

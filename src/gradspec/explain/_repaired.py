@@ -26,7 +26,17 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.explain._bounded import Bounded
-from gradspec.explain._mistakes import CHANGES, Change, Terms, context_of, kept_by, may_lack, other_edge, terms
+from gradspec.explain._mistakes import (
+    CHANGES,
+    Change,
+    Terms,
+    context_of,
+    is_nothing,
+    kept_by,
+    may_lack,
+    other_edge,
+    terms,
+)
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import gradients, outputs, vjp
@@ -297,10 +307,10 @@ class _Search:
 
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
-        for count in (1, 2, 3):
-            for place in list(method.places()):
-                if not isinstance(place.node, ast.expr) or not may_lack(place.node, place.parent):
-                    continue
+        places = [one for one in method.places() if may_lack(one.node, one.parent)]
+        empty = [one for one in places if is_nothing(one.node)]
+        for count, among in ((1, empty), (2, empty), (1, places), (2, places), (3, places)):
+            for place in among:
                 made = terms(method.function, place.statement, count, kept)
                 found = self._missing(method, place, made)
                 if found is not None or self.left <= 0:

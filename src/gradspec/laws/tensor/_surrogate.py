@@ -29,7 +29,16 @@ from torch import Tensor
 
 from gradspec._finding import ASIDE, MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like, outputs
+from gradspec.laws.tensor.support._call import (
+    Inputs,
+    StandInError,
+    differentiable,
+    fresh,
+    gradients,
+    like,
+    outputs,
+    vjp,
+)
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -48,6 +57,8 @@ _MEANT += "or a spec"
 _SHORT = 1e-5
 #: How far float32 may take a derivative whose gradients are numbers of float32, of its size.
 _OF_SINGLE = 1e-5
+#: How far away nothing is rounded between the ends of a range.
+_FAR = 1e4
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -85,9 +96,32 @@ def _asked(trial: Trial, inputs: Inputs) -> Finding | None:
         asked, others = replace(asked, jumping=jumps), _without(others, jumps)
         wrong = _broken(trial, others)
     if wrong is None:
-        return asked.finding
+        return _lost_far_away(trial, inputs, asked) or asked.finding
     names = [*asked.names, *asked.jumping]
     return _asked(trial, others) or replace(wrong, details={**wrong.details, ASIDE: names})
+
+
+def _lost_far_away(trial: Trial, inputs: Inputs, asked: Asked) -> Finding | None:
+    """Return the finding that a gradient is zero where nothing jumps and forward moves: behind the ends of a range.
+
+    What an author scales, as that of a learned step, is there; what a mask has forgotten is not.
+    """
+    for side in (-_FAR, _FAR):
+        away = {name: inputs.values[name] + side for name in asked.names}
+        far = Inputs({**inputs.values, **away}, inputs.wrt)
+        still = _without(far, asked.names)
+        if not still.wrt or jumping(trial, still):
+            continue
+        found = vjp(trial.spec.surrogate, far, seed=trial.seed)
+        for name in still.wrt:
+            if (gradient := found[name]) is None or bool(gradient.any()):
+                continue
+            if (wrong := _broken(trial, replace(still, wrt=(name,)))) is not None:
+                away_of = " and ".join(f"`{one}`" for one in asked.names)
+                where = f"{away_of} is far {'below' if side < 0 else 'above'} and nothing jumps"
+                message = f"backward returns zeros for `{name}` where {where}, and the output moves with it"
+                return replace(wrong, message=message, details={**wrong.details, ASIDE: list(inputs.wrt)})
+    return None
 
 
 def _broken(trial: Trial, inputs: Inputs) -> Finding | None:

@@ -63,7 +63,8 @@ class Asked:
     def finding(self) -> Finding:
         """The question."""
         asked = " and of ".join(f"`{name}`" for name in (*self.names, *self.jumping))
-        why = f"{self.why} It jumps as {_listed(self.jumping)} moves." if self.jumping else self.why
+        move = "moves" if len(self.jumping) == 1 else "move"
+        why = f"{self.why} It jumps as {_listed(self.jumping)} {move}." if self.jumping else self.why
         return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
 
 

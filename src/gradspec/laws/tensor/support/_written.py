@@ -28,13 +28,25 @@ class Write:
     operation: str
     #: As "bank.py:31, in backward".
     line: str
+    #: What the tensor was before, if that is kept.
+    before: Tensor | None = None
+
+    def take_back(self) -> None:
+        """Make the tensor what it was before."""
+        if self.before is not None:
+            self.tensor.detach().copy_(self.before)
 
 
 class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
-    """Records each operation that writes to a storage which was not born under this mode."""
+    """Records each operation that writes to a storage which was not born under this mode.
 
-    def __init__(self) -> None:
+    Args:
+        keep: whether to keep what was there before.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._keep = keep
         self.found: list[Write] = []
         #: Whether an operation wrote to what another one had made.
         self.to_results = False
@@ -49,7 +61,8 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
                 self.to_results = True
             else:
                 operation = str(func).rpartition(".")[0]
-                self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user()))
+                before = tensor.detach().clone() if self._keep else None
+                self.found.append(Write(storage_of(tensor), tensor, operation, line_of_the_user(), before))
         made = with_memory(func)(*args, **kwargs)
         # What torch.tensor lifts was made by it a moment ago, out of sight.
         lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
