@@ -155,3 +155,57 @@ def test_another_name_that_is_returned_is_named():
 def test_the_line_that_changes_what_forward_keeps_is_named():
     said = finding_of(KeepsTwice, "(randn(4),)", "retained_graph").likely
     assert said.startswith("backward changes what forward keeps for it: aten.neg_ (test_audit_eighth_round.py:")
+
+
+class Recomputes(Function):
+    """Differentiates a part of itself in backward; without its detach() backward would call itself."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        with torch.enable_grad():
+            inner = x.detach().requires_grad_()
+            y = inner.sin() * weight.detach()
+        ctx.save_for_backward(inner, y)
+        return y.detach()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        inner, y = ctx.saved_tensors
+        return torch.autograd.grad(y, inner, y_bar, retain_graph=True)[0], None
+
+
+def test_what_would_call_itself_without_a_cut_is_judged():
+    report = audit(Recomputes, ["(randn(3, requires_grad=True), randn(3))"]).report
+    assert not report.failures
+
+
+def test_a_number_that_backward_changes_on_ctx_is_told_from_noise():
+    class Counts(KeepsTwice):
+        @staticmethod
+        def backward(ctx, y_bar):
+            ctx.factor = 2 * getattr(ctx, "factor", 0.5)
+            return y_bar * ctx.kept * ctx.factor
+
+    said = finding_of(Counts, "(randn(4),)", "retained_graph").likely
+    assert said == "the same over a new graph: backward changes what it finds on ctx"
+
+
+class Overflows(Function):
+    """A logistic function whose gradient overflows in float32 alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        e = (-x).exp()
+        return y_bar * e / (1 + e).square()  # inf / inf
+
+
+def test_the_operation_that_makes_nan_in_float32_is_named_with_its_line():
+    said = finding_of(Overflows, "(tensor([-100.0, 1.0]),)", "precision")
+    assert "is NaN in float32 in 1 of 2 elements" in said.message
+    assert "makes NaN first: aten.div, test_audit_eighth_round.py:" in said.likely

@@ -86,7 +86,7 @@ class Undefined(Function):
 
     @staticmethod
     def backward(ctx, v):
-        return v * 0 / 0
+        return v * 0 / 0  # 0 / 0
 
 
 def applied(x):
@@ -99,7 +99,9 @@ def test_a_line_of_what_calls_an_audit_is_no_line_of_the_function(function, call
     line = next(n for n, said in enumerate(LINES, 1) if said.endswith(f"# {called or 'the power'}"))
     place = f", called at test_places.py:{line}, in applied," if called else ""
 
-    assert first.verdict.finding.reason.words == f"the backward of Undefined{place} makes NaN first"
+    inside = next(n for n, said in enumerate(LINES, 1) if said.endswith("# 0 / 0"))
+    said = f"the backward of Undefined{place} makes NaN first: aten.div, test_places.py:{inside}, in backward"
+    assert first.verdict.finding.reason.words == said
 
 
 class Unwritten(Function):

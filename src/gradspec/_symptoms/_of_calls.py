@@ -13,6 +13,13 @@ _TRANSFORMS = (
 OF_CALLS = (
     # No gradient at all, or another one.
     Symptom(
+        "on ctx",
+        "a second backward over one graph gives another gradient, and the first one over a new graph the same",
+        "backward changes a value that it finds on ctx",
+        "leave ctx as forward has left it",
+        ("retained_graph",),
+    ),
+    Symptom(
         "overwritten",
         "a second backward over one graph gives another gradient, and the same once a write of the first is taken back",
         "backward changes in place what forward keeps for it",

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from gradspec.explain._bounded import Bounded
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 
@@ -20,6 +21,8 @@ _CUTS: dict[str, tuple[Any, ...]] = {
     ".data": DATA,
     "no_grad()": NO_GRAD,
 }
+#: How many times as many operations as it has a call may take then.
+_TIMES = 8
 _EVERY = (*DETACH, *DATA, *NO_GRAD)
 
 
@@ -39,11 +42,18 @@ class _Without(TorchFunctionMode):
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
     """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
     try:
-        with _Without(_EVERY):
-            found = gradient_of(trial, inputs, name)
+        found = _without(_EVERY, trial, inputs, name)
     except Exception:
         return False
     return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
+
+
+def _without(left_out: tuple[Any, ...], trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
+    """Return the gradient of a call without what cuts its graph; a backward that then calls itself has an end."""
+    with (counted := Bounded()):
+        gradient_of(trial, inputs, name)
+    with Bounded(_TIMES * counted.count), _Without(left_out):
+        return gradient_of(trial, inputs, name)
 
 
 def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
@@ -57,8 +67,7 @@ def cut_by(trial: Trial, inputs: Inputs, name: str) -> Reason | None:
     """Return what keeps the gradient from an argument, "detach()" or several of these; None if nothing shows it."""
     for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), _EVERY)):
         try:
-            with _Without(funcs):
-                found = gradient_of(trial, inputs, name)
+            found = _without(funcs, trial, inputs, name)
         except Exception:  # what is left of the function may not run
             continue
         if found is not None:

@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import partial
 
 from gradspec.explain._gradient import why_gradient
-from gradspec.explain._undefined import undefined
+from gradspec.explain._undefined import undefined, undefined_in_single
 from gradspec.explain._unwritten import unwritten
 from gradspec.law import Finding, Law, Rank, Reason, Trial
 from gradspec.laws import quietly
 
 #: The laws that compare derivatives along a direction, or with zero: no element is the worst one.
 _OF_NO_ELEMENT = ("surrogate", "adjoint", "second_order", "undefined_cotangent", "autocast", "precision")
+#: Those that ask in a lower precision than that of the case.
+_OF_LOWER_PRECISION = ("autocast", "precision")
 _SILENT = ("", Rank.WRONG)
 
 
@@ -28,7 +30,8 @@ def instead_of(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findin
     is_of_numbers = bool(finding.index) or law.name in _OF_NO_ELEMENT
     if not is_of_numbers or not finding.is_failure or "raised" in finding.details or finding.rank not in _SILENT:
         return None
-    for ask in (unwritten, undefined):
+    in_single = (undefined_in_single,) if finding.got == "nan" and law.name in _OF_LOWER_PRECISION else ()
+    for ask in (unwritten, undefined, *in_single):
         found: Finding | None = quietly(partial(ask, trial()))
         if found is not None:
             return _at_a_kink(law, trial(), found)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradspec._place import is_of_gradspec, is_under_test
 from gradspec.explain._given import values_and_gradients
 from gradspec.law import Finding, Rank, Reason, Trial, broken
 from gradspec.laws import is_stand_in
+from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import nodes_behind
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._written import line_of_the_user, tensors_in, with_memory
 
 #: A line of the call that made a node, as torch keeps it.
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -54,6 +58,37 @@ def _said(trial: Trial, name: str, given: Tensor, off: Tensor, right: Tensor | N
     )
 
 
+def undefined_in_single(trial: Trial) -> Finding | None:
+    """Return the finding that a gradient is NaN in float32 where the value is finite; None where none is."""
+    inputs = Inputs.of(trial)
+    low = Inputs({name: _single(value) for name, value in inputs.values.items()}, inputs.wrt)
+    found = undefined(replace(trial, case=replace(trial.case, args=low.args(), kwargs={})))
+    return None if found is None else replace(found, message=found.message.replace("is NaN", "is NaN in float32", 1))
+
+
+def _single(value: Any) -> Any:
+    return value.detach().float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+
+
+class _FirstNaN(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """Notes the first operation within a backward pass that makes NaN of numbers, with its line."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.said: str = ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = with_memory(func)(*args, **(kwargs or {}))
+        is_asked = not self.said and torch._C._current_graph_task_id() != -1
+        if is_asked and _has_nan(made) and not _has_nan((args, tuple((kwargs or {}).values()))):
+            self.said = f"{str(func).rpartition('.')[0]}, {line_of_the_user()}"
+        return made
+
+
+def _has_nan(value: Any) -> bool:
+    return any(bool(t.isnan().any()) for t in tensors_in(value) if t.is_floating_point() or t.is_complex())
+
+
 def _made_by(trial: Trial) -> Reason | None:
     """Return the first operation whose backward makes infinity or NaN of numbers, and the line that called it."""
     first: list[tuple[str, str, str]] = []
@@ -78,7 +113,16 @@ def _made_by(trial: Trial) -> Reason | None:
     operation, what, place = first[0]
     of = operation.removesuffix("Backward")  # of a Function; an operation of torch has a number behind it
     words = f"the backward of {of}{f', called at {place},' if place else ''} makes {what} first"
+    if of == operation.removesuffix("Backward") != operation and (inside := quietly(lambda: _line_inside(trial))):
+        words += f": {inside}"
     return Reason(kind="nan", words=words, evidence={"operation": operation, "place": place}, of_function=True)
+
+
+def _line_inside(trial: Trial) -> str:
+    """Return which operation of a backward that somebody has written makes NaN first, and in which line."""
+    with _FirstNaN() as mode:
+        values_and_gradients(trial.spec.function, trial)
+    return str(mode.said)
 
 
 def _are_finite(tensors: tuple[Any, ...]) -> bool:

@@ -90,6 +90,9 @@ def _asked(trial: Trial, inputs: Inputs) -> Finding | None:
     asked = asked_about(trial, inputs)
     if asked is None:
         return _asked_of_outputs(trial, inputs)
+    if asked.may_be_right:
+        wrong_alone = [name for name in asked.names if _broken(trial, replace(inputs, wrt=(name,)))]
+        asked = replace(asked, names=tuple(wrong_alone) or asked.names)
     others = _without(inputs, asked.names)
     wrong = _broken(trial, others)
     if wrong is not None and (jumps := jumping(trial, others)):

@@ -56,6 +56,8 @@ class Asked:
 
     names: tuple[str, ...]
     why: str
+    #: Whether some of them may be right.
+    may_be_right: bool = False
     #: Those whose gradient cannot be judged otherwise, in which forward jumps: the scale of a rounding.
     jumping: tuple[str, ...] = ()
 
@@ -116,7 +118,11 @@ def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None
             why += "there is not 0."
         return Asked(names=tuple(flat), why=why)
     if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
-        return Asked(names=tuple(sloped), why="Forward hands on what it is given, and backward changes the cotangent.")
+        return Asked(
+            names=tuple(sloped),
+            may_be_right=True,
+            why="Forward hands on what it is given, and backward changes the cotangent.",
+        )
     return None
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-OURS = Path(__file__).parents[1]
+OURS = (Path(__file__).parents[1], Path(__file__).parents[3] / "explain")
 #: What calls the laws, and with them the function.
 CALLERS = tuple(Path(__file__).parents[3] / room for room in ("_engine", "_audit"))
 TORCH = Path(torch.__file__).parent
@@ -97,7 +97,8 @@ def line_of_the_user() -> str:
         path = Path(frame.filename)
         if any(path.is_relative_to(room) for room in CALLERS):
             break
-        if not path.is_relative_to(TORCH) and not path.is_relative_to(OURS) and not frame.filename.startswith("<"):
+        is_ours = any(path.is_relative_to(room) for room in (*OURS, TORCH))
+        if not is_ours and not frame.filename.startswith("<"):
             return f"{path.name}:{frame.lineno}, in {frame.name}"
     return "a line of torch"
 
