@@ -216,3 +216,22 @@ def test_an_output_that_torch_cannot_add_is_named():
     (verdict,) = audit(Stored, ["(randn(4, 5),)"]).report.failures
     assert (verdict.law, verdict.finding.status) == ("primal", Status.ERROR)
     assert "float8_e4m3fn with a gradient" in verdict.finding.message
+
+
+class ScaledBeside(Function):
+    """Hands on both, and scales the gradient of one."""
+
+    @staticmethod
+    def forward(ctx, x, d):
+        ctx.save_for_backward(d)
+        return x.clone(), d.clone()
+
+    @staticmethod
+    def backward(ctx, x_bar, d_bar):
+        (d,) = ctx.saved_tensors
+        return x_bar * d, d_bar
+
+
+def test_a_right_gradient_beside_a_scaled_one_is_not_asked_about():
+    finding = surrogate_of(ScaledBeside, "(randn(4), rand(4) + 0.2)")
+    assert finding.message.startswith("Is the gradient of `x` meant?")

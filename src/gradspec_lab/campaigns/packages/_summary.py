@@ -16,8 +16,8 @@ AGAIN = "python -m gradspec_lab campaign"
 CLASSES = Path(__file__).parent / "classes.toml"
 MENDED = Path(__file__).parent / "mended.toml"
 PROOFS = Path(__file__).parent / "proofs"
-#: How much is kept of the words of a finding, and of a call.
-WORDS, CALL = 60, 20
+#: How much is kept of the words of a finding.
+WORDS = 60
 #: How most findings begin.
 NO_DERIVATIVE = "backward does not apply the derivative of what forward computes: "
 #: What a finding in training is, as a person read it in the source and a proof shows it.
@@ -103,16 +103,11 @@ def _function(row: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> 
         "function": row["function"],
         "training": row["training"],
     }
-    if row["training"] != "nothing found":
-        found["calls"] = [kind[:CALL] for kind in row["kinds"][:1]]
     inside = [one for one in row["findings"] if one["scope"] == "training"]
     if row["training"] == "not audited":
         found["why"] = row["why"][:WORDS]
     elif inside and row["training"] not in ("nothing found", "a question"):
         found["first"] = _first(next(one for one in inside if one["rank"] == row["training"]))
-    beside = [one for one in row["findings"] if one["scope"] != "training" and one["rank"] != "a question"]
-    if outside := dict.fromkeys(f"{one['scope']}: {one['rank']}" for one in beside):
-        found["outside"] = [*outside]
     if needs_a_class(row):
         found["class"] = said.get(row["function"], {}).get("class", "")
     return found
