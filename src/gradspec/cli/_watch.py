@@ -137,15 +137,15 @@ def watch(
 
 def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int) -> int:
     """Run the program with the watch in its environment; return its exit code, as a shell has it."""
-    from gradspec._watch import _begin
+    from gradspec._watch import _environment
 
-    site = str(Path(_begin.__file__).parent / "_site")
+    site = str(Path(_environment.__file__).parent / "_site")
     paths = [site, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
         **os.environ,
-        _begin.FOLDER: str(folder),
-        _begin.ONLY: ",".join(only),
-        _begin.AT: str(at),
+        _environment.FOLDER: str(folder),
+        _environment.ONLY: ",".join(only),
+        _environment.AT: str(at),
         "PYTHONPATH": os.pathsep.join(paths),
     }
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the program; this reports then
