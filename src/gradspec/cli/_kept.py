@@ -28,7 +28,7 @@ class Kept:
     """
 
     def __init__(self, path: Path | None, *, fresh: bool, prune: bool = False) -> None:
-        self._path, self._fresh, self._prune = path, fresh, prune
+        self._path, self._prune = path, prune
         self._began = time.monotonic()
         if path is not None:
             refuse_another_record(path, KIND, KIND_OF_SEVERAL)

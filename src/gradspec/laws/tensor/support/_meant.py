@@ -250,16 +250,6 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
 
 
-def is_unused(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
-    """Whether forward stays as it is however far an argument moves: it is no step in it, but does not read it."""
-    at, x = inputs.wrt.index(name), inputs.tensors()
-    before = _values(function, x)
-    return all(
-        _is_equal(before, _values(function, (*x[:at], far, *x[at + 1 :])))
-        for far in (-x[at], 0.3 * x[at] + 0.2, _FAR * like(x, 1)[at], x[at] + like(x, 2)[at])
-    )
-
-
 def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
     """Whether forward clips an argument, and backward gives it a gradient where it is clipped.
 
