@@ -209,3 +209,23 @@ def test_the_operation_that_makes_nan_in_float32_is_named_with_its_line():
     said = finding_of(Overflows, "(tensor([-100.0, 1.0]),)", "precision")
     assert "is NaN in float32 in 1 of 2 elements" in said.message
     assert "makes NaN first: aten.div, test_audit_eighth_round.py:" in said.likely
+
+
+class NeedsAll(Function):
+    """Refuses a call in which the bias is frozen; its gradient is half as large."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.save_for_backward(x)
+        return x.square() + bias
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        of_bias = y_bar.sum(0) if ctx.needs_input_grad[1] else None
+        return 2 * x * y_bar, 0.5 * of_bias
+
+
+def test_a_factor_is_named_where_a_frozen_argument_is_refused():
+    said = finding_of(NeedsAll, "(randn(3, 4), randn(4))").likely
+    assert said == "the gradient of `bias` is off by the factor 0.5"

@@ -17,6 +17,7 @@ from gradspec.explain._other_calls import without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
@@ -60,7 +61,8 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
         return Reason(kind="offset", words=ADDS, evidence={"argument": added[0]})
     if _holds(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
-    each = {name: _of_argument(law, trial, name) for name in trial.spec.wrt}
+    # A backward may refuse a call in which an argument is frozen: of that one nothing is known.
+    each = {name: quietly(lambda name=name: _of_argument(law, trial, name)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
     words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
     if (

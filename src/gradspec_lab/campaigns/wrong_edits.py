@@ -294,10 +294,10 @@ def _that_differs(cls: type, call: str, kind: str, rng: random.Random) -> tuple[
 
 
 def _says_where_only(reason: Any) -> bool:
-    """Whether a reason says which elements or arguments are wrong, and not how."""
+    """Whether a reason says which elements, arguments or calls are wrong, and not how."""
     if reason.kind == "of arguments":
         return "wrong" in reason.evidence["arguments"].values()
-    return reason.kind == "range" or (reason.kind == "places" and "places" in reason.evidence)
+    return reason.kind in ("range", "option", "one slice") or (reason.kind == "places" and "places" in reason.evidence)
 
 
 def _is_right(kind: str, cls: type, call: str, made: type, reason: Any) -> bool:
