@@ -259,11 +259,11 @@ def may_lack(node: ast.AST, parent: ast.AST) -> bool:
     )
 
 
-def is_nothing(node: ast.AST) -> bool:
-    """Whether an expression makes zeros, where a term may have been left out."""
+def is_constant(node: ast.AST) -> bool:
+    """Whether an expression makes zeros or ones, where a term may have been left out."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return node.func.attr in ("zeros", "zeros_like", "new_zeros")
+    return node.func.attr in ("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones")
 
 
 @dataclass

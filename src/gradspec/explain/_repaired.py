@@ -31,7 +31,7 @@ from gradspec.explain._mistakes import (
     Change,
     Terms,
     context_of,
-    is_nothing,
+    is_constant,
     kept_by,
     may_lack,
     other_edge,
@@ -308,8 +308,8 @@ class _Search:
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         places = [one for one in method.places() if may_lack(one.node, one.parent)]
-        empty = [one for one in places if is_nothing(one.node)]
-        for count, among in ((1, empty), (2, empty), (1, places), (2, places), (3, places)):
+        constant = [one for one in places if is_constant(one.node)]
+        for count, among in (*((k, constant) for k in (1, 2, 3)), *((k, places) for k in (1, 2, 3))):
             for place in among:
                 made = terms(method.function, place.statement, count, kept)
                 found = self._missing(method, place, made)
