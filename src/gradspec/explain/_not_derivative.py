@@ -72,7 +72,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     ):
         return numbers.reason
     short = [name for name, how in each.items() if how.endswith(EXACT)]
-    evidence = {"arguments": each} | ({"digits": short} if short else {})
+    evidence = {"arguments": {name: how for name, how in each.items() if how}} | ({"digits": short} if short else {})
     return Reason(kind="of arguments", words=words, evidence=evidence) if words else None
 
 
