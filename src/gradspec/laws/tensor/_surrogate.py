@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._finding import ASIDE, MEANT
+from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import (
     Inputs,
@@ -36,17 +36,14 @@ from gradspec.laws.tensor.support._call import (
     fresh,
     gradients,
     like,
-    outputs,
-    vjp,
 )
 from gradspec.laws.tensor.support._compare import UNSEEN
 from gradspec.laws.tensor.support._detached import held_still
-from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
-from gradspec.laws.tensor.support._meant import Asked, asked_about, flat_outputs, jumping
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
+from gradspec.laws.tensor.support._question import question
 from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
@@ -57,8 +54,6 @@ _MEANT += "or a spec"
 _SHORT = 1e-5
 #: How far float32 may take a derivative whose gradients are numbers of float32, of its size.
 _OF_SINGLE = 1e-5
-#: How far away nothing is rounded between the ends of a range.
-_FAR = 1e4
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -82,77 +77,7 @@ def _check(trial: Trial) -> Finding:
     finding = _judged(trial, inputs)
     if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
         return finding
-    return _asked(trial, inputs) or finding
-
-
-def _asked(trial: Trial, inputs: Inputs) -> Finding | None:
-    """Return the question whether a gradient is meant, unless another one is wrong: that no answer makes right."""
-    asked = asked_about(trial, inputs)
-    if asked is None:
-        return _asked_of_outputs(trial, inputs)
-    if asked.may_be_right:
-        wrong_alone = [name for name in asked.names if _broken(trial, replace(inputs, wrt=(name,)))]
-        asked = replace(asked, names=tuple(wrong_alone) or asked.names)
-    others = _without(inputs, asked.names)
-    wrong = _broken(trial, others)
-    if wrong is not None and (jumps := jumping(trial, others)):
-        asked, others = replace(asked, jumping=jumps), _without(others, jumps)
-        wrong = _broken(trial, others)
-    if wrong is None:
-        return _lost_far_away(trial, inputs, asked) or asked.finding
-    names = [*asked.names, *asked.jumping]
-    return _asked(trial, others) or replace(wrong, details={**wrong.details, ASIDE: names})
-
-
-def _lost_far_away(trial: Trial, inputs: Inputs, asked: Asked) -> Finding | None:
-    """Return the finding that a gradient is zero where nothing jumps and forward moves: behind the ends of a range.
-
-    What an author scales, as that of a learned step, is there; what a mask has forgotten is not.
-    """
-    for side in (-_FAR, _FAR):
-        away = {name: inputs.values[name] + side for name in asked.names}
-        far = Inputs({**inputs.values, **away}, inputs.wrt)
-        still = _without(far, asked.names)
-        if not still.wrt or jumping(trial, still):
-            continue
-        found = vjp(trial.spec.surrogate, far, seed=trial.seed)
-        for name in still.wrt:
-            if (gradient := found[name]) is None or bool(gradient.any()):
-                continue
-            if (wrong := _broken(trial, replace(still, wrt=(name,)))) is not None:
-                away_of = " and ".join(f"`{one}`" for one in asked.names)
-                where = f"{away_of} is far {'below' if side < 0 else 'above'} and nothing jumps"
-                message = f"backward returns zeros for `{name}` where {where}, and the output moves with it"
-                return replace(wrong, message=message, details={**wrong.details, ASIDE: list(inputs.wrt)})
-    return None
-
-
-def _broken(trial: Trial, inputs: Inputs) -> Finding | None:
-    """Return the finding that a gradient of these arguments is wrong."""
-    finding = _judged(trial, inputs) if inputs.wrt else HOLDS
-    return finding if finding.status is Status.BROKEN else None
-
-
-def _asked_of_outputs(trial: Trial, inputs: Inputs) -> Finding | None:
-    """Return the question of a function of which some outputs are steps, and the gradient through the others right."""
-    if not (steps := quietly(lambda: flat_outputs(trial, inputs))):
-        return None
-
-    @wraps(trial.spec.surrogate)
-    def others(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        y = outputs(trial.spec.surrogate(*args, **kwargs))
-        return tuple(t for place, t in enumerate(y) if place not in steps)
-
-    rest = replace(trial, spec=replace(trial.spec, surrogate=others))
-    is_wrong = _broken(rest, inputs) is not None
-    if is_wrong and not jumping(rest, inputs):
-        return None
-    why = f"Output {' and '.join(map(str, steps))} is flat nearly everywhere, where a derivative is 0."
-    return Asked(names=inputs.wrt, why=f"{why} The others jump." if is_wrong else why).finding
-
-
-def _without(inputs: Inputs, names: tuple[str, ...]) -> Inputs:
-    return replace(inputs, wrt=tuple(name for name in inputs.wrt if name not in names))
+    return question(trial, inputs, _judged) or finding
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:
