@@ -167,7 +167,7 @@ class Stored(Function):
 
 
 def surrogate_of(function, case):
-    (verdict,) = audit(function, [case]).report.of(law="surrogate")
+    (verdict,) = audit(function, [case], laws=["surrogate"]).report.of(law="surrogate")
     return verdict.finding
 
 

@@ -33,7 +33,7 @@ def test_what_is_written_is_what_is_read() -> None:
 
 def test_a_list_of_numbers_and_each_row_stand_on_one_line() -> None:
     assert '"seen": [1, 2, 3]' in text()
-    assert '  {"b": "[ 1, 2 ]"}' in to_text("experiment", CONTENT, rows="rows").splitlines()
+    assert '  {"b":"[ 1, 2 ]"}' in to_text("experiment", CONTENT, rows="rows").splitlines()
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,10 @@ def undefined_in_single(trial: Trial) -> Finding | None:
     inputs = Inputs.of(trial)
     low = Inputs({name: _single(value) for name, value in inputs.values.items()}, inputs.wrt)
     found = undefined(replace(trial, case=replace(trial.case, args=low.args(), kwargs={})))
-    return None if found is None else replace(found, message=found.message.replace("is NaN", "is NaN in float32", 1))
+    if found is None:
+        return None
+    message = found.message.replace("is NaN", "is NaN in float32", 1)
+    return replace(found, message=message, expected=f"{found.expected} in float64")
 
 
 def _single(value: Any) -> Any:
