@@ -21,6 +21,8 @@ _CUTS: dict[str, tuple[Any, ...]] = {
     ".data": DATA,
     "no_grad()": NO_GRAD,
 }
+#: What runs backward, and how often within itself.
+_BACKWARD, _DEEPEST = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward), 8
 #: How many times as many operations as it has a call may take then.
 _TIMES = 8
 _EVERY = (*DETACH, *DATA, *NO_GRAD)
@@ -32,11 +34,24 @@ class _Without(TorchFunctionMode):
     def __init__(self, left_out: tuple[Any, ...]) -> None:
         super().__init__()
         self._left_out = left_out
+        self._depth = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _BACKWARD:
+            return self._nested(func, args, kwargs or {})
         if func not in self._left_out:
             return func(*args, **(kwargs or {}))
         return args[0] if isinstance(args[0], torch.Tensor) else None
+
+    def _nested(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run backward, which runs backward within where it is written so, and may then call itself."""
+        if self._depth >= _DEEPEST:
+            raise RuntimeError(f"more than {_DEEPEST} backward passes within each other")
+        self._depth += 1
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self._depth -= 1
 
 
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
