@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from gradspec.explain._bounded import Bounded
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
+from gradspec.laws.tensor.support._graph import nodes_behind
 
 DETACH = (torch.Tensor.detach, torch.detach)
 DATA = (torch.Tensor.data.__get__,)  # type: ignore[attr-defined]  # a property in C
@@ -21,10 +21,6 @@ _CUTS: dict[str, tuple[Any, ...]] = {
     ".data": DATA,
     "no_grad()": NO_GRAD,
 }
-#: What runs backward, and how often within itself.
-_BACKWARD, _DEEPEST = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward), 8
-#: How many times as many operations as it has a call may take then.
-_TIMES = 8
 _EVERY = (*DETACH, *DATA, *NO_GRAD)
 
 
@@ -34,55 +30,49 @@ class _Without(TorchFunctionMode):
     def __init__(self, left_out: tuple[Any, ...]) -> None:
         super().__init__()
         self._left_out = left_out
-        self._depth = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _BACKWARD:
-            return self._nested(func, args, kwargs or {})
         if func not in self._left_out:
             return func(*args, **(kwargs or {}))
         return args[0] if isinstance(args[0], torch.Tensor) else None
-
-    def _nested(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run backward, which runs backward within where it is written so, and may then call itself."""
-        if self._depth >= _DEEPEST:
-            raise RuntimeError(f"more than {_DEEPEST} backward passes within each other")
-        self._depth += 1
-        try:
-            return func(*args, **kwargs)
-        finally:
-            self._depth -= 1
 
 
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
     """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
     try:
-        found = _without(_EVERY, trial, inputs, name)
+        with _Without(_EVERY):
+            found = gradient_of(trial, inputs, name)
     except Exception:
         return False
     return found is not None and found.shape == gradient.shape and not torch.allclose(found, gradient)
-
-
-def _without(left_out: tuple[Any, ...], trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
-    """Return the gradient of a call without what cuts its graph; a backward that then calls itself has an end."""
-    with (counted := Bounded()):
-        gradient_of(trial, inputs, name)
-    with Bounded(_TIMES * counted.count), _Without(left_out):
-        return gradient_of(trial, inputs, name)
 
 
 def gradient_of(trial: Trial, inputs: Inputs, name: str) -> Tensor | None:
     """Return the gradient of an argument; None where no graph reaches it."""
     leaves = inputs.leaves()
     y = outputs(trial.spec.function(*inputs.args(leaves)))
+    for node in nodes_behind(y):
+        node.register_prehook(_Once())
     return gradients(y, leaves, like(y, trial.seed))[name]
+
+
+class _Once:
+    """Lets a node run once: without its cut, a backward that differentiates within may call itself without end."""
+
+    has_run = False
+
+    def __call__(self, _: object) -> None:
+        if self.has_run:
+            raise RuntimeError("backward calls itself")
+        self.has_run = True
 
 
 def cut_by(trial: Trial, inputs: Inputs, name: str) -> Reason | None:
     """Return what keeps the gradient from an argument, "detach()" or several of these; None if nothing shows it."""
     for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), _EVERY)):
         try:
-            found = _without(funcs, trial, inputs, name)
+            with _Without(funcs):
+                found = gradient_of(trial, inputs, name)
         except Exception:  # what is left of the function may not run
             continue
         if found is not None:
