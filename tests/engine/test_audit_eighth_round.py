@@ -240,3 +240,22 @@ class NeedsAll(Function):
 def test_a_factor_is_named_where_a_frozen_argument_is_refused():
     said = finding_of(NeedsAll, "(randn(3, 4), randn(4))").likely
     assert said == "the gradient of `bias` is off by the factor 0.5"
+
+
+class OfFour(Function):
+    """The mean of as many numbers as there are, and a sum; the gradient of the mean is that of eight."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.mean(-1) + x.square().sum(-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar[:, None] * (2 * x + 1 / 8)
+
+
+def test_a_repair_that_is_right_for_this_size_alone_is_not_said():
+    reason = finding_of(OfFour, "(randn(3, 4),)").reason
+    assert reason is None or reason.kind != "repair"

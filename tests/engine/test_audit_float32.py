@@ -187,3 +187,20 @@ class ClipsInSingle(HandsOnSingle):
 def test_what_a_gradient_in_float32_rounds_is_no_clipped_cotangent(function, rank):
     (verdict,) = audit(function, ["(randn(4, 3),)"], laws=["cotangent_linearity"]).report.of(law="cotangent_linearity")
     assert verdict.finding.rank == rank, verdict.finding
+
+
+class TurnsInSingle(Function):
+    """The parts of its gradient have the digits of a float32, and the imaginary one is clipped."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return torch.complex(2.2 * y_bar.real.float() / 1.1, 2 * y_bar.imag.float().clamp(-100, 100)).to(y_bar.dtype)
+
+
+def test_an_imaginary_part_that_is_clipped_in_float32_is_no_rounding():
+    (verdict,) = audit(TurnsInSingle, ["(randn(4, dtype=complex128),)"], laws=["cotangent_linearity"]).report.verdicts
+    assert verdict.finding.rank == Rank.WRONG, verdict.finding

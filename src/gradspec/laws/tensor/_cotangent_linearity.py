@@ -21,7 +21,7 @@ from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp, whole
 from gradspec.laws.tensor.support._compare import compare_all, largest
-from gradspec.laws.tensor.support._differences import double, inner, is_single
+from gradspec.laws.tensor.support._differences import double, inner, is_single, single
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.spec._gradient import gradient_of
@@ -63,7 +63,7 @@ def _judged(trial: Trial, inputs: Inputs, function: Callable[..., Any], v: _Cota
     finding = compare_all(trial, _COMPARED, both, expected, times=TIMES).because(None)
     numbers = [t for found in (both, of_v, of_w) for t in found.values() if t is not None]
     if finding.status is Status.BROKEN and all(map(is_single, numbers)):  # it hands on what it has in float32
-        narrow = [{name: t if t is None else t.float() for name, t in found.items()} for found in (both, expected)]
+        narrow = [{name: t if t is None else single(t) for name, t in found.items()} for found in (both, expected)]
         if compare_all(trial, _COMPARED, *narrow, times=TIMES) is HOLDS:
             finding = replace(finding, message=f"{finding.message}, by what float32 rounds", rank=Rank.WASTE)
     if finding.status is not Status.BROKEN or finding.rank == Rank.WASTE or function is not trial.spec.function:
