@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -213,15 +213,13 @@ def _is_whole(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-def _other_name_for_it(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in (names := _names(function)):
-        yield from (ast.Name(name, ast.Load()) for name in names if name != node.id)
-
-
-def _other_name_returned(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    returned = (one for one in ast.walk(function) if isinstance(one, ast.Return))
-    if isinstance(node, ast.Name) and any(node is one for statement in returned for one in ast.walk(statement)):
-        yield from _other_name_for_it(node, function)
+def _other_name_for_it(node: ast.AST, function: ast.FunctionDef, *, returned: bool) -> Iterator[ast.expr]:
+    """Another name stands in what is returned, or elsewhere."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id not in (n := _names(function)):
+        return
+    statements = (one for one in ast.walk(function) if isinstance(one, ast.Return))
+    if any(node is one for statement in statements for one in ast.walk(statement)) is returned:
+        yield from (ast.Name(name, ast.Load()) for name in n if name != node.id)
 
 
 def _names(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
@@ -381,7 +379,7 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
 
 #: In this order: what changes least comes first.
 CHANGES: tuple[Change, ...] = (
-    _other_name_returned,
+    partial(_other_name_for_it, returned=True),
     _other_order,
     _copied,
     _accumulated,
@@ -394,5 +392,5 @@ CHANGES: tuple[Change, ...] = (
     _other_end,
     _less,
     _other_number,
-    _other_name_for_it,
+    partial(_other_name_for_it, returned=False),
 )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -308,8 +309,8 @@ class _Search:
     def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         places = [one for one in method.places() if may_lack(one.node, one.parent)]
-        constant = [one for one in places if is_constant(one.node)]
-        for count, among in (*((k, constant) for k in (1, 2, 3)), *((k, places) for k in (1, 2, 3))):
+        constant, others = ([one for one in places if is_constant(one.node) is first] for first in (True, False))
+        for among, count in product((constant, others), (1, 2, 3)):
             for place in among:
                 made = terms(method.function, place.statement, count, kept)
                 found = self._missing(method, place, made)

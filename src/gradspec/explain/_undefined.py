@@ -19,6 +19,7 @@ from gradspec.laws import is_stand_in
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._differences import single
 from gradspec.laws.tensor.support._graph import nodes_behind
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._written import line_of_the_user, tensors_in, with_memory
@@ -27,10 +28,14 @@ from gradspec.laws.tensor.support._written import line_of_the_user, tensors_in, 
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 
 
-def undefined(trial: Trial) -> Finding | None:
+def undefined(trial: Trial, *, is_single: bool = False) -> Finding | None:
     """Return the finding that a gradient is NaN where the value is finite; None where none is.
 
     What a spec declares to be NaN is so by its word.
+
+    Args:
+        trial: the call.
+        is_single: whether it is that of a case in float64, where nothing is NaN, in float32.
     """
     values, given = values_and_gradients(trial.spec.function, trial)
     if not all(bool(t.isfinite().all()) for t in values.values()):
@@ -41,18 +46,20 @@ def undefined(trial: Trial) -> Finding | None:
         if name in right:
             off &= ~right[name].isnan()
         if bool(off.any()):
-            return _said(trial, name, mine, off, right.get(name))
+            return _said(trial, name, mine, off, right.get(name), is_single=is_single)
     return None
 
 
-def _said(trial: Trial, name: str, given: Tensor, off: Tensor, right: Tensor | None) -> Finding:
+def _said(trial: Trial, name: str, given: Tensor, off: Tensor, right: Tensor | None, *, is_single: bool) -> Finding:
     where = off.nonzero()[0].tolist()
+    here, there = (" in float32", " in float64") if is_single else ("", "")
+    expected = "a number" if right is None else f"{right[tuple(where)].item():.12g}"
     return broken(
-        f"{name} is NaN in {int(off.sum())} of {off.numel()} elements, and the value is finite",
+        f"{name} is NaN{here} in {int(off.sum())} of {off.numel()} elements, and the value is finite",
         argument=f"{name}, {describe(given)}",
         index=str(where),
         got="nan",
-        expected="a number" if right is None else f"{right[tuple(where)].item():.12g}",
+        expected=f"{expected}{there}",
         rank=Rank.WRONG,
         reason=quietly(lambda: _made_by(trial)) or Reason(kind="nan", words="", of_function=True),
     )
@@ -61,16 +68,9 @@ def _said(trial: Trial, name: str, given: Tensor, off: Tensor, right: Tensor | N
 def undefined_in_single(trial: Trial) -> Finding | None:
     """Return the finding that a gradient is NaN in float32 where the value is finite; None where none is."""
     inputs = Inputs.of(trial)
-    low = Inputs({name: _single(value) for name, value in inputs.values.items()}, inputs.wrt)
-    found = undefined(replace(trial, case=replace(trial.case, args=low.args(), kwargs={})))
-    if found is None:
-        return None
-    message = found.message.replace("is NaN", "is NaN in float32", 1)
-    return replace(found, message=message, expected=f"{found.expected} in float64")
-
-
-def _single(value: Any) -> Any:
-    return value.detach().float() if isinstance(value, Tensor) and value.dtype == torch.float64 else value
+    wide = {n: t for n, t in inputs.values.items() if isinstance(t, Tensor) and t.dtype == torch.float64}
+    low = Inputs({**inputs.values, **{name: single(t.detach()) for name, t in wide.items()}}, inputs.wrt)
+    return undefined(replace(trial, case=replace(trial.case, args=low.args(), kwargs={})), is_single=True)
 
 
 class _FirstNaN(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
@@ -78,7 +78,7 @@ class _FirstNaN(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ha
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.said: str = ""
+        self.said = ""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = with_memory(func)(*args, **(kwargs or {}))

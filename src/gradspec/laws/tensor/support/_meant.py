@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gradspec._one_line import listed
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
@@ -66,7 +67,7 @@ class Asked:
         """The question."""
         asked = " and of ".join(f"`{name}`" for name in (*self.names, *self.jumping))
         move = "moves" if len(self.jumping) == 1 else "move"
-        why = f"{self.why} It jumps as {_listed(self.jumping)} {move}." if self.jumping else self.why
+        why = f"{self.why} It jumps as {listed(self.jumping)} {move}." if self.jumping else self.why
         return Finding(status=Status.QUESTION, message=f"Is the gradient of {asked} meant? {why}", likely=ANSWER)
 
 
@@ -114,7 +115,7 @@ def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None
     if flat := [name for name in sloped if is_flat(function, inputs, name)]:
         why = f"Forward is flat nearly everywhere in {_it(flat)}, where a derivative is 0."
         if unmasked := [name for name in flat if is_unmasked(trial, inputs, name)]:
-            why += f" It clips {_listed(unmasked)} too, and backward does not mask what was clipped: its gradient "
+            why += f" It clips {listed(unmasked)} too, and backward does not mask what was clipped: its gradient "
             why += "there is not 0."
         return Asked(names=tuple(flat), why=why)
     if handed_on(function, inputs, trial.seed) and _is_linear(trial, inputs):
@@ -138,10 +139,6 @@ def _of_steps(trial: Trial, inputs: Inputs) -> Asked | None:
 
 def _it(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(f"`{name}`" for name in names)
 
 
 def _has_steps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:

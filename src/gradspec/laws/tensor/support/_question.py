@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from gradspec._finding import ASIDE
+from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -60,8 +61,7 @@ def _lost_far_away(trial: Trial, inputs: Inputs, asked: Asked, judged: Judge) ->
             if (gradient := found[name]) is None or bool(gradient.any()):
                 continue
             if (wrong := _broken(trial, replace(still, wrt=(name,)), judged)) is not None:
-                away_of = " and ".join(f"`{one}`" for one in asked.names)
-                where = f"{away_of} is far {'below' if side < 0 else 'above'} and nothing jumps"
+                where = f"{listed(asked.names)} is far {'below' if side < 0 else 'above'} and nothing jumps"
                 message = f"backward returns zeros for `{name}` where {where}, and the output moves with it"
                 return replace(wrong, message=message, details={**wrong.details, ASIDE: list(inputs.wrt)})
     return None

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-OURS = (Path(__file__).parents[1], Path(__file__).parents[3] / "explain")
+from gradspec._place import is_under_test
+
 #: What calls the laws, and with them the function.
 CALLERS = tuple(Path(__file__).parents[3] / room for room in ("_engine", "_audit"))
-TORCH = Path(torch.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,12 @@ def storage_of(tensor: Tensor) -> int:
 
 
 def line_of_the_user() -> str:
-    """Return the innermost line that is neither torch's nor a law's."""
+    """Return the innermost line of the code under test."""
     for frame in reversed(traceback.extract_stack()):
         path = Path(frame.filename)
         if any(path.is_relative_to(room) for room in CALLERS):
             break
-        is_ours = any(path.is_relative_to(room) for room in (*OURS, TORCH))
-        if not is_ours and not frame.filename.startswith("<"):
+        if is_under_test(frame.filename):
             return f"{path.name}:{frame.lineno}, in {frame.name}"
     return "a line of torch"
 
