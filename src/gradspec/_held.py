@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -188,7 +188,7 @@ def unmoved(calls: Iterable[Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        with torch.no_grad():
+        with torch.no_grad(), suppress(torch.AcceleratorError):  # of a device that is lost
             for tensor, value, grad, of_grad in before:
                 if not _equal(tensor, value):
                     tensor.copy_(value)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from torch import AcceleratorError
+
 from gradspec._engine._child import Child, available
+from gradspec._engine._lost import lost
 from gradspec.law import Finding
 from gradspec.laws import learn, preserved_process_state, untold
 from gradspec.profile import Profile
@@ -24,7 +27,10 @@ def apart(run: Callable[[], Answer], profile: Profile, seed: int) -> Answer | Fi
             return run(), untold()
 
     if not available(profile.device):
-        return alone(None)[0]
+        try:
+            return alone(None)[0]
+        except AcceleratorError as error:
+            return lost(str(error).partition("\n")[0])
     with Child(alone, time_limit=profile.time_limit, per_call=True) as child:
         answer = child.ask(None)
     if isinstance(answer, Finding):

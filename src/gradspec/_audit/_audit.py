@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
+from gradspec._audit._device import where
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
@@ -34,9 +35,11 @@ from gradspec._audit._subject import Subject, home_in, subject_of
 from gradspec._audit._words import in_words, reworded
 from gradspec._audit._written import promised, proposed
 from gradspec._engine._compiler import import_dynamo
+from gradspec._engine._lost import why_lost
 from gradspec._engine._named import laws_of
 from gradspec._engine._parallel import Progress
 from gradspec._engine._plan import plan
+from gradspec._engine._refusals import check_profile
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
 from gradspec._held import unmoved
@@ -89,7 +92,8 @@ def audit(
 
     Args:
         function: a `torch.autograd.Function` class (its `apply` is called), or anything that is called with tensors.
-        cases: representative calls, each a `Case`, a tuple of positional arguments, or a text that `read_case` reads.
+        cases: representative calls, each a `Case`, a tuple of positional arguments, or a text that `read_case` reads,
+            with tensors on the device of the profile. Calls with tensors on a CUDA device are audited there.
             Floating tensors in float64 show most; a gradient is asked for of every floating tensor. Where the function
             does not take their dtype, it is audited in one that it takes.
         name: the function's name in the report; its own unless given.
@@ -144,12 +148,15 @@ def audit(
         ['question']
     """
     laws, found_by_sweep = laws_of(laws), ""
-    cases, anew = redrawn(function, cases, profile or load_profile("quick"), seed)
+    profile = profile or load_profile("quick")
+    check_profile(profile)
+    profile = replace(profile, device=where(profile, function, cases))
+    cases, anew = redrawn(function, cases, profile, seed)
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
         alike |= {"noise": noise, "supports": supports}
-        hard = replace(profile or load_profile("quick"), laws=())
+        hard = replace(profile, laws=())
         shown_by = swept(
             function,
             cases,
@@ -159,10 +166,10 @@ def audit(
             seed,
         )
         cases, found_by_sweep = [*cases, *shown_by.cases], f"By the sweep, {shown_by.said}."
-    named = tuple(_case(case, number, seed) for number, case in enumerate(cases, 1))
+    named = tuple(_case(case, number, seed, profile.device) for number, case in enumerate(cases, 1))
     if not named:
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
-    hard = profile = profile or load_profile("quick")
+    hard = profile
     subject, named = subject_of(function, named, name)
     subject = replace(subject, home=home_in(path), supports=supports or Supports.eager())
     subject, named = with_marks(subject, named, wrt, zero_gradient, noise)
@@ -198,6 +205,8 @@ def audit(
     how: Any = {"seed": seed, "paths": paths, "jobs": jobs, "progress": progress, "known": known}
     raw = run_plan(checks, [spec], chosen, profile, **how, given=given)
     said = in_words(subject, made)
+    if why_lost(profile.device):  # no experiment explains what was found
+        return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
     ignored = tuple(name for name in measured.ignored if name not in subject.zero)
     shown = replace(measured, zero=found.measured.zero, ignored=ignored)
@@ -246,9 +255,9 @@ def _source(path: str, spec: FunctionSpec, cases: Sequence[Case], subject: Subje
     return Source.of(*roots, facts=f"{facts}{names}" if subject.has_reference else facts)
 
 
-def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int) -> Case:
+def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int, device: str) -> Case:
     if isinstance(case, str):
-        return read_case(case, seed=seed)
+        return read_case(case, seed=seed, device=device)
     if isinstance(case, Case):
         return case
     return Case(name=f"call {number}", args=case if isinstance(case, tuple) else (case,))

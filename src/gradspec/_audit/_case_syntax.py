@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from gradspec._audit._device import on_device
 from gradspec.spec import Case
 
 #: Tensors by shape. `seed=` chooses other numbers, `dtype=` another type; both are keywords of every recipe.
@@ -57,7 +58,7 @@ class RecipeError(ValueError):
     """A text that is not a call; the message is one line for the user."""
 
 
-def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
+def read_case(text: str, *, name: str = "", seed: int = 0, device: str = "cpu") -> Case:
     """Return the call that a text writes down.
 
     Args:
@@ -74,6 +75,8 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
             `@calls/case-1.safetensors` is the call that `gradspec watch --save-cases` has kept in this file.
         name: the case's name; the text itself unless given.
         seed: of the random recipes that name none; each draws numbers of its own.
+        device: where the tensors are, `cuda` or `cuda:1`; a tensor has the same numbers on every device. Those of a
+            kept call are where they were in the program, if that device is here.
 
     Raises:
         ValueError: anything else is in the text.
@@ -83,6 +86,11 @@ def read_case(text: str, *, name: str = "", seed: int = 0) -> Case:
         >>> case.args
         (tensor([1., 1.], dtype=torch.float64), 0.5)
     """
+    case = _read(text, name, seed)
+    return case if device == "cpu" else on_device(case, device)
+
+
+def _read(text: str, name: str, seed: int) -> Case:
     written = text.strip()
     if written.startswith("@"):
         return _of_file(written, name)
@@ -256,9 +264,9 @@ class _Reader:
         dtype, seed = self._dtype(options.pop("dtype", None)), options.pop("seed", None)
         is_marked = self._is_true(options.pop("requires_grad", None))
         if options:
-            raise self._refused(
-                f"{next(iter(options))}=", f"the keywords of {recipe} are dtype, seed and requires_grad"
-            )
+            known = f"the keywords of {recipe} are dtype, seed and requires_grad"
+            where = "; the option --device says where all tensors are" if "device" in options else ""
+            raise self._refused(f"{next(iter(options))}=", known + where)
         given = [self.value(arg) for arg in args]
         self._drawn += 1  # two recipes without a seed are two different tensors
 

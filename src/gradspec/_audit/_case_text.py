@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._case_syntax import in_dtype
 from gradspec.laws.tensor.support._call import differentiable
@@ -17,6 +18,8 @@ from gradspec.spec import Case
 _WRITTEN_OUT = 24
 #: What stands for a value that no expression makes.
 _UNKNOWN = "..."
+#: Where a spec makes the tensors of its cases: on the device that is asked for.
+_THERE = "device=make.device"
 
 
 def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: torch.dtype | None = None) -> str:
@@ -38,6 +41,8 @@ def case_text(case: Case, written: Mapping[str, str], *, seed: int = 0, dtype: t
         options.append(f"name={case.name!r}")  # the text has other blanks
     if seed:
         options.append(f"seed={seed}")
+    if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in tree_leaves((case.args, dict(case.kwargs)))):
+        options.append(_THERE)
     return f"read_case({', '.join(options)})"
 
 
@@ -107,12 +112,13 @@ def _exact_text(value: Tensor) -> str:
     """Return an expression that makes the same numbers; empty where these are too many."""
     if not value.numel():
         return _made(*map(str, value.shape), "" if value.dtype == torch.float64 else f"dtype={value.dtype}")
+    there = f", {_THERE}" if value.is_cuda else ""
     if value.numel() <= _WRITTEN_OUT:
-        return f"torch.tensor({_number_text(value.tolist())}, dtype={value.dtype})"
+        return f"torch.tensor({_number_text(value.tolist())}, dtype={value.dtype}{there})"
     first = value.flatten()[0]
     if not bool((value == first).all()):
         return ""
-    return f"torch.full({tuple(value.shape)}, {_number_text(first.item())}, dtype={value.dtype})"
+    return f"torch.full({tuple(value.shape)}, {_number_text(first.item())}, dtype={value.dtype}{there})"
 
 
 def _made(*options: str) -> str:

@@ -118,7 +118,9 @@ def _guesses(parameter: inspect.Parameter, place: int) -> tuple[str, ...]:
 def _works(function: Any, text: str, profile: Profile, seed: int) -> bool:
     """Whether a call runs forward and backward, and a gradient reaches an argument."""
     try:
-        measured = look(*subject_of(function, (read_case(text, seed=seed),)), profile, seed).measured
+        measured = look(
+            *subject_of(function, (read_case(text, seed=seed, device=profile.device),)), profile, seed
+        ).measured
     except (TypeError, ValueError):
         return False
     # An operator may have no gradient, as one that writes to its arguments.

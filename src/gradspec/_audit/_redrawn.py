@@ -35,7 +35,7 @@ def redrawn(function: Callable[..., Any], cases: Sequence[Any], profile: Profile
     drawn = [k for k, case in enumerate(cases) if isinstance(case, str) and with_seeds(case, 1) != case]
     if not drawn or len(drawn) < len(cases):
         return list(cases), ""
-    found = apart(lambda: _revealing(function, cases, seed), profile, seed)
+    found = apart(lambda: _revealing(function, cases, seed, profile.device), profile, seed)
     if not isinstance(found, tuple):  # a call ends the process, or hangs: the audit says so
         return list(cases), ""
     place, text = found
@@ -61,22 +61,22 @@ def with_seeds(text: str, number: int) -> str:
     return text_of(call) if drawn else text
 
 
-def _revealing(function: Callable[..., Any], cases: Sequence[str], seed: int) -> tuple[int, str] | None:
+def _revealing(function: Callable[..., Any], cases: Sequence[str], seed: int, device: str) -> tuple[int, str] | None:
     """Return the place of a call and what stands there instead, if a gradient is zero in all calls but not in that."""
-    dead = set.intersection(*(_zero(function, text, seed) for text in cases))
+    dead = set.intersection(*(_zero(function, text, seed, device) for text in cases))
     if not dead:
         return None
     for place, text in enumerate(cases):
         for number in range(DRAWS):
             other = with_seeds(text, 100 * (number + 1))
-            if not dead & _zero(function, other, seed):
+            if not dead & _zero(function, other, seed, device):
                 return place, other
     return None
 
 
-def _zero(function: Callable[..., Any], text: str, seed: int) -> set[int]:
+def _zero(function: Callable[..., Any], text: str, seed: int, device: str) -> set[int]:
     """Return the places of the tensors of a call whose gradient is zero everywhere; of one that raises, none."""
-    case = read_case(text, seed=seed)
+    case = read_case(text, seed=seed, device=device)
     try:
         subject, (case,) = subject_of(function, (case,))
         given: list[Tensor] = []

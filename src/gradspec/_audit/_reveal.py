@@ -79,15 +79,17 @@ def swept(
 
 def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> list[str]:
     """Return the calls that the function accepts, forward and backward, with finite results."""
-    found = apart(lambda: [_is_taken(function, text, seed) for text in tried], profile, seed)
+    found = apart(lambda: [_is_taken(function, text, seed, profile.device) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is tried by itself
-        found = [apart(partial(_is_taken, function, text, seed), profile, seed) is True for text in tried]
+        found = [
+            apart(partial(_is_taken, function, text, seed, profile.device), profile, seed) is True for text in tried
+        ]
     return [text for text, is_taken in zip(tried, found, strict=True) if is_taken]
 
 
-def _is_taken(function: Callable[..., Any], text: str, seed: int) -> bool:
+def _is_taken(function: Callable[..., Any], text: str, seed: int, device: str) -> bool:
     try:
-        case = read_case(text, seed=seed)
+        case = read_case(text, seed=seed, device=device)
         subject, (case,) = subject_of(function, (case,))
         args, kwargs = tree_map(_trained, (case.args, dict(case.kwargs)))
         numbers = [t for t in tree_leaves(subject.call(*args, **kwargs)) if _is_real(t)]

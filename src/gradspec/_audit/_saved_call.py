@@ -53,6 +53,8 @@ def save_call(path: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, o
 def load_call(path: Path) -> tuple[tuple[Any, ...], dict[str, Any], str]:
     """Return the call that a file holds, by position and by name, and what is called.
 
+    Its tensors are on the devices on which they were saved, and on the CPU where there is no such device.
+
     Raises:
         CallError: there is no such file, or it was cut off, edited, or is of another kind.
     """
@@ -79,7 +81,8 @@ def _written(value: Any, tensors: dict[str, Tensor]) -> Any:
         known = next((name for name, held in tensors.items() if held is value), None)
         name = known or str(len(tensors))
         tensors[name] = value
-        return {"tensor": name, "requires_grad": value.requires_grad, "order": _order(value)}
+        there = {} if value.device.type == "cpu" else {"device": str(value.device)}
+        return {"tensor": name, "requires_grad": value.requires_grad, "order": _order(value), **there}
     if value is None or isinstance(value, bool | int | str):
         return {"value": value}
     if isinstance(value, float):
@@ -105,6 +108,7 @@ def _read(written: Any, tensors: dict[str, Tensor]) -> Any:
             order, made = options["order"], f"{held} made"
             if made not in tensors:  # the same tensor may be given twice
                 tensors[made] = tensors[held].permute(order).contiguous().permute(_inverse(order))
+                tensors[made] = tensors[made].to(_here(options.get("device", "cpu")))
                 tensors[made].requires_grad_(options["requires_grad"])
             return tensors[made]
         case "value":
@@ -122,6 +126,14 @@ def _read(written: Any, tensors: dict[str, Tensor]) -> Any:
         case "dict":
             return {name: _read(one, tensors) for name, one in held.items()}
     raise KeyError(kind)
+
+
+def _here(device: str) -> torch.device:
+    """Return a device; the first of its kind where it has another number here, and the CPU where there is none."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device(kind, int(number or 0) if int(number or 0) < torch.cuda.device_count() else 0)
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -12,8 +12,9 @@ from gradspec.profile import Profile
 #: What judges nothing of a function whose noise is seeded in each call. Of its draws the remark speaks, and seeding
 #: moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory, so
 #: that `layout` would compare one noise with another; another dtype draws other numbers, and so does a batch; and a
-#: draw that a selective checkpoint has saved does not move the generator for the next one.
-_NOT_NOISE = ("layout", "vmap", "autocast", "precision", "selective_checkpoint")
+#: draw that a selective checkpoint has saved does not move the generator for the next one, and a replayed CUDA graph
+#: draws what no other call draws.
+_NOT_NOISE = ("layout", "vmap", "autocast", "precision", "selective_checkpoint", "cuda_graph")
 #: The same where backward draws: under a transform its seed is not where the pass is.
 _NOT_NOISE_OF_BACKWARD = (
     "layout",
@@ -22,6 +23,7 @@ _NOT_NOISE_OF_BACKWARD = (
     "precision",
     "checkpoint",
     "selective_checkpoint",
+    "cuda_graph",
 )
 #: What judges a function whose calls differ: they are compared with nothing.
 _OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "global_state", "ctx_clean", "freed")

@@ -160,4 +160,4 @@ def rerun(check: Check, profile: Profile, seed: int) -> str:
     """Return the command that runs only that check."""
     target = check.path or "TARGET"
     words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
-    return shlex.join(words + ([] if profile.name == "quick" else ["--profile", profile.name]))
+    return shlex.join([*words, *profile.options])

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
-import torch
-
 from gradspec._engine._refusals import check_names, check_profile, check_specs, check_waivers
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
-from gradspec.profile import Profile, ProfileError, load_profile
+from gradspec.profile import Profile, load_profile
 from gradspec.spec import Misuse, Spec
 from gradspec.spec._contract import contract_faults
 from gradspec.spec._kinds import maker_of
@@ -58,8 +56,6 @@ def plan(
         raise ValueError(f"two specs are named {repeated[0]!r}: rename or remove one of them")
     check_names("a spec", names)
     check_profile(profile)
-    if profile.device.startswith("cuda") and not torch.cuda.is_available():
-        raise ProfileError(f"profile {profile.name!r} needs a CUDA device, and torch finds none: choose quick or full")
     if unknown := set(profile.laws) - {law.name for law in laws}:
         raise ValueError(f"profile {profile.name!r} names the unknown law {sorted(unknown)[0]!r}")
     for spec in specs:

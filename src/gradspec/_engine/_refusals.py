@@ -18,6 +18,7 @@ def check_profile(profile: Profile) -> None:
     """Refuse what torch would refuse in every check, where it would read as a verdict."""
     if profile.device.partition(":")[0] not in ("cpu", "cuda"):
         raise ProfileError(f"profile {profile.name!r} has the device {profile.device!r}: choose cpu or cuda")
+    _check_device(profile)
     if profile.backend not in _BACKENDS:
         import torch._dynamo
 
@@ -26,6 +27,19 @@ def check_profile(profile: Profile) -> None:
             raise ProfileError(
                 f"profile {profile.name!r} has the backend {profile.backend!r}: torch.compile knows {', '.join(known)}"
             )
+
+
+def _check_device(profile: Profile) -> None:
+    kind, _, number = profile.device.partition(":")
+    if kind == "cpu":
+        return
+    import torch
+
+    said = f"profile {profile.name!r} with the device {profile.device!r} needs a CUDA device"
+    if not torch.cuda.is_available():
+        raise ProfileError(f"{said}, and torch finds none: choose the device cpu")
+    if number and not (number.isdecimal() and int(number) < torch.cuda.device_count()):
+        raise ProfileError(f"{said} of this number, and torch finds {torch.cuda.device_count()}, from cuda:0 on")
 
 
 def check_waivers(spec: Spec, laws: Sequence[Law], subjects: set[str]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from torch import AcceleratorError
+
 from gradspec._engine._check import run_check, verdict_of
 from gradspec._engine._child import Child, available
 from gradspec._engine._compiler import import_autograd, import_compiler, import_dynamo
 from gradspec._engine._home import at_home
+from gradspec._engine._lost import lost, why_lost
 from gradspec._engine._plan import Check
 from gradspec._scope import Scope
 from gradspec.law import LIMIT, Finding, Status, Verdict, raised
@@ -52,6 +55,8 @@ class Session:
         )
         #: The law whose limit ran out as it compiled, by spec and case: another one would take as long.
         self._slow: dict[tuple[str, str], str] = {}
+        #: The law that has lost the device.
+        self._lost = ""
         #: Whether the child has the compiler; a run whose first checks are quick does not wait for it.
         self._compiles = False
 
@@ -95,7 +100,7 @@ class Session:
             return verdict_of(check, finding, self._profile, seed=self._seed)
         prior = {law: verdict.status for law, verdict in required.items()}
         if not (self._isolate or check.law.cost == "process"):
-            return run_check(check, self._profile, seed=self._seed, prior=prior)
+            return self._here(check, prior)
         if not self._can:
             why = "needs a child process, and this platform or device does not allow one"
             finding = Finding(status=Status.NOT_MEASURED, message=why)
@@ -116,6 +121,22 @@ class Session:
         verdict, news = answer
         learn(news)
         return verdict
+
+    def _here(self, check: Check, prior: dict[str, Status]) -> Verdict:
+        """Run a check in this process; one that loses the device is the last that runs on it."""
+        if self._lost:
+            why = f"needs the device, which is lost since the law {self._lost}"
+            finding = Finding(status=Status.NOT_MEASURED, message=why)
+            return verdict_of(check, finding, self._profile, seed=self._seed)
+        try:
+            verdict = run_check(check, self._profile, seed=self._seed, prior=prior)
+        except AcceleratorError:
+            if not why_lost(self._profile.device):
+                raise
+        if not (why := why_lost(self._profile.device)):
+            return verdict
+        self._lost = check.law.name
+        return verdict_of(check, lost(why), self._profile, seed=self._seed)
 
     def _answer(self, question: tuple[int, dict[str, Status]]) -> tuple[Verdict, list[bytes]]:
         number, prior = question

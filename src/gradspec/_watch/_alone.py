@@ -1,4 +1,4 @@
-"""`python -m gradspec._watch._alone FOLDER`: the audit of one function that another process saw, from its files."""
+"""`python -m gradspec._watch._alone FOLDER SEED`: the audit of one function that another process saw."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from gradspec._audit._saved_call import load_call
 from gradspec._watch._audits import audit_into
+from gradspec._watch._handed import taken_over
 from gradspec._watch._importing import resolved
 from gradspec._watch._kept import Kept, text_of
 from gradspec._watch._row import Row
@@ -17,24 +18,27 @@ from gradspec._watch._store import FUNCTION
 from gradspec.spec._schema import overload_of
 
 
-def main(place: Path, target: Any = None) -> None:
+def main(place: Path, target: Any = None, *, seed: int = 0) -> None:
     """Audit the function of a folder, and write the report beside it.
 
     Args:
         place: the folder that the process that saw it has written.
-        target: the function; imported unless given.
+        target: the function; taken over or imported unless given.
+        seed: of all random numbers.
     """
     data = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
     path, _ = data.pop("path"), data.pop("home")
     row = Row.from_dict(data)
-    if target is None:
-        target = overload_of(row.key) if row.is_operator else resolved(path)
+    handed = taken_over(place) if target is None else None
+    if handed is None:
+        target = target or (overload_of(row.key) if row.is_operator else resolved(path))
+        found = [load_call(Path(file))[:2] for file in row.files]
+        handed = target, [Kept(args=args, kwargs=kwargs, text=text_of(args, kwargs)) for args, kwargs in found]
+    target, calls = handed
     seen = Seen(key=row.key, target=target, is_operator=row.is_operator, where=row.where, uses=set(row.uses))
-    for file in row.files:
-        args, kwargs, _ = load_call(Path(file))
-        seen.kept.append(Kept(args=args, kwargs=kwargs, text=text_of(args, kwargs)))
-    audit_into(place, seen, path=path)
+    seen.kept += calls
+    audit_into(place, seen, seed=seed, path=path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), seed=int(sys.argv[2]))

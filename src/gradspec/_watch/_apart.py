@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gradspec._watch._environment import FOLDER
+from gradspec._watch._handed import HANDED, why_not_handed
 from gradspec._watch._store import FUNCTION, REPORT, answered, claims, rows_in
 
 
@@ -88,13 +89,14 @@ def ended(child: int, place: Path) -> None:
         answered(place, why=f"its audit failed: {last[-1] if last else 'without a word'}")
 
 
-def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ...] = ()) -> None:
+def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ...] = (), *, seed: int = 0) -> None:
     """Audit, in new processes, the functions whose own process could not: it was killed, or has used CUDA.
 
     Args:
         folder: of the watch.
         say: told what is being audited.
         only: the packages that are asked about; all if empty.
+        seed: of all random numbers.
     """
     for place, row in list(rows_in(folder)):
         if row.report is not None or row.why or (only and row.package not in only):
@@ -103,15 +105,17 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
             continue
         about = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
         process = json.loads((place.parent / "process.json").read_text(encoding="utf-8"))
-        if not (about["path"] or row.is_operator):
-            answered(place, why="the program ended without a goodbye, and no other process can import it")
-        elif not row.files:
-            answered(place, why="the program ended without a goodbye, and its calls cannot be written to a file")
+        is_here = (place / HANDED).exists()
+        ending = why_not_handed(place) or "the program ended without a goodbye"
+        if not (is_here or about["path"] or row.is_operator):
+            answered(place, why=f"{ending}, and no other process can import it")
+        elif not (is_here or row.files):
+            answered(place, why=f"{ending}, and its calls cannot be written to a file")
         else:
             say(row.key)
             environment = {name: value for name, value in os.environ.items() if name != FOLDER}
             environment["PYTHONPATH"] = os.pathsep.join(process["path"])
-            command = [process["executable"], "-m", "gradspec._watch._alone", str(place)]
+            command = [process["executable"], "-m", "gradspec._watch._alone", str(place), str(seed)]
             done = subprocess.run(
                 command, cwd=process["folder"], env=environment, capture_output=True, text=True, check=False
             )

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gradspec._watch._apart import can_fork, ended, forked, started
+from gradspec._watch._handed import hand_over
 from gradspec._watch._importing import here
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import FUNCTION, Store, rows_in
@@ -81,9 +82,11 @@ class ProgramWatch:
         self.store.end(self.watcher)
         for place, child in self._running.items():
             ended(child, place)
-        if not can_fork():
-            return  # the command audits from the files
         asked = [seen for seen in self.watcher.functions.values() if self._is_asked(seen)]
+        if not can_fork():  # the command audits them
+            for seen in asked:
+                hand_over(seen, self.store.place(seen))
+            return
         for number, seen in enumerate(asked, 1):
             if not self.store.claims(seen.key, seen.where):
                 continue

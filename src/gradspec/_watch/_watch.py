@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from gradspec._watch._apart import can_fork, forked
+from gradspec._watch._apart import audit_the_rest, can_fork, forked
 from gradspec._watch._audits import audit_into
+from gradspec._watch._handed import hand_over
 from gradspec._watch._row import Program, together
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import Store, read_watch, row_of
@@ -40,8 +41,9 @@ class Watch:
     def audit(self, *, seed: int = 0) -> Program:
         """Audit each function on the calls that were kept, for training and for what the program uses.
 
-        Each audit runs in a fork of this process, or in it where it cannot be forked: outside of Linux and macOS, and
-        once CUDA is in use.
+        Each audit runs in a fork of this process. Where it cannot be forked, outside of Linux and macOS, and once CUDA
+        is in use, it runs in a new one, which takes over the function and its calls; or in this one, if they cannot be
+        pickled.
 
         Args:
             seed: of all random numbers.
@@ -55,11 +57,12 @@ class Watch:
             for seen in self._seen():
                 store.note(seen)
                 place = store.place(seen)
-                if not can_fork():
-                    audit_into(place, seen, seed=seed)
-                else:
+                if can_fork():
                     forked(partial(audit_into, place, seen, seed=seed), place)
+                elif not hand_over(seen, place):
+                    audit_into(place, seen, seed=seed)
             store.end(self._watcher)
+            audit_the_rest(Path(folder), lambda name: None, self._only, seed=seed)
             return read_watch(Path(folder)).with_files_in(None)
 
     def __str__(self) -> str:

@@ -110,6 +110,7 @@ def audit(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    device: str,
     time_limit: float | None,
     jobs: int | None,
     record: Path | None,
@@ -150,7 +151,7 @@ def audit(
         from gradspec.cli._audit_all import audit_all
 
         with one_line_errors():
-            how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
+            how = load_profile(profile_name, time_limit=time_limit, scopes=scopes, device=device)
             sys.exit(audit_all(target, law_names, how, bar, seed=seed, jobs=jobs, exit_zero=exit_zero, calls=calls))
     if calls is not None:
         raise Unusable("--calls goes with --all: of one function name a file, --case @FILE")
@@ -160,7 +161,7 @@ def audit(
         refuse_unwritable(record, option="--record")
         refuse_unwritable(proposal, option="--proposal")
         output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
-        how = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
+        how = load_profile(profile_name, time_limit=time_limit, scopes=scopes, device=device)
         profile = replace(how, laws=law_names or how.laws)
         kept = Kept(record, fresh=fresh)
         with printed_once():

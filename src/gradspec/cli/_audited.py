@@ -84,6 +84,7 @@ def audited(
         Unusable: it cannot be audited.
     """
     from gradspec._audit import _audit, _placed
+    from gradspec._engine._refusals import check_profile
     from gradspec.cli import _screen
 
     function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
@@ -99,8 +100,9 @@ def audited(
         click.echo("trying the calls with other sizes, values and options", err=True)
     with _screen.progress() as report_progress:
         try:
+            check_profile(profile)
             found = _audit.audit(
-                function,
+                _there(function, profile.device),
                 cases,
                 name=split(target)[1],
                 path=target,
@@ -127,10 +129,17 @@ def audited(
     return replace(found, report=replace(found.report, verdicts=verdicts))
 
 
+def _there(function: Any, device: str) -> Any:
+    """Return a function; a module of the CPU on the device of the calls."""
+    import torch
+
+    return function.to(device) if isinstance(function, torch.nn.Module) and device != "cpu" else function
+
+
 def _again(target: str, verdict: Verdict, profile: Profile, seed: int, said: Sequence[tuple[str, str]]) -> str:
     """Return the command that runs one law again, or the whole audit if no law is named."""
     words = ["gradspec", "audit", target, "--case", verdict.case]
     words += [word for pair in said for word in pair]
     if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]
-    return shlex.join([*words, "--seed", str(seed), *([] if profile.name == "quick" else ["--profile", profile.name])])
+    return shlex.join([*words, "--seed", str(seed), *profile.options])

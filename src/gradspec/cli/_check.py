@@ -87,6 +87,7 @@ def check(
     law_names: tuple[str, ...],
     seed: int,
     profile_name: str,
+    device: str,
     time_limit: float | None,
     jobs: int | None,
     record: Path | None,
@@ -106,7 +107,7 @@ def check(
         refuse_unwritable(record, option="--record")
         bar = Bar(fail_on=Rank(fail_on), strict=strict)
         output = Output.of(formats, html, bar=bar, baseline=read_baseline(baseline))
-        profile = load_profile(profile_name, time_limit=time_limit, scopes=scopes)
+        profile = load_profile(profile_name, time_limit=time_limit, scopes=scopes, device=device)
         profile = replace(profile, laws=law_names or profile.laws)
         part = _shard(shard)
         kept = Kept(record, fresh=fresh, prune=prune)

@@ -85,6 +85,12 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|FILE.toml",
             help=f"Which laws to run, and how hard: {', '.join(available())}, or a TOML file.",
         ),
+        click.option(
+            "--device",
+            default="",
+            metavar="DEVICE",
+            help="Where the tensors of the cases are: cpu, cuda, cuda:1. Default: that of the profile, cpu.",
+        ),
         time_limit_option,
         jobs_option,
         click.option(

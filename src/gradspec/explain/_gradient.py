@@ -54,6 +54,7 @@ from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._made_up import can_be_made
 
 #: Looks for one mistake.
 Test = Callable[[Wrong], Reason | None]
@@ -150,8 +151,11 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
     return True
 
 
-def _with_more_of(wrong: Wrong, size: int) -> Wrong:
-    """Return the same question with one more element in each dimension of a size: the first one, once more."""
+def _with_more_of(wrong: Wrong, size: int) -> Wrong | None:
+    """Return the same question with one more element in each dimension of a size: the first one, once more.
+
+    It is None where the function cannot be given that.
+    """
 
     def grown(value: Any) -> Any:
         for dim in range(value.ndim) if isinstance(value, Tensor) else ():
@@ -160,6 +164,8 @@ def _with_more_of(wrong: Wrong, size: int) -> Wrong:
         return value.detach() if isinstance(value, Tensor) else value
 
     inputs = Inputs({name: grown(value) for name, value in wrong.inputs.values.items()}, wrong.inputs.wrt)
+    if not can_be_made(wrong.trial.spec.function, inputs):
+        return None
     y = outputs(wrong.trial.spec.primal(*inputs.args()))
     more = Wrong(wrong.trial, inputs, wrong.name, like(y, wrong.trial.seed + 51), wrong.found)
     return more.redrawn(wrong.trial.seed + 51, moved=True)

@@ -11,6 +11,7 @@ from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_ro
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
+from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
 
 #: How far aside a point is moved, in parts of its largest element, to leave a kink behind.
@@ -160,6 +161,8 @@ def with_one_sample(wrong: Wrong) -> Reason | None:
         return value[:1] if isinstance(value, Tensor) and value.ndim and value.shape[0] == size else value
 
     alone = Inputs({name: first(value) for name, value in wrong.inputs.values.items()}, wrong.inputs.wrt)
+    if not can_be_made(wrong.trial.spec.function, alone):
+        return None
     if not wrong.is_right(alone, tuple(t[:1] for t in wrong.v)) or not _mixes(wrong):
         return None
     said = "right where dimension 0 has one element: backward mixes its elements, as a sum or a mean over it does"

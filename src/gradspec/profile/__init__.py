@@ -42,19 +42,29 @@ class Profile:
     #: how many seconds it may sleep, up to ten times as many while others use the processors.
     time_limit: float = 60.0
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of a command that runs under it."""
+        named = () if self.name == "quick" else ("--profile", self.name)
+        usual = "cuda" if self.name == "cuda" else Profile.device
+        return named if self.device == usual else (*named, "--device", self.device)
+
 
 def available() -> tuple[str, ...]:
     """Return the names of the profiles that come with the package."""
     return tuple(sorted(p.name.removesuffix(".toml") for p in _FOLDER.iterdir() if p.name.endswith(".toml")))
 
 
-def load_profile(name: str, *, time_limit: float | None = None, scopes: tuple[str, ...] = ()) -> Profile:
+def load_profile(
+    name: str, *, time_limit: float | None = None, scopes: tuple[str, ...] = (), device: str = ""
+) -> Profile:
     """Return the profile of a name (`quick`) or of a path that ends in `.toml`.
 
     Args:
         name: which one.
         time_limit: replaces its `time_limit`.
         scopes: replace its `scopes`, unless empty.
+        device: replaces its `device`, unless empty.
 
     Raises:
         ProfileError: no such profile, not TOML, an unknown key, or a value of the wrong type.
@@ -72,6 +82,8 @@ def load_profile(name: str, *, time_limit: float | None = None, scopes: tuple[st
         table["time_limit"] = time_limit
     if scopes:
         table["scopes"] = list(scopes)
+    if device:
+        table["device"] = device
     defaults = {f.name: f.default for f in fields(Profile) if f.name != "name"}
     for key, value in table.items():
         if key not in defaults:

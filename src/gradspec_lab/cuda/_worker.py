@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 from multiprocessing.connection import Connection
-from typing import Any
 
 from gradspec_lab.cuda._asked import Asked
-
-#: An illegal access or an assertion on the device leaves a process in which every later call raises.
-LOST = "the device is lost to its process after this check"
 
 
 def serve(pipe: Connection, asked: Asked, threads: int) -> None:
@@ -21,9 +17,9 @@ def serve(pipe: Connection, asked: Asked, threads: int) -> None:
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     import torch
 
-    from gradspec._engine._check import verdict_of
+    from gradspec._engine._lost import why_lost
     from gradspec._engine._session import Session
-    from gradspec.law import Finding, Status, raised, verdict_to_dict
+    from gradspec.law import verdict_to_dict
 
     torch.set_num_threads(threads)
     checks = asked.checks()
@@ -34,29 +30,11 @@ def serve(pipe: Connection, asked: Asked, threads: int) -> None:
             number = pipe.recv()
         except EOFError:
             os._exit(0)  # a search for cycles at the end would find nothing that matters
-        check = checks[number]
-        try:
-            verdict = session.run(check)
-        except BaseException as error:  # what puts the state of the process back raises where the device is lost
-            verdict = verdict_of(check, raised(error), asked.profile, seed=asked.seed)
-        lost = _lost(torch, asked.device)
-        if lost and not verdict.finding.is_failure:
-            finding = Finding(status=Status.ERROR, message=f"{LOST}: {lost}")
-            verdict = verdict_of(check, finding, asked.profile, seed=asked.seed)
-        pipe.send((number, verdict_to_dict(verdict), not lost))
-        if lost:
+        verdict = session.run(checks[number])
+        is_lost = bool(why_lost(asked.device))
+        pipe.send((number, verdict_to_dict(verdict), not is_lost))
+        if is_lost:
             os._exit(0)
-
-
-def _lost(torch: Any, device: str) -> str:
-    """Return what a device raises that has been lost, one line; nothing if it works."""
-    if not device.startswith("cuda"):
-        return ""
-    try:
-        torch.cuda.synchronize()
-    except Exception as error:
-        return str(error).partition("\n")[0]
-    return ""
 
 
 def stream(pipe: Connection, module: str, device: str) -> None:

@@ -126,4 +126,5 @@ CUDA_GRAPH = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal", "vjp"),
+    capability="compile",
 )

@@ -28,6 +28,7 @@ from torch import Tensor
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run
 
@@ -94,6 +95,8 @@ def _again(message: str, graphs: set[Any], why: Reason) -> Finding:
 
 def _takes(trial: Trial, batch: Inputs) -> bool:
     """Whether the function and its reference can be called with a batch, and the reference has a derivative there."""
+    if not can_be_made(trial.spec.function, batch):
+        return False
     leaves = batch.leaves()
     try:
         trial.spec.function(*batch.args(batch.leaves()))

@@ -15,15 +15,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
-from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._reference import is_audited, reference
 
 
 def _check(trial: Trial) -> Finding:
     if not torch.cuda.is_available():
         return Finding(status=Status.NOT_MEASURED, message="there is no CUDA device here")
+    if is_audited(trial.spec):
+        other = "cpu" if trial.profile.device.startswith("cuda") else "cuda"
+        try:
+            _on(other, trial.spec.function, trial)
+        except Exception as error:  # nobody has promised the other device: a kernel may be for one alone
+            return not_applicable(f"on the device {other} it raises {shown(error)}")
     return compare_devices(trial, "cpu", "cuda")
 
 

@@ -28,19 +28,19 @@ def differentiable(value: object) -> bool:
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()) and value.itemsize > 1
 
 
-def fresh(value: Any) -> Any:
-    """Return a copy of a tensor with its strides (0 for expanded dimensions) in memory of its own."""
+def fresh(value: Any, *, device: str | None = None) -> Any:
+    """Return a copy of a tensor with its strides (0 for expanded dimensions) in memory of its own, or of a device."""
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
     if value.layout != torch.strided or value.is_contiguous():
-        return value.clone()
+        return value.to(device, copy=True)
     narrow = value[
         tuple(
             slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(value.shape, value.stride(), strict=True)
         )
     ]
-    copy = torch.empty_strided(narrow.shape, narrow.stride(), dtype=value.dtype, device=value.device)
+    copy = torch.empty_strided(narrow.shape, narrow.stride(), dtype=value.dtype, device=device or value.device)
     return copy.copy_(narrow).expand(value.shape)
 
 
