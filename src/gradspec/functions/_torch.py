@@ -121,8 +121,12 @@ def frees_graph() -> bool:
     return not torch._C._autograd._get_current_graph_task_keep_graph()
 
 
+#: The kinds of devices that have autocast. They are asked once: Dynamo of torch 2.11 traces no question of it.
+_AUTOCASTS = frozenset(filter(torch.amp.is_autocast_available, ("cpu", "cuda", "hpu", "mps", "mtia", "xla", "xpu")))
+
+
 def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
     """Return the context in which a product with a tensor keeps its dtype; autocast would copy all of it."""
     device = tensor.device.type
-    is_at_work = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    is_at_work = device in _AUTOCASTS and torch.is_autocast_enabled(device)
     return torch.autocast(device, enabled=False) if is_at_work else nullcontext()
