@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,30 +99,39 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
         only: the packages that are asked about; all if empty.
         seed: of all random numbers.
     """
-    for place, row in list(rows_in(folder)):
-        if row.report is not None or row.why or (only and row.package not in only):
-            continue
-        if not claims(folder, row.key, row.where):
-            continue
-        about = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
-        process = json.loads((place.parent / "process.json").read_text(encoding="utf-8"))
-        is_here = (place / HANDED).exists()
-        ending = why_not_handed(place) or "the program ended without a goodbye"
-        if not (is_here or about["path"] or row.is_operator):
-            answered(place, why=f"{ending}, and no other process can import it")
-        elif not (is_here or row.files):
-            answered(place, why=f"{ending}, and its calls cannot be written to a file")
-        else:
-            say(row.key)
-            environment = {name: value for name, value in os.environ.items() if name != FOLDER}
-            environment["PYTHONPATH"] = os.pathsep.join(process["path"])
-            command = [process["executable"], "-m", "gradspec._watch._alone", str(place), str(seed)]
-            done = subprocess.run(
-                command, cwd=process["folder"], env=environment, capture_output=True, text=True, check=False
-            )
-            if done.returncode and not (place / REPORT).exists():
-                last = done.stderr.strip().splitlines()
-                answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
+    from gradspec._engine._pool import processors  # with it comes the engine, which no watched program needs
+
+    with ThreadPoolExecutor(max(1, processors() // 2)) as crew:
+        asked = []
+        for place, row in list(rows_in(folder)):
+            if row.report is not None or row.why or (only and row.package not in only):
+                continue
+            if not claims(folder, row.key, row.where):
+                continue
+            about = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
+            is_here = (place / HANDED).exists()
+            ending = why_not_handed(place) or "the program ended without a goodbye"
+            if not (is_here or about["path"] or row.is_operator):
+                answered(place, why=f"{ending}, and no other process can import it")
+            elif not (is_here or row.files):
+                answered(place, why=f"{ending}, and its calls cannot be written to a file")
+            else:
+                say(row.key)
+                asked.append(crew.submit(_alone, place, seed))
+        for audit in asked:
+            audit.result()
+
+
+def _alone(place: Path, seed: int) -> None:
+    """Audit the function of a folder in a new process."""
+    process = json.loads((place.parent / "process.json").read_text(encoding="utf-8"))
+    environment = {name: value for name, value in os.environ.items() if name != FOLDER}
+    environment["PYTHONPATH"] = os.pathsep.join(process["path"])
+    command = [process["executable"], "-m", "gradspec._watch._alone", str(place), str(seed)]
+    done = subprocess.run(command, cwd=process["folder"], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and not (place / REPORT).exists():
+        last = done.stderr.strip().splitlines()
+        answered(place, why=f"its audit in a new process failed: {last[-1] if last else 'without a word'}")
 
 
 def _leave_a_removed_folder() -> None:
