@@ -1,4 +1,4 @@
-"""Experiments that explain an audit's findings: a list, noise, a factor, a repeated index, float32."""
+"""Experiments that explain an audit's findings: a list, noise, a factor, a repeated index, float32, a write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gradspec._audit._hidden import with_hidden
 from gradspec._audit._how_wrong import with_how_wrong
 from gradspec._audit._lost import with_lost
 from gradspec._audit._measured import Measured
+from gradspec._audit._of_writes import with_writes
 from gradspec._audit._single import with_float32
 from gradspec._audit._subject import Subject
 from gradspec.law import Law
@@ -30,6 +31,7 @@ def explained(
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
     if not subject.has_reference:  # which says what backward should be: nothing is left to guess
         report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
+    report = with_writes(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)
     report = with_hidden(report, measured)
     return with_roots(report, measured)

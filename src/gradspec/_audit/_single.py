@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from gradspec._audit._apart import apart
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._subject import Subject
+from gradspec._audit._trials import flat_trial
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
@@ -79,13 +81,21 @@ def with_float32(
 
     Each law that float64 breaks, or on which it cannot tell, is asked again in float32. What is broken there is said in
     the words of float32; what holds there, and is off here by no more than its rounding, follows from the lost digits.
+    Of a function that computes in float32 on the way alone, each such finding says so.
     """
     single = as_single(subject, cases, measured)
     unclear = {v.law for v in report.verdicts if _is_unclear(v)}
     asked = [law for law in laws if law.name in unclear]
-    if single is None or not asked:
+    if not asked:
         return report
-    spec = eager_spec(*single, measured)
+    is_all = single is not None
+    if single is None:
+        asked = [law for law in asked if not law.needs_spec]  # a reference is a promise in float64
+        single = _partly(subject, cases, measured, profile, seed) if asked else None
+    if single is None:
+        return report
+    subject, low = single
+    spec = eager_spec(subject, low, measured)
     again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
     found = {(v.law, v.case): v for v in again.verdicts}
     roots: dict[str, str] = {}
@@ -98,6 +108,9 @@ def with_float32(
             return replace(verdict, finding=there.finding)
         if there.status is not Status.HOLDS:
             return verdict
+        if not is_all:
+            is_said = verdict.finding.rank == Rank.WASTE
+            return verdict if is_said else replace(verdict, finding=_rounded(verdict.finding, there.finding))
         root = roots.setdefault(verdict.case, verdict.law)
         return replace(verdict, finding=_lost(verdict.finding, "" if root == verdict.law else root))
 
@@ -108,6 +121,66 @@ def as_single(subject: Subject, cases: Sequence[Case], measured: Measured) -> tu
     """Return a function that computes in float32, and its calls, so that nothing is asked of it in float64."""
     single = in_dtype(cases, torch.float32) if measured.in_float32 else None
     return None if single is None else (replace(subject, call=_refusing_float64(subject.call)), single)
+
+
+def _partly(
+    subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int
+) -> tuple[Subject, tuple[Case, ...]] | None:
+    """Return what `as_single` does of a function that computes in float32 on the way, if experiments show it."""
+    if (low := in_dtype(cases, torch.float32)) is None:
+        return None
+
+    def shows() -> bool:
+        trials = [flat_trial(subject, case, measured, profile, seed) for case in cases]
+        return any(map(_is_rough, trials)) and all(map(_is_alike, trials))
+
+    return (
+        (replace(subject, call=_refusing_float64(subject.call)), low) if apart(shows, profile, seed) is True else None
+    )
+
+
+def _is_alike(trial: Trial) -> bool:
+    """Whether a call gives nearly the same in float64 and in float32: a branch for one of them may be wrong."""
+
+    def found(change: Callable[[Any], Any]) -> list[Tensor]:
+        inputs = _each(Inputs.of(trial), change)
+        y = _values(trial, inputs)
+        v = tuple(map(change, like(tuple(t.double() for t in y), trial.seed)))
+        return [t for t in (*y, *vjp(trial.spec.function, inputs, v).values()) if t is not None]
+
+    return all(map(_are_near, found(_as_it_is), found(_low)))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _is_rough(trial: Trial) -> bool:
+    """Whether values or gradients in float64 bend by a unit of float32 where the arguments move by a part of it.
+
+    What is computed in float64 bends by the square of that, and what steps by much more.
+    """
+    inputs = Inputs.of(trial)
+    noise = like(inputs.tensors(), trial.seed)
+
+    def moved(sign: int) -> list[Tensor]:
+        places = zip(inputs.wrt, noise, strict=True)
+        values = {name: inputs.values[name].detach() * (1 + sign * 2**-24 * n / 9) for name, n in places}
+        others = Inputs({**inputs.values, **values}, inputs.wrt)
+        y = _values(trial, others)
+        found = [*y, *vjp(trial.spec.function, others, like(y, trial.seed)).values()]
+        return [t.double() for t in found if t is not None and t.is_floating_point()]
+
+    bends = [largest(a - 2 * b + c) / (largest(b) or 1.0) for a, b, c in zip(*map(moved, (-1, 0, 1)), strict=True)]
+    return any(2**-30 < bend < 2**-18 for bend in bends)
+
+
+def _rounded(finding: Finding, there: Finding) -> Finding:
+    """Return what is said of a finding in float64 where the law holds in float32, in which something is computed."""
+    if finding.status is Status.INCONCLUSIVE:
+        return there
+    said = f"{finding.message}, by what float32 rounds"
+    return replace(finding, message=said, likely=LIKELY, rank=Rank.WASTE, reason=None)
 
 
 def _lost(finding: Finding, root: str) -> Finding:

@@ -105,6 +105,7 @@ def _undeclared(where: str, write: Write, known: dict[str, Any]) -> Finding:
         got=write.operation,
         expected="no write" if where == "forward" else "writes to what Effects.writes names alone",
         likely="an in-place operation on memory that outlives the call: a buffer, a global, an argument",
+        details={"line": write.line},
     )
 
 

@@ -1,0 +1,58 @@
+"""What follows from a write to an argument: it does not happen where each argument of the call is a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._in_place import on_copies
+from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
+from gradspec._engine._plan import plan
+from gradspec._engine._verify import run_plan
+from gradspec.law import Law, Rank, Status, Verdict, broken
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+#: The law that a write breaks, and the one that names its line.
+ROOT, LINE = "inputs_untouched", "declared_writes"
+
+
+def with_writes(
+    report: Report,
+    subject: Subject,
+    cases: Sequence[Case],
+    measured: Measured,
+    laws: Sequence[Law],
+    profile: Profile,
+    seed: int,
+) -> Report:
+    """Return a report in which what holds for copies follows from the write, which has the line."""
+    broken_by = {v.case: v for v in report.verdicts if v.law == ROOT and _is_wrong(v)}
+    others = {v.law for v in report.verdicts if v.case in broken_by and v.law != ROOT and _is_wrong(v)}
+    asked = [law for law in laws if law.name in others]
+    if not asked:
+        return report
+    given = tuple(case for case in cases if case.name in broken_by)
+    spec = eager_spec(on_copies(subject, tuple(subject.signature.parameters)), given, measured)
+    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
+    held = {(v.law, v.case) for v in again.verdicts if v.status is Status.HOLDS}
+    lines = {v.case: v.finding.details["line"] for v in report.verdicts if v.law == LINE and (v.law, v.case) in held}
+
+    def said(verdict: Verdict) -> Verdict:
+        if verdict.law == ROOT and verdict.case in lines:
+            details = {**verdict.finding.details, "place": lines[verdict.case]}
+            return replace(verdict, finding=replace(verdict.finding, details=details))
+        if not _is_wrong(verdict) or (verdict.law, verdict.case) not in held:
+            return verdict
+        details = {**verdict.finding.details, "found": verdict.finding.message}
+        return replace(verdict, finding=broken(f"follows from {ROOT}", follows=ROOT, details=details))
+
+    return replace(report, verdicts=tuple(map(said, report.verdicts)))
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    finding = verdict.finding
+    return finding.status is Status.BROKEN and finding.rank != Rank.WASTE and not finding.follows

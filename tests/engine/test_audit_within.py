@@ -1,0 +1,101 @@
+"""What a kernel does within: it computes in float32 whatever it is given, and writes over its arguments."""
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import audit, read_case
+from gradspec.law import Rank, Status
+
+CALL = "(randn(4, 32), randn(4, 32))"
+
+
+class Gated(Function):
+    """gelu(a) * b, in float32 within; what torch makes of `gelu` rounds otherwise in another layout."""
+
+    FACTOR = 1.0
+    DTYPE = torch.float32
+
+    @classmethod
+    def of(cls, **names):
+        return type("Gated", (cls,), names)
+
+    @classmethod
+    def forward(cls, ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return torch.nn.functional.gelu(a.to(cls.DTYPE), approximate="tanh").to(a.dtype) * b
+
+    @classmethod
+    def backward(cls, ctx, g):
+        a, b = ctx.saved_tensors
+        with torch.enable_grad():
+            low = a.detach().to(cls.DTYPE).requires_grad_()
+            h = torch.nn.functional.gelu(low, approximate="tanh")
+        (of_a,) = torch.autograd.grad(h, low, (g * b).to(cls.DTYPE))
+        return of_a.to(a.dtype), cls.FACTOR * (g.to(cls.DTYPE) * h.detach()).to(b.dtype)
+
+
+def found(function, *laws, call=CALL):
+    verdicts = audit(function, [call], laws=laws).report.verdicts
+    return {verdict.law: verdict.finding for verdict in verdicts}
+
+
+@pytest.mark.slow
+def test_what_float32_rounds_within_is_no_failure():
+    said = found(Gated, "surrogate", "layout", "cotangent_layout", "cotangent_linearity")
+    assert said["surrogate"].status is Status.HOLDS
+    for law in ("layout", "cotangent_layout", "cotangent_linearity"):
+        assert (said[law].rank, said[law].message.count("by what float32 rounds")) == (Rank.WASTE, 1), law
+        assert "as if it were contiguous" not in said[law].likely
+
+
+def test_a_mistake_that_float32_shows_too_is_a_failure():
+    said = found(Gated.of(FACTOR=1.01), "surrogate")["surrogate"]
+    assert (said.status, said.rank) == (Status.BROKEN, Rank.WRONG)
+
+
+def test_in_float64_such_a_difference_is_no_rounding():
+    class Reads(Gated.of(DTYPE=torch.float64)):
+        @classmethod
+        def backward(cls, ctx, g):
+            of_a, of_b = super().backward(ctx, g)
+            return of_a * (1 if g.is_contiguous() else 1 + 1e-7), of_b
+
+    said = found(Reads, "cotangent_layout")["cotangent_layout"]
+    assert (said.status, said.rank) == (Status.BROKEN, Rank.WRONG)
+
+
+class Loss(Function):
+    """A loss whose forward writes the gradient over its argument, as many fused losses do."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        with torch.no_grad():
+            loss = (x.logsumexp(-1) - x.gather(1, y[:, None])[:, 0]).mean()
+            p = x.softmax(-1)
+            p[torch.arange(len(y)), y] -= 1
+            x.data.copy_(p / len(y))
+        ctx.save_for_backward(x.detach())
+        return loss
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x, None
+
+
+def test_what_copies_of_the_arguments_mend_follows_from_the_write():
+    laws = ("inputs_untouched", "declared_writes", "checkpoint", "second_order")
+    said = found(Loss, *laws, call="(randn(8, 5), randint(0, 5, (8,)))")
+    root = said["inputs_untouched"]
+    assert root.message == "forward writes to `x`: its values have changed"
+    assert root.details["place"].startswith("test_audit_within.py:")
+    assert root.details["place"].endswith("in forward")
+    assert [said[law].follows for law in laws[1:]] == ["inputs_untouched", "inputs_untouched", ""]
+    assert said["second_order"].status is Status.BROKEN
+
+
+def test_a_call_without_a_write_is_not_asked_again():
+    assert read_case(CALL).args[0].shape == (4, 32)
+    said = found(Gated.of(DTYPE=torch.float64, FACTOR=2.0), "inputs_untouched", "surrogate")
+    assert (said["inputs_untouched"].status, said["surrogate"].follows) == (Status.HOLDS, "")
