@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from gradspec._watch._handed import hand_over, taken_over, why_not_handed
+from gradspec._watch._importing import modules_of_the_program, registered
 from gradspec._watch._seen import Seen
 
 PROGRAM = """
@@ -81,3 +82,24 @@ def test_a_kernel_of_triton_is_made_again(tmp_path, monkeypatch):
     target, _ = taken_over(tmp_path)
     (cell,) = target.forward.__closure__
     assert (cell.cell_contents.fn(2), cell.cell_contents.noinline) == (10, True)
+
+
+REGISTERS = """
+import torch
+
+@torch.library.custom_op("handed_to::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+"""
+
+
+def test_an_operator_is_found_by_what_the_program_has_imported(tmp_path, monkeypatch):
+    (tmp_path / "registers_twice.py").write_text(REGISTERS, encoding="utf-8")
+    (tmp_path / "raises.py").write_text("raise RuntimeError", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert {"pytest", "registers_twice"} & set(modules_of_the_program()) == {"pytest"}
+    found = registered("handed_to::twice", ["raises", "registers_twice", "is_not_reached"])
+    assert found(torch.ones(2)).tolist() == [2, 2]
+    assert {"is_not_reached", "os", "torch.nn"}.isdisjoint(modules_of_the_program())
+    with pytest.raises(ValueError, match="there is no operator handed_to::thrice"):
+        registered("handed_to::thrice", [])

@@ -260,6 +260,15 @@ def test_an_operator_is_seen_however_it_is_called(watcher):
     assert (seen.key, seen.forwards, seen.package) == ("watched_tests::half", 3, "watched_tests")
 
 
+def test_an_operator_without_tensors_has_no_gradient(watcher):
+    @torch.library.custom_op("watched_tests::version", mutates_args=())
+    def version(number: int) -> int:
+        return number
+
+    assert version(3) == 3
+    assert not watcher.functions
+
+
 def test_the_backward_of_an_operator_is_counted(watcher):
     @torch.library.custom_op("watched_tests::third", mutates_args=())
     def third(t: torch.Tensor) -> torch.Tensor:

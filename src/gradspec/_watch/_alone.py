@@ -10,12 +10,11 @@ from typing import Any
 from gradspec._audit._saved_call import load_call
 from gradspec._watch._audits import audit_into
 from gradspec._watch._handed import taken_over
-from gradspec._watch._importing import resolved
+from gradspec._watch._importing import registered, resolved
 from gradspec._watch._kept import Kept, text_of
 from gradspec._watch._row import Row
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import FUNCTION
-from gradspec.spec._schema import overload_of
 
 
 def main(place: Path, target: Any = None, *, seed: int = 0) -> None:
@@ -27,14 +26,14 @@ def main(place: Path, target: Any = None, *, seed: int = 0) -> None:
         seed: of all random numbers.
     """
     data = json.loads((place / FUNCTION).read_text(encoding="utf-8"))
-    path, _ = data.pop("path"), data.pop("home")
+    path, _, modules = data.pop("path"), data.pop("home"), data.pop("modules", [])
     row = Row.from_dict(data)
     handed = taken_over(place) if target is None else None
     if handed is None:
-        target = target or (overload_of(row.key) if row.is_operator else resolved(path))
         found = [load_call(Path(file))[:2] for file in row.files]
         handed = target, [Kept(args=args, kwargs=kwargs, text=text_of(args, kwargs)) for args, kwargs in found]
     target, calls = handed
+    target = target or (registered(row.key, modules) if row.is_operator else resolved(path))
     seen = Seen(key=row.key, target=target, is_operator=row.is_operator, where=row.where, uses=set(row.uses))
     seen.kept += calls
     audit_into(place, seen, seed=seed, path=path)

@@ -44,7 +44,7 @@ def hand_over(seen: Seen, place: Path) -> bool:
 
     try:
         with (place / HANDED).open("wb") as file:
-            Pickler(file).dump((seen.target, seen.calls))
+            Pickler(file).dump((None if seen.is_operator else seen.target, seen.calls))
     except Exception as error:  # whatever the objects of the program raise
         (place / HANDED).unlink()
         why = " ".join(f"the program cannot hand it over: {type(error).__name__}: {error}".split())
@@ -60,7 +60,7 @@ def why_not_handed(place: Path) -> str:
 
 
 def taken_over(place: Path) -> tuple[Any, list[Kept]] | None:
-    """Return the function of a folder and its calls; None if they are not there."""
+    """Return the function of a folder, or None for an operator, and its calls; None if they are not there."""
     if not (place / HANDED).exists():
         return None
     with (place / HANDED).open("rb") as file:

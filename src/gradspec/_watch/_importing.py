@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import sys
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import Any
 
 from gradspec._watch._seen import Seen
 from gradspec._watch._uses import MAIN
+from gradspec.spec._schema import overload_of
 
 
 def home_of(seen: Seen) -> str:
@@ -34,6 +36,26 @@ def importable(seen: Seen) -> str:
         return home
     file = getattr(sys.modules[module], "__file__", None)
     return f"{Path(file).absolute()}:{name}" if file and only_defines(str(file)) else ""
+
+
+def modules_of_the_program() -> list[str]:
+    """Return what this process has imported beside Python and torch, in that order; one registers an operator."""
+    given = {*sys.stdlib_module_names, *MAIN, "torch", "gradspec"}
+    return [name for name in list(sys.modules) if name.partition(".")[0] not in given]
+
+
+def registered(key: str, modules: list[str]) -> Any:
+    """Return an operator, once what registers it is imported.
+
+    Raises:
+        ValueError: none of the modules does.
+    """
+    for name in modules:
+        with contextlib.suppress(ValueError):
+            return overload_of(key)
+        with contextlib.suppress(Exception):  # what the program came over
+            import_module(name)
+    return overload_of(key)
 
 
 @lru_cache(maxsize=8)

@@ -45,7 +45,7 @@ class Store:
 
     def note(self, seen: Seen) -> None:
         """Write a function, and those of its calls that are not written yet."""
-        from gradspec._watch._importing import home_of, importable
+        from gradspec._watch._importing import home_of, importable, modules_of_the_program
 
         place = self.place(seen)
         place.mkdir(exist_ok=True)
@@ -55,7 +55,10 @@ class Store:
                 file = place / f"call-{len(written) + 1}.safetensors"
                 written[call] = _save(file, call.args, call.kwargs, seen.key)
         row = row_of(seen, files=tuple(filter(None, (written[call] for call in seen.calls))))
-        _write(place / FUNCTION, {**row.to_dict(), "path": importable(seen), "home": home_of(seen)})
+        about: dict[str, Any] = {"path": importable(seen), "home": home_of(seen)}
+        if seen.is_operator:
+            about["modules"] = modules_of_the_program()
+        _write(place / FUNCTION, {**row.to_dict(), **about})
 
     def end(self, watcher: Watcher) -> None:
         """Write the counts of all functions, and what went wrong in the watch."""
@@ -130,7 +133,7 @@ def rows_in(folder: Path) -> Iterator[tuple[Path, Row]]:
     """Yield each function of each process with its folder."""
     for file in sorted(folder.glob(f"*/*/{FUNCTION}")):
         data = json.loads(file.read_text(encoding="utf-8"))
-        data = {name: value for name, value in data.items() if name not in ("path", "home")}
+        data = {name: value for name, value in data.items() if name not in ("path", "home", "modules")}
         report, why = None, ""
         if (file.parent / REPORT).exists():
             try:

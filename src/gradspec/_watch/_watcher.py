@@ -9,7 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -176,6 +176,8 @@ class Watcher:
             if isinstance(operator, OpOverloadPacket):
                 names = operator.overloads()  # type: ignore[no-untyped-call]  # torch's own
                 operator = getattr(operator, "default" if "default" in names else names[0])
+            if not _takes_tensors(operator):
+                return  # it has no gradient
             if self._seen(operator).called(args, kwargs) and self._on_new:
                 self._on_new(self._seen(operator))
 
@@ -288,6 +290,11 @@ def _put_back(of: weakref.ref[Any], name: str) -> None:
     original = getattr(getattr(now, "__func__", now), ORIGINAL, None)
     if original is not None:  # the program has not put another one there since
         setattr(cls, name, type(now)(original) if isinstance(now, staticmethod | classmethod) else original)
+
+
+@cache
+def _takes_tensors(operator: OpOverload) -> bool:
+    return any("Tensor" in str(argument.type) for argument in operator._schema.arguments)
 
 
 def _subclasses(cls: Any) -> Iterator[Any]:
