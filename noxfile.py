@@ -31,6 +31,8 @@ from gradspec_lab.tasks import (
     needed,
 )
 
+#: Every session computes on the CPU, on a machine with a GPU too: what has started threads for a device cannot fork.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["tests", "slow", "doctests", "lint", "types", "docs"]
 
@@ -46,6 +48,8 @@ HASHED = ("--require-hashes", "--no-deps", "-r", HASHES)
 PACKAGE = BUILD / "package"
 #: Tests that need nothing of the repository beside themselves.
 OF_THE_PACKAGE = ("tests/functions", "tests/laws", "tests/render")
+#: Tests that a CUDA device changes.
+OF_DEVICES = ("tests/functions", "tests/nn", "tests/laws/test_cuda_graph.py", "tests/engine/test_device.py")
 #: The style sheets that are ours.
 STATIC = ("conf/static", "src/gradspec/sphinx_ext/static", "src/gradspec_lab/sphinx/static")
 
@@ -94,6 +98,13 @@ def docs(session: nox.Session) -> None:
     session.run(*BUILD_SITE)
     session.run("pytest", "-q", "tests/site", env={"GRADSPEC_SITE": "build/html"})
     session.log(f"open {(BUILD / 'html' / 'index.html').as_uri()}")
+
+
+@nox.session(default=False)
+def cuda(session: nox.Session) -> None:
+    """Run, on a machine with a CUDA device, the tests of devices. Arguments go to pytest."""
+    install(session)
+    session.run("pytest", "-n", "4", *OF_DEVICES, *session.posargs, env={**ONE_THREAD, "CUDA_VISIBLE_DEVICES": None})
 
 
 @nox.session(default=False)

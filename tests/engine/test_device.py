@@ -129,6 +129,20 @@ def test_an_audit_asks_what_a_cuda_graph_replays_and_not_that_it_can_be_captured
     assert is_asked(replace(found.verdicts[0], finding=finding), found, Bar()) is asked
 
 
+@pytest.mark.parametrize("there", ["meta", "cpu"])
+def test_a_call_that_runs_on_a_device_alone_is_told_the_option(monkeypatch, there):
+    def kernel(x):
+        if x.device.type == "cpu":
+            raise ValueError("Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)")
+        return 2 * x
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("gradspec._audit._refusals.on_device", lambda case, device: on_device(case, there))
+    (verdict,) = audit(kernel, ["(randn(2),)"]).report.verdicts
+    assert verdict.finding.message.startswith("a plain call raises ValueError: Pointer argument")
+    assert ("--device cuda" in verdict.finding.likely) is (there == "meta")
+
+
 def test_calls_on_the_cpu_are_audited_there():
     assert where(load_profile("quick"), Doubled, ["(randn(2),)", (torch.ones(2), [torch.ones(3)])]) == "cpu"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 from gradspec._audit._apart import apart
@@ -27,7 +27,7 @@ from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._references import measured_with, with_references
-from gradspec._audit._refusals import ended_call, refused, refused_call
+from gradspec._audit._refusals import ON_CUDA, ended_call, refused, refused_call, runs_on_cuda
 from gradspec._audit._remarks import of_calls, of_copies, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
@@ -196,6 +196,12 @@ def audit(
     given = SourcesLater(lambda: {f"spec {spec.name}": _source(path, spec, made, subject)})
     if refuses:
         finding = ended or refused_call(measured)
+        if (
+            not ended
+            and profile.device == "cpu"
+            and apart(partial(runs_on_cuda, subject, named), profile, seed) is True
+        ):
+            finding = replace(finding, likely=ON_CUDA)
         return refused(spec, finding, profile, seed, paths, given)
     if sharded:
         spec, laws = placed(spec, made[0]), without_spec(laws)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import torch
+
+from gradspec._audit._device import on_device
 from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
 from gradspec._engine._verify import blank
 from gradspec._record import Source
 from gradspec.law import Finding, Status, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile
-from gradspec.spec import FunctionSpec
+from gradspec.spec import Case, FunctionSpec
 
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
@@ -30,6 +34,23 @@ def refused_call(measured: Measured) -> Finding:
     usual = "" if measured.in_backward else "give arguments that the function takes"
     likely = next((remedy for said, remedy in _REMEDIES.items() if said in measured.raised), usual)
     return Finding(status=Status.ERROR, message=f"{call} raises {measured.raised}", likely=likely)
+
+
+#: What to do where a call runs on a device, and not on the CPU.
+ON_CUDA = "on a CUDA device it runs: put the tensors of the call there, or give the option --device cuda"
+
+
+def runs_on_cuda(subject: Subject, cases: Sequence[Case]) -> bool:
+    """Whether there is a CUDA device, and a call of the CPU runs there."""
+    if not torch.cuda.is_available():
+        return False
+    try:
+        for case in cases:
+            there = on_device(case, "cuda")
+            subject.call(*there.args, **there.kwargs)
+    except Exception:
+        return False
+    return True
 
 
 _IN_A_CALL = "in a plain call or its backward pass"
