@@ -8,6 +8,7 @@ import torch
 from gradspec import FunctionSpec, audit, read_case
 from gradspec._audit._device import on_device, where
 from gradspec._audit._saved_call import load_call, save_call
+from gradspec._engine._child import Child
 from gradspec.findings import Bar, is_asked
 from gradspec.law import Finding, Rank, Status, TrialOf
 from gradspec.laws.tensor._fake import FAKE
@@ -172,3 +173,13 @@ def test_an_index_that_only_a_made_up_call_leaves_does_not_end_the_audit():
     statuses = {verdict.status for verdict in audit(Rows, [call]).report.verdicts}
     assert Status.ERROR not in statuses
     assert torch.ones(2, device="cuda").sum() == 2
+
+
+def test_a_child_that_cannot_use_a_device_sees_none(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for is_bad, said in ((True, (False, 0)), (False, (True, 2))):
+        monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda is_bad=is_bad: is_bad)
+        with Child(lambda _: (torch.cuda.is_available(), torch.cuda.device_count()), time_limit=60.0) as child:
+            assert child.ask(None) == said
+    assert torch.cuda.device_count() == 2

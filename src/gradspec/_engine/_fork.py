@@ -44,9 +44,20 @@ def quiet_moment() -> Iterator[None]:
 
 
 def after_fork() -> None:
-    """Give back, in the child, what the thread that forked it holds."""
+    """Give back, in the child, what the thread that forked it holds, and leave CUDA out if it cannot be used there."""
     _release()
     _forking.release()
+    without_cuda()
+
+
+def without_cuda() -> None:
+    """Let there be no CUDA in a child in which torch refuses it: its compiler asks whether it is there, and uses it.
+
+    It is so once the parent has asked how many devices there are, though it has used none.
+    """
+    cuda: Any = sys.modules.get("torch.cuda")
+    if cuda is not None and cuda._is_in_bad_fork():
+        cuda.is_available, cuda.device_count = (lambda: False), (lambda: 0)
 
 
 def _release() -> None:

@@ -50,7 +50,10 @@ def started(run: Callable[[], None], place: Path) -> int:
 
             import torch
 
+            from gradspec._engine._fork import without_cuda
+
             torch.set_num_threads(1)
+            without_cuda()
             pool._shutdown = False  # the program has ended, and this fork of it begins
             os.setpgid(0, 0)
             for number in (signal.SIGINT, signal.SIGTERM):
