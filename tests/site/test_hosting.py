@@ -48,7 +48,7 @@ def test_every_session_and_task_that_is_not_of_every_change_runs_each_week_or_sa
     words = [entry["session"].split() for entry in weekly["run"]["strategy"]["matrix"]["include"]]
     words += [c.removeprefix("nox -s ").split() for c in commands(".github/workflows/weekly.yml") if "$" not in c]
     named, asked = {entry[0] for entry in words}, {entry[2] for entry in words if entry[:2] == ["lab", "--"]}
-    at_hand = {"serve", "wheel"}  # for one who writes pages; behind `package`
+    at_hand = {"serve", "wheel", "cuda"}  # for one who writes pages; behind `package`; on a machine with a GPU
     on_purpose = {"bench", "hashes", "--list"}  # of one quiet machine, of one who moves a pin
     every_change = {"tests", "doctests", "lint", "types", "docs"}  # and a part of the slow tests
     assert named & sessions() == sessions() - every_change - at_hand
