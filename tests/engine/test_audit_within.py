@@ -99,3 +99,32 @@ def test_a_call_without_a_write_is_not_asked_again():
     assert read_case(CALL).args[0].shape == (4, 32)
     said = found(Gated.of(DTYPE=torch.float64, FACTOR=2.0), "inputs_untouched", "surrogate")
     assert (said["inputs_untouched"].status, said["surrogate"].follows) == (Status.HOLDS, "")
+
+
+class Product(Function):
+    """Asks about the gradient of its first argument for both, as a fused head does."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w.T
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return (g @ w, g.T @ x) if ctx.needs_input_grad[0] else (None, None)
+
+
+class Nowhere(Product):
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w, g.T @ x if all(ctx.needs_input_grad) and g.sum() != g.sum() else None
+
+
+def test_the_argument_that_decides_about_another_one_is_named():
+    said = found(Product, "needs_input_grad", call="(randn(3, 2), randn(4, 2))")["needs_input_grad"]
+    assert "gradient of `w` (the only one required) is None" in said.message
+    assert said.likely == "right where `x` requires a gradient too: whether that one does decides about `w`"
+    none = found(Nowhere, "needs_input_grad", call="(randn(3, 2), randn(4, 2, requires_grad=True))")["needs_input_grad"]
+    assert "requires a gradient too" not in none.likely

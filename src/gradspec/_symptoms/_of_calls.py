@@ -34,6 +34,13 @@ OF_CALLS = (
         ("vjp",),
     ),
     Symptom(
+        "asked of another",
+        "a gradient that is the only one required is missing or wrong, and right where another one is required too",
+        "forward or backward asks whether another argument requires a gradient",
+        "ask `ctx.needs_input_grad` at the place of the argument itself",
+        ("needs_input_grad",),
+    ),
+    Symptom(
         "misplaced",
         "the gradient is None, and one of its shape stands at the place of an argument that takes none",
         "backward returns its gradients in another order than forward takes its arguments",

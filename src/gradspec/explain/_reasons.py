@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from gradspec.explain._asked import why_not_asked
 from gradspec.explain._gradient import why_gradient
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
@@ -52,6 +53,8 @@ def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
         return why_not_linear(trial)
     if law.name == "retained_graph":
         return why_not_again(trial)
+    if law.name == "needs_input_grad":
+        return why_not_asked(trial, finding)
     if law.name == "second_order":
         return why_second_order(trial, finding)
     return _why_value(trial) if law.name == "primal" else None
