@@ -128,3 +128,52 @@ def test_the_argument_that_decides_about_another_one_is_named():
     assert said.likely == "right where `x` requires a gradient too: whether that one does decides about `w`"
     none = found(Nowhere, "needs_input_grad", call="(randn(3, 2), randn(4, 2, requires_grad=True))")["needs_input_grad"]
     assert "requires a gradient too" not in none.likely
+
+
+class Grouped(Function):
+    """Attention whose heads share keys and values, in float32 within; the gradients of shared heads are summed."""
+
+    SHIFT = 0
+
+    @staticmethod
+    def weights(q, k):
+        return torch.softmax(q.float() @ k.float().mT, -1)
+
+    @classmethod
+    def forward(cls, ctx, q, k, v):
+        ctx.save_for_backward(q, k, v)
+        count = len(k)
+        made = [(cls.weights(q[h], k[h % count]) @ v[h % count].float()).to(q.dtype) for h in range(len(q))]
+        return torch.stack(made)
+
+    @classmethod
+    def backward(cls, ctx, g):
+        q, k, v = ctx.saved_tensors
+        q_bar, k_bar, v_bar = (torch.zeros(t.shape, dtype=torch.float32) for t in (q, k, v))
+        for h in range(len(q)):
+            one, there = h % len(k), (h + cls.SHIFT) % len(k)
+            p, of_y = cls.weights(q[h], k[one]), g[h].float()
+            of_p = of_y @ v[one].float().mT
+            of_s = p * (of_p - (of_p * p).sum(-1, keepdim=True))
+            q_bar[h] = of_s @ k[one].float()
+            k_bar[there] += of_s.mT @ q[h].float()
+            v_bar[there] += p.mT @ of_y
+        return q_bar.to(q.dtype), k_bar.to(k.dtype), v_bar.to(v.dtype)
+
+
+class Elsewhere(Grouped):
+    SHIFT = 1
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_wrong_gradient_of_what_computes_in_float32_is_no_rounding_of_the_call(dtype):
+    call = f"(randn(8, 7, 4, dtype={dtype}), randn(4, 7, 4, dtype={dtype}), randn(4, 7, 4, dtype={dtype}))"
+    said = found(Elsewhere, "surrogate", call=call)["surrogate"]
+    assert (said.status, said.rank) == (Status.BROKEN, Rank.WRONG)
+    assert "gradient of `k` (random 0 cotangent) differs in 112 of 112 elements" in said.message
+    assert said.likely == "it is the right gradient shifted by 1 along dimension 0: an index is off"
+
+
+def test_the_same_without_the_mistake_holds():
+    call = "(randn(8, 7, 4, dtype=bfloat16), randn(4, 7, 4, dtype=bfloat16), randn(4, 7, 4, dtype=bfloat16))"
+    assert found(Grouped, "surrogate", call=call)["surrogate"].status is Status.HOLDS

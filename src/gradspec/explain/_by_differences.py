@@ -7,6 +7,7 @@ and asks the same tests that a spec would let it ask.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,15 +19,20 @@ from torch.autograd import Function
 from gradspec.explain._reasons import with_reason
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor._vjp import VJP
-from gradspec.laws.tensor.support._call import Inputs, differentiable
+from gradspec.laws.tensor.support._call import Inputs, differentiable, vjp
+from gradspec.laws.tensor.support._compare import largest
+from gradspec.spec import Accuracy
 
 #: How many numbers are moved, one at a time, at most.
 _ELEMENTS = 512
 _WIDE = (torch.float64, torch.complex128)
-#: How far. Two halvings leave an error of its sixth power, and rounding four digits.
-_STEP = 1e-3
+#: How far: by the larger where something is computed in float32, which leaves no digit of the smaller. Two halvings
+#: leave an error of its sixth power.
+_STEPS = (1e-3, 3e-2)
 #: To how much of itself a derivative is known then.
 _KNOWN = 1e-7
+#: How many times as far as the last extrapolation moves it a derivative may be off: rounding adds up.
+_MARGIN = 20
 
 
 def by_differences(trial: Trial) -> Finding | None:
@@ -39,20 +45,33 @@ def by_differences(trial: Trial) -> Finding | None:
     if any(t.dtype not in _WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
         return None
 
-    def differentiated(*args: Any) -> Any:
-        given = Inputs(dict(zip(inputs.values, args, strict=True)), inputs.wrt)
-        others = tuple(_key(value) for name, value in given.values.items() if name not in given.wrt)
-        moving = (given.values[name] for name in given.wrt)
-        return _Differences.apply(given.closed(trial.spec.function), known, others, *moving)  # type: ignore[no-untyped-call]  # torch's own
-
-    known: dict[object, list[Tensor]] = {}
-    differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
-    spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, gradient=None, zero_gradient=())
-    asked = replace(trial, spec=spec, profile=replace(trial.profile, rtol=_KNOWN))
+    asked = min((_asked(trial, inputs, step) for step in _STEPS), key=lambda one: float(one.spec.accuracy.rtol))
     finding = VJP.check(asked)
     if finding.status is not Status.BROKEN or not finding.index:
         return None
     return with_reason(VJP, lambda: asked, finding)
+
+
+def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:
+    """Return the call of a function whose surrogate has the derivatives that differences of a step find."""
+
+    def differentiated(*args: Any) -> Any:
+        given = Inputs(dict(zip(inputs.values, args, strict=True)), inputs.wrt)
+        others = tuple(_key(value) for name, value in given.values.items() if name not in given.wrt)
+        moving = (given.values[name] for name in given.wrt)
+        call = given.closed(trial.spec.function)
+        return _Differences.apply(call, known, step, others, *moving)  # type: ignore[no-untyped-call]  # torch's own
+
+    known: dict[object, list[tuple[Tensor, Tensor]]] = {}
+    differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
+    spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, gradient=None, zero_gradient=())
+    vjp(differentiated, inputs, seed=trial.seed)
+    off = _MARGIN * max(_off(*one) for slopes in known.values() for one in slopes)
+    return replace(
+        trial,
+        spec=replace(spec, accuracy=Accuracy(rtol=off if _KNOWN < off < math.inf else 0.0)),
+        profile=replace(trial.profile, rtol=_KNOWN),
+    )
 
 
 class _Differences(Function):
@@ -60,9 +79,14 @@ class _Differences(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, call: Callable[..., Any], known: dict[object, list[Tensor]], others: object, *x: Tensor
+        ctx: Any,
+        call: Callable[..., Any],
+        known: dict[object, list[tuple[Tensor, Tensor]]],
+        step: float,
+        others: object,
+        *x: Tensor,
     ) -> Any:
-        ctx.call, ctx.known, ctx.others = call, known, others
+        ctx.call, ctx.known, ctx.step, ctx.others = call, known, step, others
         ctx.save_for_backward(*x)
         y = _values(call, x)
         ctx.several = len(y) > 1
@@ -73,30 +97,38 @@ class _Differences(Function):
         x = ctx.saved_tensors
         point = (ctx.others, *map(_key, x))
         if point not in ctx.known:
-            ctx.known[point] = [_slopes(ctx.call, x, place) for place in range(len(x))]
+            ctx.known[point] = [_slopes(ctx.call, x, place, ctx.step) for place in range(len(x))]
         # Of complex numbers the two parts by themselves: torch's gradient of L is dL/d(re x) + i dL/d(im x).
         weights = torch.cat([_real(t).flatten() for t in v if differentiable(t)])
-        return None, None, None, *(_like(slopes @ weights, t) for slopes, t in zip(ctx.known[point], x, strict=True))
+        found = zip(ctx.known[point], x, strict=True)
+        return None, None, None, None, *(_like(slopes @ weights, t) for (slopes, _), t in found)
 
 
-def _slopes(call: Callable[..., Any], x: tuple[Tensor, ...], place: int) -> Tensor:
-    """Return the derivatives of all outputs along each element of an argument, a row for each."""
-    return torch.stack([_slope(call, x, place, k) for k in range(_real(x[place]).numel())])
+def _off(slopes: Tensor, changes: Tensor) -> float:
+    """Return how far derivatives may be off, of the largest: what the last extrapolation has changed."""
+    return largest(changes) / (largest(slopes) or 1.0)
 
 
-def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int) -> Tensor:
-    """Return the derivatives of all outputs along one element, extrapolated twice."""
+def _slopes(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, step: float) -> tuple[Tensor, Tensor]:
+    """Return the derivatives of all outputs along each element of an argument, each in a row, and how far they move."""
+    found = [_slope(call, x, place, k, step) for k in range(_real(x[place]).numel())]
+    return torch.stack([slope for slope, _ in found]), torch.stack([change for _, change in found])
 
-    def along(step: float) -> Tensor:
+
+def _slope(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, k: int, step: float) -> tuple[Tensor, Tensor]:
+    """Return the derivatives of all outputs along one element, extrapolated twice, and what the last time changes."""
+
+    def along(h: float) -> Tensor:
         moved = [t.clone() for t in x]
-        _real(moved[place])[at] += step
+        _real(moved[place])[at] += h
         return torch.cat([_real(t).flatten() for t in _values(call, tuple(moved)) if differentiable(t)])
 
     at = torch.unravel_index(torch.tensor(k), _real(x[place]).shape)
-    size = _STEP * max(1.0, abs(float(_real(x[place])[at])))
+    size = step * max(1.0, abs(float(_real(x[place])[at])))
     first, second, third = ((along(h) - along(-h)) / (2 * h) for h in (size, size / 2, size / 4))
     once, again = (4 * second - first) / 3, (4 * third - second) / 3
-    return (16 * again - once) / 15
+    last = (16 * again - once) / 15
+    return last, last - again
 
 
 def _real(t: Tensor) -> Tensor:
