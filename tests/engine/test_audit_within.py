@@ -1,11 +1,14 @@
 """What a kernel does within: it computes in float32 whatever it is given, and writes over its arguments."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.autograd import Function
 
 from gradspec import audit, read_case
-from gradspec.law import Rank, Status
+from gradspec.explain._gradient import _shown
+from gradspec.law import Rank, Reason, Status
 
 CALL = "(randn(4, 32), randn(4, 32))"
 
@@ -177,3 +180,30 @@ def test_a_wrong_gradient_of_what_computes_in_float32_is_no_rounding_of_the_call
 def test_the_same_without_the_mistake_holds():
     call = "(randn(8, 7, 4, dtype=bfloat16), randn(4, 7, 4, dtype=bfloat16), randn(4, 7, 4, dtype=bfloat16))"
     assert found(Grouped, "surrogate", call=call)["surrogate"].status is Status.HOLDS
+
+
+class Drawn:
+    """A question of which some draws are right whatever is asked."""
+
+    trial, got, expected = SimpleNamespace(seed=0), None, None
+
+    def __init__(self, draws, *, is_right=False):
+        self._draws, self._is_right = draws, is_right
+
+    def redrawn(self, seed, *, moved):
+        return Drawn([], is_right=self._draws.pop(0))
+
+    def same(self, got, expected):
+        return self._is_right
+
+
+@pytest.mark.parametrize(
+    ("draws", "is_shown"),
+    [((False, False), True), ((True, True, False, False), True), ((True, True, True, True, True, False), True)]
+    + [((True,) * 6, False)],
+)
+def test_numbers_on_which_nothing_is_wrong_say_nothing_of_a_cause(draws, is_shown):
+    def test(one):
+        return None if one.same(one.got, one.expected) else Reason(kind="factor", words="off by the factor 2")
+
+    assert (_shown(test, Drawn(list(draws))) is not None) is is_shown
