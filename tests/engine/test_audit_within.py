@@ -199,8 +199,12 @@ class Drawn:
 
 @pytest.mark.parametrize(
     ("draws", "is_shown"),
-    [((False, False), True), ((True, True, False, False), True), ((True, True, True, True, True, False), True)]
-    + [((True,) * 6, False)],
+    [
+        ((False, False), True),
+        ((True, True, False, False), True),
+        ((True, True, True, True, True, False), True),
+        ((True,) * 6, False),
+    ],
 )
 def test_numbers_on_which_nothing_is_wrong_say_nothing_of_a_cause(draws, is_shown):
     def test(one):
