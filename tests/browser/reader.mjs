@@ -40,13 +40,14 @@ export async function checkCopy(browser, address, path) {
   return copied.trim() === code.trim() && code ? [] : [`${path}: the copy button gives ${JSON.stringify(copied)}, not ${JSON.stringify(code)}`];
 }
 
-/** Press the button beside the first verdict of a page; the clipboard must hold the command that measures it again. */
+/** Unfold the verdicts of a page and press the button beside the first; it must copy the command that measures it again. */
 export async function checkCommand(browser, address, path) {
   const context = await browser.newContext();
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: address });
   const tab = await context.newPage();
   await tab.goto(`${address}/${path}`);
   const button = tab.locator("button.gradspec-copy").first();
+  await tab.locator("details", { has: button }).first().locator("> summary").click();
   const law = await tab.locator("tr", { has: button }).locator("td code").first().innerText();
   await button.click();
   await tab.getByRole("button", { name: "Copied" }).waitFor();
