@@ -7,7 +7,7 @@ import torch
 
 from gradspec import FunctionSpec, audit, read_case
 from gradspec._audit._device import on_device, where
-from gradspec._audit._saved_call import load_call, save_call
+from gradspec._audit._saved_call import _here, load_call, save_call
 from gradspec._engine._child import Child
 from gradspec.findings import Bar, is_asked
 from gradspec.law import Finding, Rank, Status, TrialOf
@@ -73,11 +73,21 @@ def test_a_device_of_another_number_is_refused(monkeypatch):
         audit(Doubled, ["(randn(2),)"], profile=load_profile("quick", device="cuda:1"))
 
 
-def test_a_call_that_was_saved_on_a_device_that_is_not_here_is_on_the_cpu(tmp_path, monkeypatch):
+def test_a_saved_call_is_read_onto_the_device_that_is_chosen(tmp_path, monkeypatch):
     save_call(tmp_path / "call", (torch.ones(2),), {}, of="ours:Doubled")
     monkeypatch.setattr("gradspec._audit._saved_call._here", lambda device: torch.device("meta"))
     (there,), _, _ = load_call(tmp_path / "call")
     assert there.device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    ("count", "saved", "here"),
+    [(0, "cuda:0", "cpu"), (0, "cpu", "cpu"), (2, "cuda:1", "cuda:1"), (2, "cuda:5", "cuda:0"), (2, "cpu", "cpu")],
+)
+def test_a_tensor_goes_to_its_device_to_the_first_of_its_kind_or_to_the_cpu(monkeypatch, count, saved, here):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    assert _here(saved) == torch.device(here)
 
 
 def spec(function):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gradspec._audit._measured import Measured
-from gradspec.law import Status, Verdict, broken
+from gradspec._engine._plan import plan
+from gradspec._engine._verify import run_plan
+from gradspec.law import Finding, Law, Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
+from gradspec.profile import Profile
 from gradspec.report import Report
+from gradspec.spec import FunctionSpec
 
 #: What compares two backward passes, or one with a derivative: noise in backward breaks it.
 _OF_BACKWARD = (
@@ -37,8 +41,19 @@ def _followed(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measu
         return verdict
     if not root:
         return verdict
-    details = {**verdict.finding.details, "found": verdict.finding.message}
-    return replace(verdict, finding=broken(f"follows from {root}", follows=root, details=details))
+    return replace(verdict, finding=following(verdict.finding, root))
+
+
+def asked_again(spec: FunctionSpec, laws: Sequence[Law], profile: Profile, seed: int) -> dict[tuple[str, str], Verdict]:
+    """Return what laws say of another call of a function, by law and case."""
+    report = run_plan(plan([spec], laws, profile, seed=seed), [spec], laws, profile, seed=seed)
+    return {(verdict.law, verdict.case): verdict for verdict in report.verdicts}
+
+
+def following(finding: Finding, root: str) -> Finding:
+    """Return what is said of a finding that follows from that of another law."""
+    details = {**finding.details, "found": finding.message}
+    return broken(f"follows from {root}", follows=root, details=details)
 
 
 def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured: Measured) -> str:

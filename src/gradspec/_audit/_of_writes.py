@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._follows import asked_again, following
 from gradspec._audit._in_place import on_copies
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
-from gradspec._engine._plan import plan
-from gradspec._engine._verify import run_plan
-from gradspec.law import Law, Rank, Status, Verdict, broken
+from gradspec.law import Law, Rank, Status, Verdict
 from gradspec.profile import Profile
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -36,9 +35,9 @@ def with_writes(
     if not asked:
         return report
     given = tuple(case for case in cases if case.name in broken_by)
-    spec = eager_spec(on_copies(subject, tuple(subject.signature.parameters)), given, measured)
-    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
-    held = {(v.law, v.case) for v in again.verdicts if v.status is Status.HOLDS}
+    copying = on_copies(subject, tuple(subject.signature.parameters))
+    found = asked_again(eager_spec(copying, given, measured), asked, profile, seed)
+    held = {cell for cell, verdict in found.items() if verdict.status is Status.HOLDS}
     lines = {v.case: v.finding.details["line"] for v in report.verdicts if v.law == LINE and (v.law, v.case) in held}
 
     def said(verdict: Verdict) -> Verdict:
@@ -47,8 +46,7 @@ def with_writes(
             return replace(verdict, finding=replace(verdict.finding, details=details))
         if not _is_wrong(verdict) or (verdict.law, verdict.case) not in held:
             return verdict
-        details = {**verdict.finding.details, "found": verdict.finding.message}
-        return replace(verdict, finding=broken(f"follows from {ROOT}", follows=ROOT, details=details))
+        return replace(verdict, finding=following(verdict.finding, ROOT))
 
     return replace(report, verdicts=tuple(map(said, report.verdicts)))
 

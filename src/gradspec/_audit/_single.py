@@ -12,12 +12,11 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._apart import apart
 from gradspec._audit._eager_spec import eager_spec
+from gradspec._audit._follows import asked_again, following
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
-from gradspec._engine._plan import plan
-from gradspec._engine._verify import run_plan
 from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
@@ -83,21 +82,14 @@ def with_float32(
     the words of float32; what holds there, and is off here by no more than its rounding, follows from the lost digits.
     Of a function that computes in float32 on the way alone, each such finding says so.
     """
-    single = as_single(subject, cases, measured)
     unclear = {v.law for v in report.verdicts if _is_unclear(v)}
     asked = [law for law in laws if law.name in unclear]
-    if not asked:
-        return report
-    is_all = single is not None
-    if single is None:
+    if not measured.in_float32:
         asked = [law for law in asked if not law.needs_spec]  # a reference is a promise in float64
-        single = _partly(subject, cases, measured, profile, seed) if asked else None
-    if single is None:
+    single = _given_float32(subject, cases) if asked else None
+    if single is None or not (measured.in_float32 or _is_partly(subject, cases, measured, profile, seed)):
         return report
-    subject, low = single
-    spec = eager_spec(subject, low, measured)
-    again = run_plan(plan([spec], asked, profile, seed=seed), [spec], asked, profile, seed=seed)
-    found = {(v.law, v.case): v for v in again.verdicts}
+    found = asked_again(eager_spec(*single, measured), asked, profile, seed)
     roots: dict[str, str] = {}
 
     def said(verdict: Verdict) -> Verdict:
@@ -108,7 +100,7 @@ def with_float32(
             return replace(verdict, finding=there.finding)
         if there.status is not Status.HOLDS:
             return verdict
-        if not is_all:
+        if not measured.in_float32:
             is_said = verdict.finding.rank == Rank.WASTE
             return verdict if is_said else replace(verdict, finding=_rounded(verdict.finding, there.finding))
         root = roots.setdefault(verdict.case, verdict.law)
@@ -119,24 +111,22 @@ def with_float32(
 
 def as_single(subject: Subject, cases: Sequence[Case], measured: Measured) -> tuple[Subject, tuple[Case, ...]] | None:
     """Return a function that computes in float32, and its calls, so that nothing is asked of it in float64."""
-    single = in_dtype(cases, torch.float32) if measured.in_float32 else None
-    return None if single is None else (replace(subject, call=_refusing_float64(subject.call)), single)
+    return _given_float32(subject, cases) if measured.in_float32 else None
 
 
-def _partly(
-    subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int
-) -> tuple[Subject, tuple[Case, ...]] | None:
-    """Return what `as_single` does of a function that computes in float32 on the way, if experiments show it."""
-    if (low := in_dtype(cases, torch.float32)) is None:
-        return None
+def _given_float32(subject: Subject, cases: Sequence[Case]) -> tuple[Subject, tuple[Case, ...]] | None:
+    low = in_dtype(cases, torch.float32)
+    return None if low is None else (replace(subject, call=_refusing_float64(subject.call)), low)
+
+
+def _is_partly(subject: Subject, cases: Sequence[Case], measured: Measured, profile: Profile, seed: int) -> bool:
+    """Whether experiments show that a function computes in float32 on the way."""
 
     def shows() -> bool:
         trials = [flat_trial(subject, case, measured, profile, seed) for case in cases]
         return any(map(_is_rough, trials)) and all(map(_is_alike, trials))
 
-    return (
-        (replace(subject, call=_refusing_float64(subject.call)), low) if apart(shows, profile, seed) is True else None
-    )
+    return apart(shows, profile, seed) is True
 
 
 def _is_alike(trial: Trial) -> bool:
@@ -148,11 +138,7 @@ def _is_alike(trial: Trial) -> bool:
         v = tuple(map(change, like(tuple(t.double() for t in y), trial.seed)))
         return [t for t in (*y, *vjp(trial.spec.function, inputs, v).values()) if t is not None]
 
-    return all(map(_are_near, found(_as_it_is), found(_low)))
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return all(map(_are_near, found(lambda value: value), found(_low)))
 
 
 def _is_rough(trial: Trial) -> bool:
@@ -184,9 +170,9 @@ def _rounded(finding: Finding, there: Finding) -> Finding:
 
 
 def _lost(finding: Finding, root: str) -> Finding:
-    details = {**finding.details, "found": finding.message}
     if root:
-        return broken(f"follows from {root}", follows=root, details=details)
+        return following(finding, root)
+    details = {**finding.details, "found": finding.message}
     return broken(SAID, likely=LIKELY, rank=Rank.WASTE, details=details)
 
 

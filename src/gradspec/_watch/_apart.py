@@ -16,7 +16,7 @@ from typing import Any
 
 from gradspec._watch._environment import FOLDER
 from gradspec._watch._handed import HANDED, why_not_handed
-from gradspec._watch._store import FUNCTION, REPORT, answered, claims, rows_in
+from gradspec._watch._store import FUNCTION, PROCESS, REPORT, answered, claims, rows_in
 
 
 def can_fork() -> bool:
@@ -127,7 +127,7 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
 
 def _alone(place: Path, seed: int) -> None:
     """Audit the function of a folder in a new process."""
-    process = json.loads((place.parent / "process.json").read_text(encoding="utf-8"))
+    process = json.loads((place.parent / PROCESS).read_text(encoding="utf-8"))
     environment = {name: value for name, value in os.environ.items() if name != FOLDER}
     environment["PYTHONPATH"] = os.pathsep.join(process["path"])
     command = [process["executable"], "-m", "gradspec._watch._alone", str(place), str(seed)]

@@ -9,6 +9,8 @@ import inspect
 import pickle
 import sys
 from collections import ChainMap
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar
@@ -24,12 +26,9 @@ _WHY = "not-handed.txt"
 
 def _made_again(kernel: Any) -> tuple[Any, ...]:
     """Return how to make a kernel of Triton again, which holds locks and what it has compiled."""
-    names = list(inspect.signature(type(kernel).__init__).parameters)[2:]  # behind `self` and the function
-    return _kernel, (type(kernel), kernel.fn, {name: vars(kernel)[name] for name in names if name in vars(kernel)})
-
-
-def _kernel(kind: type, function: FunctionType, options: dict[str, Any]) -> Any:
-    return kind(function, **options)
+    kind: Callable[..., Any] = type(kernel)
+    names = list(inspect.signature(kind).parameters)[1:]  # behind the function
+    return partial(kind, kernel.fn, **{name: vars(kernel)[name] for name in names if name in vars(kernel)}), ()
 
 
 def hand_over(seen: Seen, place: Path) -> bool:

@@ -7,7 +7,6 @@ and asks the same tests that a spec would let it ask.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -26,9 +25,9 @@ from gradspec.spec import Accuracy
 #: How many numbers are moved, one at a time, at most.
 _ELEMENTS = 512
 _WIDE = (torch.float64, torch.complex128)
-#: How far: by the larger where something is computed in float32, which leaves no digit of the smaller. Two halvings
-#: leave an error of its sixth power.
-_STEPS = (1e-3, 3e-2)
+#: How far, and where something is computed in float32, which leaves no digit of that step. Two halvings leave an error
+#: of its sixth power.
+_STEP, _LARGER = 1e-3, 3e-2
 #: To how much of itself a derivative is known then.
 _KNOWN = 1e-7
 #: How many times as far as the last extrapolation moves it a derivative may be off: rounding adds up.
@@ -45,7 +44,9 @@ def by_differences(trial: Trial) -> Finding | None:
     if any(t.dtype not in _WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
         return None
 
-    asked = min((_asked(trial, inputs, step) for step in _STEPS), key=lambda one: float(one.spec.accuracy.rtol))
+    asked = _asked(trial, inputs, _STEP)
+    if asked.spec.accuracy.rtol:
+        asked = min(asked, _asked(trial, inputs, _LARGER), key=lambda one: one.spec.accuracy.rtol)
     finding = VJP.check(asked)
     if finding.status is not Status.BROKEN or not finding.index:
         return None
@@ -69,7 +70,7 @@ def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:
     off = _MARGIN * max(_off(*one) for slopes in known.values() for one in slopes)
     return replace(
         trial,
-        spec=replace(spec, accuracy=Accuracy(rtol=off if _KNOWN < off < math.inf else 0.0)),
+        spec=replace(spec, accuracy=Accuracy(rtol=off if off > _KNOWN else 0.0)),
         profile=replace(trial.profile, rtol=_KNOWN),
     )
 

@@ -11,8 +11,6 @@ Remedy: keep values out of Python's control flow, and hold `register_fake` to th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -29,7 +27,8 @@ from gradspec.laws.tensor.support._memory import telling_strides
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     real = _run(trial, inputs)
-    with FakeTensorMode() as mode, _without_memory():
+    # A kernel of Triton reads the memory of a fake tensor, which has none: that would end all work on a CUDA device.
+    with FakeTensorMode() as mode, patch.object(FakeTensor, "data_ptr", _no_memory):
         values = {n: mode.from_tensor(v) if isinstance(v, Tensor) else v for n, v in inputs.values.items()}
         fake = _run(trial, Inputs(values, inputs.wrt), tuple(t for n, t in real.items() if n.startswith("cotangent")))
     for name, expected in real.items():
@@ -55,16 +54,6 @@ def _run(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...] = ()) -> dict[str, 
     found: dict[str, Any] = {f"output {k}": t for k, t in enumerate(y)}
     found |= {f"cotangent {k}": t for k, t in enumerate(v)}
     return found | {f"the gradient of `{name}`": g for name, g in gradients(y, leaves, v).items()}
-
-
-@contextmanager
-def _without_memory() -> Iterator[None]:
-    """Let the memory of a fake tensor, which has none, be given to nobody: a kernel of Triton reads it all the same.
-
-    On a CUDA device that read would end all work of the process.
-    """
-    with patch.object(FakeTensor, "data_ptr", _no_memory):
-        yield
 
 
 def _no_memory(_: FakeTensor) -> int:
