@@ -9,6 +9,8 @@ from torch.autograd import Function
 from gradspec import audit, read_case
 from gradspec.explain._gradient import _shown
 from gradspec.law import Rank, Reason, Status
+from gradspec.laws.tensor._surrogate import _is_far
+from gradspec.laws.tensor.support._differences import Slope
 
 CALL = "(randn(4, 32), randn(4, 32))"
 
@@ -212,3 +214,18 @@ def test_numbers_on_which_nothing_is_wrong_say_nothing_of_a_cause(draws, is_show
         return None if one.same(one.got, one.expected) else Reason(kind="factor", words="off by the factor 2")
 
     assert (_shown(test, Drawn(list(draws))) is not None) is is_shown
+
+
+def test_differences_take_a_step_that_float32_within_leaves_digits_of():
+    call = "(randn(4, 8, dtype=float32), randn(4, 8, dtype=float32))"
+    said = found(Gated.of(FACTOR=1.02), "surrogate", call=call)["surrogate"]
+    assert "gradient of `b` (random 0 cotangent) differs in 31 of 32 elements" in said.message
+    assert said.likely == "the gradient of `b` is off by the factor 1.02"
+
+
+@pytest.mark.parametrize(
+    ("exact", "bar", "is_far"),
+    [(6.8, 3e-4, True), (33.5, 3e-4, True), (33.99, 3e-4, False), (33.0, 0.034, True), (33.0, 0.035, False)],
+)
+def test_a_derivative_far_outside_of_a_wide_error_bar_is_another_one(exact, bar, is_far):
+    assert _is_far(Slope(34.0, bar), exact, 34.0) is is_far
