@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.autograd import Function
 
 import gradspec
 from forked import python
@@ -195,3 +196,55 @@ def test_works_where_there_is_no_file() -> None:
     )
     ran = python("-c", code)
     assert (ran.stdout, ran.returncode) == ("True\n", 0), ran.stderr
+
+
+class Counts(Function):
+    """Multiplies by the number of its calls; `right` forgets the number again."""
+
+    calls = 0
+
+    @classmethod
+    def forward(cls, ctx, x):
+        Counts.calls += 1
+        return Counts.calls * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
+@pytest.mark.parametrize(
+    ("references", "words"),
+    [
+        ({}, "^Counts: two calls with the same inputs differ .* give primal="),
+        ({"primal": lambda x: 2 * x}, "keeps state"),
+    ],
+)
+def test_nothing_is_right_of_a_function_whose_calls_differ(
+    x: torch.Tensor, references: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(gradspec.CheckError, match=words):
+        gradspec.check(Counts, x, **references)
+
+
+class Unwritten(Function):
+    """Doubles its argument, and the gradient of whole tiles only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x_bar = torch.empty_like(y_bar)
+        x_bar[:2] = 2 * y_bar[:2]
+        return x_bar
+
+
+@pytest.mark.parametrize("references", [{}, {"primal": lambda x: 2 * x}])
+def test_memory_that_nobody_wrote_is_found_whatever_it_holds(references: dict[str, Any]) -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+
+    for seed in range(8):  # new memory holds right numbers of the reference in some of them
+        with pytest.raises(gradspec.CheckError, match="`x` is memory that nobody wrote in 1 of 3 elements"):
+            gradspec.check(Unwritten, x, seed=seed, **references)

@@ -27,6 +27,12 @@ from gradspec.profile import load_profile
 from gradspec.render._plain import without_table
 from gradspec.spec import Case
 
+#: Why nothing is right of a function whose calls differ.
+_STATE = (
+    "two calls with the same inputs differ though the generators are seeded alike, so its gradient cannot be compared "
+    "with its values: give primal=..., or check a core that takes the state as an argument"
+)
+
 
 def check(
     function: Callable[..., Any],
@@ -106,10 +112,12 @@ def check(
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
     # A question is not an answer: nothing is called right that is not known to be.
-    if not report.failures and not any(verdict.status is Status.QUESTION for verdict in report.verdicts):
+    is_open = any(verdict.status is Status.QUESTION for verdict in report.verdicts)
+    has_state = measured.stateful and not subject.has_reference
+    if not report.failures and not is_open and not has_state:
         return True
     if raise_exception:
-        raise CheckError(f"\n{without_table(report)}")
+        raise CheckError(f"\n{without_table(report)}" if report.failures or is_open else f"{subject.name}: {_STATE}")
     return False
 
 

@@ -25,8 +25,16 @@ _NOT_NOISE_OF_BACKWARD = (
     "selective_checkpoint",
     "cuda_graph",
 )
-#: What judges a function whose calls differ: they are compared with nothing.
-_OF_STATE = ("inputs_untouched", "cotangents_untouched", "declared_writes", "global_state", "ctx_clean", "freed")
+#: What judges a function whose calls differ where there is no reference: they are compared with nothing.
+_OF_STATE = (
+    "inputs_untouched",
+    "cotangents_untouched",
+    "declared_writes",
+    "uninitialized_memory",
+    "global_state",
+    "ctx_clean",
+    "freed",
+)
 
 
 def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject: Subject) -> list[Law]:
@@ -39,7 +47,7 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject:
     chosen = [law for law in laws if law.judges(kind) and can_judge(law, subject)]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
-    if measured.stateful:
+    if measured.stateful and not subject.has_reference:
         chosen = [law for law in chosen if law.name in _OF_STATE]
     if measured.noisy_forward:
         chosen = [law for law in chosen if law.cost != "compile" and law.name not in _NOT_NOISE]

@@ -130,7 +130,7 @@ OF_CALLS = (
         "numbers that differ from run to run, or NaN once new memory is filled",
         "`torch.empty` is handed on before all of it is written",
         "fill it, or start from zeros",
-        _VALUES,
+        (*_VALUES, "uninitialized_memory"),
     ),
     Symptom(
         "noise",

@@ -8,9 +8,9 @@ from functools import partial
 
 from gradspec.explain._gradient import why_gradient
 from gradspec.explain._undefined import undefined, undefined_in_single
-from gradspec.explain._unwritten import unwritten
 from gradspec.law import Finding, Law, Rank, Reason, Trial
 from gradspec.laws import quietly
+from gradspec.laws.tensor._uninitialized_memory import unwritten
 
 #: The laws that compare derivatives along a direction, or with zero: no element is the worst one.
 _OF_NO_ELEMENT = ("surrogate", "adjoint", "second_order", "undefined_cotangent", "autocast", "precision")

@@ -285,9 +285,13 @@ class _Search:
                 got = how()
         finally:
             self.left -= max(0, bounded.count - _LEAST)
-        if self.wrong.is_mended(got):
+        wrong = self.wrong
+        if not wrong.is_right_for(wrong.name, got):
+            return False
+        if wrong.is_mended(got):
             return True
-        self._is_partial = self.partial is None and self.wrong.is_mended_in_part(got)
+        # No right gradient may have become wrong.
+        self._is_partial = self.partial is None and all(wrong.is_right_for(name, got) for name in wrong.right_already)
         return False
 
     def _of_a_call(self) -> Mapping[str, Tensor | None]:

@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradspec._place import is_of_gradspec, is_under_test
-from gradspec.explain._given import values_and_gradients
 from gradspec.law import Finding, Rank, Reason, Trial, broken
 from gradspec.laws import is_stand_in
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import single
+from gradspec.laws.tensor.support._given import values_and_gradients
 from gradspec.laws.tensor.support._graph import nodes_behind
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._written import line_of_the_user, tensors_in, with_memory

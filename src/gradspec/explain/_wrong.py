@@ -12,9 +12,10 @@ from torch import Tensor
 from gradspec.explain._bounded import Bounded
 from gradspec.law import HOLDS, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import allowed, compare
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
+from gradspec.laws.tensor.support._rounding import FAR
 
 #: How many times as many operations as it has a call may take in which something stands in for something else.
 _TIMES = 4
@@ -111,19 +112,31 @@ class Wrong:
             for name, right in self.right.items()
         )
 
-    def is_mended_in_part(self, got: Mapping[str, Tensor | None]) -> bool:
-        """Whether the gradient in question is right in other gradients, and no right one has become wrong."""
+    def is_right_for(self, name: str, got: Mapping[str, Tensor | None]) -> bool:
+        """Whether one of other gradients is there, and right."""
+        mine, right = got[name], self.right[name]
+        return mine is not None and right is not None and self.same(mine, right)
 
-        def is_right(found: Mapping[str, Tensor | None], name: str) -> bool:
-            mine, right = found[name], self.right[name]
-            return mine is not None and right is not None and self.same(mine, right)
-
-        return is_right(got, self.name) and all(is_right(got, n) for n in self.right if is_right(self.given, n))
+    @cached_property
+    def right_already(self) -> tuple[str, ...]:
+        """The arguments whose gradients are right."""
+        return tuple(name for name in self.right if self.is_right_for(name, self.given))
 
     def same(self, one: Tensor, other: Tensor) -> bool:
         """Whether two tensors agree as the law asks it."""
-        # With a cause at hand none is looked for: this is asked thousands of times.
+        if self._is_far(one, other):
+            return False
+        # With a cause at hand none is looked for.
         return compare(self.trial, "a gradient", one, other, likely="not asked") is HOLDS
+
+    def _is_far(self, one: Tensor, other: Tensor) -> bool:
+        """Whether they are farther apart than a comparison ever allows: this is asked thousands of times."""
+        if one.shape != other.shape or not (one.dtype == other.dtype in FAR) or not one.numel():
+            return False
+        size = other.detach().abs().max().item()
+        off = (one.detach() - other.detach()).abs().max().item()
+        limit = 2 * allowed(self.trial, other.detach()).max().item() + FAR[one.dtype] * max(1.0, size)
+        return off > limit  # not if there is a NaN
 
     def _v(self) -> tuple[Tensor, ...]:
         return tuple(t.clone() for t in self.v)  # the function may change it

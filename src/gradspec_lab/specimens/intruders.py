@@ -1,4 +1,4 @@
-"""Functions that reach beyond their call: into the process, or under the memory of the cotangent."""
+"""Functions that reach beyond their call: into the process, into memory that nobody wrote, or under the cotangent."""
 
 import torch
 
@@ -30,6 +30,22 @@ class PatchesTorch(Scale):
     def backward(ctx, y_bar):
         torch.nn.functional.relu = torch.sigmoid
         return ctx.factor * y_bar, None
+
+
+@diseased(uninitialized_memory=r"value is memory that nobody wrote in 1 of \d+ elements")
+class LeavesTheLastElementUnwritten(Scale):
+    @staticmethod
+    def forward(x, factor):
+        y = torch.empty_like(x)
+        y.flatten()[:-1] = x.flatten()[:-1]
+        return y
+
+
+@diseased(uninitialized_memory=r"gradient of `x` is memory that nobody wrote in \d+ of \d+ elements")
+class LeavesItsGradientUnwritten(Scale):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return torch.empty_like(y_bar), None
 
 
 @diseased(batched_cotangent=r"backward reads `\.data` of a batched cotangent, which has no memory")

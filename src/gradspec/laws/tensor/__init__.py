@@ -13,6 +13,7 @@ from gradspec.laws.tensor._earlier_calls import EARLIER_CALLS
 from gradspec.laws.tensor._formula import FORMULA
 from gradspec.laws.tensor._raw_returns import RAW_RETURNS
 from gradspec.laws.tensor._precision import PRECISION
+from gradspec.laws.tensor._uninitialized_memory import UNINITIALIZED_MEMORY
 from gradspec.laws.tensor._examples import EXAMPLES
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor._jvp import JVP

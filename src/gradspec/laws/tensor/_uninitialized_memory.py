@@ -1,17 +1,24 @@
-"""Whether a function returns memory that nobody wrote: with new memory filled with NaN, the results have it."""
+r"""A call reads no memory that nobody wrote: filled with NaN, new memory reaches neither the value nor the gradient.
+
+Why it matters: `torch.empty` gives memory of tensors that are gone. It often holds zeros, or the right numbers of an
+earlier call, so that a test passes on one run and fails on the next.
+
+What breaks it: rows behind the last tile that no program writes, an expert that gets no token, a gradient made by
+`torch.empty_like` whose masked elements are skipped.
+
+Remedy: write every element, or start from `torch.zeros`.
+"""
 
 from __future__ import annotations
-
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from gradspec.explain._given import values_and_gradients
-from gradspec.law import Finding, Rank, Reason, Trial, broken
+from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._generators import seeded
+from gradspec.laws.tensor.support._given import values_and_gradients
+from gradspec.laws.tensor.support._new_memory import new_memory
 
 WHY = Reason(
     kind="unwritten memory",
@@ -20,35 +27,21 @@ WHY = Reason(
 )
 
 
-def unwritten(trial: Trial) -> Finding | None:
-    """Return the finding that a result holds memory that nobody wrote; None where it holds none.
+def _check(trial: Trial) -> Finding:
+    return unwritten(trial) or HOLDS
 
-    torch fills new memory with NaN while its algorithms are deterministic; both calls are made so.
-    """
-    with _filled(fill=False):
+
+def unwritten(trial: Trial) -> Finding | None:
+    """Return the finding that a result holds memory that nobody wrote; None where it holds none."""
+    with seeded(trial.seed), new_memory(fill=False):
         as_is = values_and_gradients(trial.spec.function, trial)
-    with _filled(fill=True):
+    with seeded(trial.seed), new_memory(fill=True):
         filled = values_and_gradients(trial.spec.function, trial)
     for before, after in zip(as_is, filled, strict=True):
         for name, mine in after.items():
-            if (found := _off(before.get(name), mine)) is not None:
-                return _said(name, mine, found)
+            if (off := _off(before.get(name), mine)) is not None:
+                return _said(name, mine, off)
     return None
-
-
-@contextmanager
-def _filled(*, fill: bool) -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]  # torch sets it late
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]  # as above
-        try:
-            yield
-        finally:
-            torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]  # as above
-            torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def _off(before: Tensor | None, after: Tensor) -> Tensor | None:
@@ -74,3 +67,12 @@ def _said(name: str, given: Tensor, off: Tensor) -> Finding:
         rank=Rank.WRONG,
         reason=WHY,
     )
+
+
+UNINITIALIZED_MEMORY = Law(
+    name="uninitialized_memory",
+    family="values",
+    statement=r"F_{\text{new memory filled}}(x) = F(x)",
+    check=_check,
+    doc=__doc__ or "",
+)
