@@ -101,6 +101,18 @@ def test_wrong_factor_is_the_text_of_the_exception(x: torch.Tensor) -> None:
     assert "Again:" not in text  # no command makes this call
 
 
+def test_the_first_line_says_what_is_wrong_with_which_function() -> None:
+    @torch.library.custom_op("check_function::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    twice.register_autograd(lambda ctx, y_bar: 3 * y_bar)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    for references, words in (({}, "`surrogate`, wrong silently: "), ({"primal": lambda x: 2 * x}, "`vjp`, wrong sil")):
+        with pytest.raises(CheckError, match=f"^check_function::twice: {words}"):
+            gradspec.check(twice, x, **references)
+
+
 def test_without_a_reference_backward_is_held_to_finite_differences(x: torch.Tensor) -> None:
     with pytest.raises(CheckError, match="does not apply the derivative of what forward computes"):
         gradspec.check(FourTimes, (x, 2.0))
@@ -150,9 +162,11 @@ def test_a_report_raises_what_it_says_or_nothing(x: torch.Tensor) -> None:
     with pytest.raises(CheckError) as caught:
         report.check()
     assert "four_times breaks `vjp` on case `one`" in str(caught.value)
-    table, found, rest = str(report).partition(str(caught.value))
+    first, _, below = str(caught.value).partition("\n")
+    assert first.startswith("four_times: `vjp`, wrong silently: ")
+    table, found, rest = str(report).partition(below)
     assert table.splitlines()[1].split() == ["law", "four_times"]
-    assert (found, rest) == (str(caught.value), "")
+    assert (found, rest) == (below, "")
 
 
 def test_inputs_and_generator_are_left_alone(x: torch.Tensor) -> None:

@@ -24,7 +24,7 @@ from gradspec._outcome import CheckError
 from gradspec.law import Law, Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
-from gradspec.render._plain import without_table
+from gradspec.render._plain import for_an_exception
 from gradspec.spec import Case
 
 #: Why nothing is right of a function whose calls differ.
@@ -117,7 +117,7 @@ def check(
     if not report.failures and not is_open and not has_state:
         return True
     if raise_exception:
-        raise CheckError(f"\n{without_table(report)}" if report.failures or is_open else f"{subject.name}: {_STATE}")
+        raise CheckError(for_an_exception(report) if report.failures or is_open else f"{subject.name}: {_STATE}")
     return False
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class CheckError(AssertionError):
-    """A check has found something; its text is what `gradspec check` prints beneath its table."""
+    """A check has found something; its text is a line of the first finding, and what `gradspec check` prints of all."""
 
     __module__ = "gradspec"
 
@@ -34,7 +34,7 @@ class Outcome:
         Raises:
             CheckError: with the findings as its text.
         """
-        from gradspec.render._plain import without_table
+        from gradspec.render._plain import for_an_exception
 
         if self.failures:
-            raise CheckError(f"\n{without_table(cast('Any', self))}")
+            raise CheckError(for_an_exception(cast("Any", self)))

@@ -104,6 +104,8 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
     """
     operator = _operator(function)
     call, implementation = (functional(operator), None) if operator is not None else _called(function, name)
+    if operator is not None and isinstance(function, CustomOpDef):  # which has no name of a function
+        name = name or operator._schema.name
     name = name or getattr(implementation or function, "__name__", type(function).__name__)
     signature = signature_of(operator._schema) if operator is not None else _signature(call, implementation, cases)
     for case in cases:

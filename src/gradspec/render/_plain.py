@@ -30,6 +30,14 @@ def without_table(report: Report) -> str:
     return for_log("\n".join((*finding_blocks(judgement), *ending(judgement))))
 
 
+def for_an_exception(report: Report) -> str:
+    """Return the same below a line that says the first of it: of some texts a reader is shown no more."""
+    judgement = judge(report)
+    first = next((one for one in judgement.findings if one.fails or one.is_question), None)
+    head = "" if first is None else f"{first.found.verdict.spec}: {(line if first.fails else question)(first.found)}"
+    return for_log(f"{head}\n\n{without_table(report)}")
+
+
 def finding_blocks(
     judgement: Judgement, *, details: bool = False, style: Style = lambda text, _: text
 ) -> Iterator[str]:
