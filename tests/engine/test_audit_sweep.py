@@ -156,6 +156,36 @@ def test_sizes_that_are_equal_stay_so_or_not_and_every_variant_can_be_read():
     assert len(set(texts)) == len(texts)
 
 
+def test_an_index_is_repeated_and_turned_round():
+    call = "(randn(4), tensor([2, 0, 3]), tensor([True, False]))"
+    texts = list(variants(call, Tiled, inspect.signature(lambda x, i, m: x)))
+
+    for index in ([2, 0, 2], [2, 2, 2], [3, 3, 3], [3, 0, 2]):
+        assert f"(randn(4), tensor({index}), tensor([True, False]))" in texts
+    for mask in ([True, True], [False, False], [False, True]):
+        assert f"(randn(4), tensor([2, 0, 3]), tensor({mask}))" in texts
+
+
+class Gathered(Function):
+    """Rows by an index; its backward writes where it should add."""
+
+    @staticmethod
+    def forward(ctx, weight, index):
+        ctx.save_for_backward(index)
+        ctx.rows = len(weight)
+        return weight[index]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        weight_bar = y_bar.new_zeros(ctx.rows, y_bar.shape[1])
+        weight_bar[ctx.saved_tensors[0]] = y_bar
+        return weight_bar, None
+
+
+def test_an_index_that_occurs_twice_shows_a_write_that_should_add():
+    assert swept(Gathered, "(randn(4, 2), tensor([2, 0, 3]))")[0] == ["(randn(3, 1), tensor([2, 0, 2]))"]
+
+
 def test_smaller_calls_have_one_size_changed():
     assert list(smaller("(randn(3, 2),)")) == ["(randn(1, 2))", "(randn(2, 2))", "(randn(3, 1))"]
 

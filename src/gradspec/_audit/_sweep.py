@@ -11,6 +11,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from itertools import chain
 from types import CodeType
 from typing import Any, TypeGuard
 
@@ -34,7 +35,8 @@ def variants(text: str, function: Callable[..., Any], signature: inspect.Signatu
         signature: of the call; its defaults say which options there are.
     """
     seen = {text_of(call_of(text))}
-    for variant in (*_forms(text), *_sizes(text, function), *_values(text), *_options(text, signature)):
+    ways = (_forms(text), _indices(text), _sizes(text, function), _values(text), _options(text, signature))
+    for variant in chain.from_iterable(ways):
         if variant not in seen:
             seen.add(variant)
             yield variant
@@ -66,6 +68,30 @@ def _forms(text: str) -> Iterator[str]:
             mine = [one for one in ast.walk(tree) if _is_shaped(one)][number]
             mine.args = [ast.Constant(2), *mine.args]
             yield text_of(tree)
+
+
+def _indices(text: str) -> Iterator[str]:
+    """Yield a call in which an index is repeated, is one number only, or has another order; a mask is all of one."""
+    for place, given in enumerate(_listed(call_of(text))):
+        others = [[*given[:-1], given[0]], [given[0]] * len(given), [given[-1]] * len(given), given[::-1]]
+        for other in others:
+            tree = call_of(text)
+            node = list(_lists(tree))[place]
+            node.elts = [ast.Constant(value) for value in other]
+            yield text_of(tree)
+
+
+def _listed(tree: ast.AST) -> list[list[Any]]:
+    return [[one.value for one in node.elts if isinstance(one, ast.Constant)] for node in _lists(tree)]
+
+
+def _lists(tree: ast.AST) -> Iterator[ast.List]:
+    """Yield the lists of whole numbers or of True and False in a tensor that is written out."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="tensor"), args=[ast.List(elts=given) as found]) if len(given) > 1:
+                if all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in given):
+                    yield found
 
 
 def _is_shaped(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -72,7 +72,17 @@ def _beside_required(law: Law, failing: Sequence[Law], trial: NewTrial, finding:
             of_root = _asked_of_itself(law, trial, value=root.name == "primal", gradient=root.name == "vjp")
             if of_root.status in SETTLED:
                 return Explained(finding, root)
-    return _by_itself(law, failing, trial, finding)
+    return _by_value(law, failing, trial, finding) or _by_itself(law, failing, trial, finding)
+
+
+def _by_value(law: Law, failing: Sequence[Law], trial: NewTrial, finding: Finding) -> Explained | None:
+    """Return a finding on gradients that follows from the value: both hold once backward gets the right one."""
+    of = {root.name: root for root in failing}
+    if not {"primal", "vjp"} <= of.keys() or "raised" in finding.details:
+        return None
+    mended = quietly(lambda: with_right_value(trial()))
+    settled = mended is not None and all(found_by(one, lambda: mended).status in SETTLED for one in (of["vjp"], law))
+    return Explained(finding, of["primal"]) if settled else None
 
 
 def found_by(law: Law, trial: NewTrial) -> Finding:

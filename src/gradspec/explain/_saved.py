@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import torch
@@ -109,6 +110,12 @@ def _called(
     return [(t.detach(), _name_of(wrong, t.detach())) for t in kept], given
 
 
-def _name_of(wrong: Wrong, kept: Any) -> str:
-    same = (name for name, value in wrong.values.items() if value.shape == kept.shape and torch.equal(value, kept))
-    return next(same, "")
+def _name_of(wrong: Wrong, kept: Tensor) -> str:
+    """Return the argument or the output that a saved tensor is, or is but for being rounded."""
+    alike = {name: value for name, value in wrong.values.items() if value.shape == kept.shape}
+    if (name := next((name for name, value in alike.items() if torch.equal(value, kept)), "")) or not alike:
+        return name
+    for dtype, (name, value) in product((torch.float32, torch.bfloat16, torch.float16), alike.items()):
+        if torch.equal(value.to(dtype).to(value.dtype), kept.to(value.dtype)):
+            return f"{name}, rounded to {str(dtype).removeprefix('torch.')}"
+    return ""

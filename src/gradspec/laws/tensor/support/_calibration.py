@@ -16,7 +16,7 @@ from gradspec.law import Finding, Law, Status, Trial, raised
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._form import Form
 from gradspec.laws.tensor.support._graph import classes_behind
-from gradspec.laws.tensor.support._reference import is_stand_in
+from gradspec.laws.tensor.support._reference import is_stand_in, with_function
 from gradspec.laws.tensor.support._sound import sound
 
 #: What to write for each thing that a form can lack.
@@ -118,7 +118,7 @@ def _holds_of_copies(law: Law, trial: Trial) -> bool:
         return copies if isinstance(y, tuple | list) else copies[0]
 
     try:
-        found = law.check(replace(trial, spec=replace(trial.spec, function=copying)))
+        found = law.check(replace(trial, spec=with_function(trial.spec, copying)))
     except Exception:
         return False
     return found.status is Status.HOLDS
