@@ -23,9 +23,10 @@ SITES = {name: Path("build") / name / "site-packages" for name in ("peers", "aud
 
 
 def _missing_kills(again: Collection[str]) -> None:
-    """Measure the subjects that the summary lacks, and those of some names or groups; keep the others."""
+    """Measure the subjects that the summary lacks, those of some names or groups, and all under some laws."""
     from gradspec._record import write
     from gradspec.cli import _screen
+    from gradspec.laws import LAWS
     from gradspec_lab.evidence.sample import population
     from gradspec_lab.selftest._record import read_matrix
     from gradspec_lab.selftest._run import selftest
@@ -40,6 +41,10 @@ def _missing_kills(again: Collection[str]) -> None:
             found = selftest(asked, exactly=True, stock=True, progress=progress)
         held |= {one.name: one for one in found.subjects}
         kept = replace(kept, laws=found.laws, population=found.population)
+    if laws := [law for law in LAWS if law.name in again]:
+        with _screen.progress() as progress:
+            found = selftest([name for name in order if name not in asked], laws=laws, exactly=True, progress=progress)
+        held |= {one.name: held[one.name].with_laws(one, found.laws, kept.laws) for one in found.subjects}
     whole = replace(
         kept, provenance=_completed(kept.provenance, len(asked)), subjects=tuple(held[name] for name in order)
     )

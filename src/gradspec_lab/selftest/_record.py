@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,21 @@ class Subject:
     crash: str = ""
     #: What torch's own checkers said on the first case, by name: "accepts", or what was raised.
     stock: Mapping[str, str] = field(default_factory=dict)
+
+    def with_laws(self, found: Subject, asked: Sequence[str], order: Sequence[str]) -> Subject:
+        """Return it with what some laws say today, asked by themselves.
+
+        Args:
+            found: what became of it under them.
+            asked: their names.
+            order: the names of all laws.
+        """
+        rest = [law for law in self.killed_by if law not in asked]
+        if not found.killed_by or (rest and self.stage < found.stage):
+            return replace(self, killed_by=tuple(rest))
+        rest = rest if self.stage == found.stage else []
+        killed_by = sorted([*rest, *found.killed_by], key=list(order).index)
+        return replace(self, killed_by=tuple(killed_by), stage=found.stage)
 
     @property
     def is_killed(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from gradspec._engine._pool import processors
 from gradspec._record import provenance
 from gradspec.functions import FUNCTIONS
+from gradspec.law import Law
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, device_name, load_profile
 from gradspec.spec._kinds import maker_of
@@ -30,6 +31,7 @@ Progress = Callable[[int, int, str], None]
 def selftest(
     names: Sequence[str] = (),
     *,
+    laws: Sequence[Law] = LAWS,
     exactly: bool = False,
     specimens: bool = True,
     mutated: bool = True,
@@ -46,6 +48,7 @@ def selftest(
 
     Args:
         names: words; only what has one of them in its name is run. All of it unless told.
+        laws: to which they are held.
         exactly: take them for whole names.
         specimens: whether the sound and the diseased specimens are run.
         mutated: whether the mutants are run.
@@ -68,7 +71,7 @@ def selftest(
     population = {"honest": len(HONEST), "diseased": len(DISEASED), "mutant": len(every)}
     facts = provenance(device=device_name(profile.device), seed=seed, profile=asdict(profile), files=files_key())
     kept = known.subjects if known is not None and is_of_this_tree(known.provenance, facts) else ()
-    run = _Run(LAWS, maker_of, profile, seed, stock)
+    run = _Run(laws, maker_of, profile, seed, stock)
     tasks: dict[str, Task] = {}
     if specimens:
         tasks |= {spec.name: run.specimen(spec, "honest", {}) for spec in HONEST}
@@ -84,14 +87,14 @@ def selftest(
     found = {one.name: one for one in kept if one.name in tasks and (one.stock or not stock or not _has_stock(one))}
     order, started = [name for name in chosen if name not in found], time.monotonic()
     for spec in {mutant.spec.name: mutant.spec for mutant in every if mutant.name in order}.values():
-        warm_up(spec, LAWS, profile, maker_of, seed=seed)
+        warm_up(spec, laws, profile, maker_of, seed=seed)
     random.Random(seed).shuffle(order)
     done, saved = 0, time.monotonic()
 
     def so_far() -> Matrix:
         return Matrix(
             provenance=facts | {"stages": list(STAGES)},
-            laws=tuple(law.name for law in LAWS),
+            laws=tuple(law.name for law in laws),
             population=population,
             subjects=tuple(found[name] for name in tasks if name in found),
             measured=done,
