@@ -24,7 +24,7 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._held_still import held_still
 from gradspec.laws.tensor.support._memory import overlap
-from gradspec.laws.tensor.support._new_memory import new_memory
+from gradspec.laws.tensor.support._new_memory import of_nan
 from gradspec.laws.tensor.support._reference import moving_state
 from gradspec.laws.tensor.support._replay import replayed
 from gradspec.profile import Profile
@@ -163,7 +163,7 @@ class _Seen:
         shared = [name for name, arg in given.items() if isinstance(arg, Tensor) and any(overlap(t, arg) for t in y)]
         stateful, differs = False, not _agree(y, outputs(function(*inputs.args(inputs.leaves()))))
         if differs:
-            with new_memory(fill=True):  # what differs there is no state: a law judges it
+            with of_nan():  # what differs there is no state: a law judges it
                 differs = not _agree(*(outputs(function(*inputs.args(inputs.leaves()))) for _ in range(2)))
         if differs:
             still = replayed(trial).spec.function

@@ -17,8 +17,8 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._generators import seeded
-from gradspec.laws.tensor.support._given import values_and_gradients
-from gradspec.laws.tensor.support._new_memory import new_memory
+from gradspec.laws.tensor.support._given import Given, values_and_gradients
+from gradspec.laws.tensor.support._new_memory import of_nan, of_zeros
 
 WHY = Reason(
     kind="unwritten memory",
@@ -33,28 +33,34 @@ def _check(trial: Trial) -> Finding:
 
 def unwritten(trial: Trial) -> Finding | None:
     """Return the finding that a result holds memory that nobody wrote; None where it holds none."""
-    with seeded(trial.seed), new_memory(fill=False):
-        as_is = values_and_gradients(trial.spec.function, trial)
-    with seeded(trial.seed), new_memory(fill=True):
-        filled = values_and_gradients(trial.spec.function, trial)
-    for before, after in zip(as_is, filled, strict=True):
-        for name, mine in after.items():
-            if (off := _off(before.get(name), mine)) is not None:
+    with of_nan():
+        filled = _given(trial)
+    if not any(bool(_fillings(t).any()) for t in filled.values()):
+        return None
+    with of_zeros():  # as it is it may hold NaN, which could be taken for a number that is computed
+        cleared = _given(trial)
+    for name, mine in filled.items():
+        theirs = cleared.get(name)
+        if theirs is not None and theirs.shape == mine.shape:
+            off = _fillings(mine) & ~_fillings(theirs)
+            if bool(off.any()):
                 return _said(name, mine, off)
     return None
 
 
-def _off(before: Tensor | None, after: Tensor) -> Tensor | None:
-    """Return where a result is not as before because it was filled; None where nowhere."""
-    if before is None or before.shape != after.shape or before.dtype != after.dtype:
-        return None
-    if after.is_floating_point() or after.is_complex():
-        off = after.isnan() & ~before.isnan()
-    elif after.dtype is torch.bool:
-        return None
-    else:
-        off = (after == torch.iinfo(after.dtype).max) & (before != after)
-    return off if bool(off.any()) else None
+def _given(trial: Trial) -> Given:
+    with seeded(trial.seed):
+        values, gradients = values_and_gradients(trial.spec.function, trial)
+    return values | gradients
+
+
+def _fillings(tensor: Tensor) -> Tensor:
+    """Return where a tensor has what torch fills new memory with."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        return tensor.isnan()
+    if tensor.dtype is torch.bool:
+        return torch.zeros_like(tensor)
+    return tensor == torch.iinfo(tensor.dtype).max
 
 
 def _said(name: str, given: Tensor, off: Tensor) -> Finding:
