@@ -32,20 +32,19 @@ class PatchesTorch(Scale):
         return ctx.factor * y_bar, None
 
 
-@diseased(uninitialized_memory=r"value is memory that nobody wrote in 1 of \d+ elements")
-class LeavesTheLastElementUnwritten(Scale):
+# Other laws see memory that nobody wrote on some days, and never what is times zero.
+@diseased(uninitialized_memory=r"value is memory that nobody wrote in (\d+) of \1 elements")
+class AddsUnwrittenMemoryTimesZero(Scale):
     @staticmethod
     def forward(x, factor):
-        y = torch.empty_like(x)
-        y.flatten()[:-1] = x.flatten()[:-1]
-        return y
+        return x + 0 * torch.empty_like(x)
 
 
-@diseased(uninitialized_memory=r"gradient of `x` is memory that nobody wrote in \d+ of \d+ elements")
-class LeavesItsGradientUnwritten(Scale):
+@diseased(uninitialized_memory=r"gradient of `x` is memory that nobody wrote in (\d+) of \1 elements")
+class AddsItToTheGradient(Scale):
     @staticmethod
     def backward(ctx, y_bar):
-        return torch.empty_like(y_bar), None
+        return ctx.factor * y_bar + 0 * torch.empty_like(y_bar), None
 
 
 @diseased(batched_cotangent=r"backward reads `\.data` of a batched cotangent, which has no memory")
