@@ -259,6 +259,6 @@ class Unwritten(Function):
 def test_memory_that_nobody_wrote_is_found_whatever_it_holds(references: dict[str, Any]) -> None:
     x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
 
-    for seed in range(8):  # new memory holds right numbers of the reference in some of them
+    for seed in range(2):  # new memory may hold the right numbers of the reference
         with pytest.raises(gradspec.CheckError, match="`x` is memory that nobody wrote in 1 of 3 elements"):
             gradspec.check(Unwritten, x, seed=seed, **references)

@@ -34,7 +34,7 @@ def test_the_python_of_the_page_on_audits_runs():
     [
         pytest.param((), marks=pytest.mark.slow),
         pytest.param(("-n", "2"), marks=pytest.mark.slow),
-        ("--gradspec-profile", "full", "--gradspec-law", "vjp"),
+        pytest.param(("--gradspec-profile", "full", "--gradspec-law", "vjp"), marks=pytest.mark.slow),
     ],
 )
 def test_the_test_file_of_the_page_on_pytest_runs(tmp_path, words):

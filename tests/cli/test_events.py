@@ -83,6 +83,7 @@ def test_a_price_that_cannot_be_read_is_refused(gradspec, run):
     assert (done.exit_code, "a price is MODEL=IN,OUT" in done.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_is_followed_until_ctrl_c(run):
     program, path = run
     path.touch()

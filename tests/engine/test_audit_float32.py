@@ -119,7 +119,7 @@ def test_lost_digits_are_one_finding_and_the_rest_follows(function):
     ("function", "law"),
     [
         (Doubled, "surrogate"),
-        (DoubledInFloat64, "surrogate"),
+        pytest.param(DoubledInFloat64, "surrogate", marks=pytest.mark.slow),
         (Clipped, "cotangent_linearity"),
         (Misread, "cotangent_layout"),
     ],

@@ -171,7 +171,7 @@ class Elsewhere(Grouped):
     SHIFT = 1
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float32", marks=pytest.mark.slow)])
 def test_a_wrong_gradient_of_what_computes_in_float32_is_no_rounding_of_the_call(dtype):
     call = f"(randn(8, 7, 4, dtype={dtype}), randn(4, 7, 4, dtype={dtype}), randn(4, 7, 4, dtype={dtype}))"
     said = found(Elsewhere, "surrogate", call=call)["surrogate"]

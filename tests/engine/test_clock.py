@@ -154,7 +154,11 @@ def test_an_audit_has_a_limit_on_each_call():
     assert {verdict.status for verdict in report.verdicts} == {Status.HOLDS}
 
 
-@pytest.mark.parametrize("deed", [lambda: time.sleep(90), lambda: compute(90)], ids=["sleeps", "computes"])
+@pytest.mark.parametrize(
+    "deed",
+    [lambda: time.sleep(90), pytest.param(lambda: compute(90), marks=pytest.mark.slow)],
+    ids=["sleeps", "computes"],
+)
 def test_a_run_of_which_a_limit_kept_something_out_fails_with_2(deed):
     def check(_):
         deed()

@@ -48,7 +48,7 @@ def test_a_page_of_a_spec_is_built_with_each_theme(project: Project, theme: str)
     assert "gradspec" in made.html()
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", [THEMES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in THEMES[1:])])
 def test_pages_of_autodoc_are_built_with_each_theme(theme: str, tmp_path: Path) -> None:
     made = copied("test-replicas", tmp_path).build("-D", f"html_theme={theme}")
     assert (made.returncode, made.warnings) == (0, [])

@@ -73,7 +73,7 @@ def test_a_shared_system_prompt_takes_a_call_for_each_branch_and_no_more():
         assert len(server.requests) == 17 + 33
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_one_and_sixty_four_at_once_say_the_same_to_the_byte(seed):
     with Server(delay=random_delay(seed, 0.03)) as server:
         assert run(server, 64, system=True) == run(server, 1, system=True)

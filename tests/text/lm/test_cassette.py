@@ -263,6 +263,7 @@ def test_options_schema_and_sample_are_part_of_the_request(tmp_path):
             )
 
 
+@pytest.mark.slow
 def test_cut_at_any_byte_a_run_goes_on_and_pays_only_for_what_is_missing(tmp_path):
     def run(model):
         with concurrency(4):

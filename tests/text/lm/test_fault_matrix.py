@@ -91,7 +91,7 @@ def wanted():
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in LAST else ()) for kind in FAULTS]
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ("hangs", *LAST) else ()) for kind in FAULTS]
 )
 def test_a_fault_in_one_call_of_a_pass(kind, wanted, tmp_path):
     assert a_pass_with(kind, wanted, tmp_path) < LATEST
@@ -132,7 +132,14 @@ def a_pass_with(kind, wanted, tmp_path):
         return took
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, passing) in FAULTS.items() if passing])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind in LAST else ())
+        for kind, (_, passing) in FAULTS.items()
+        if passing
+    ],
+)
 def test_a_passing_fault_is_retried_and_changes_nothing(kind, wanted):
     with Server() as server:
         _, client = model_of(server, timeout=2.0, retry=Retry(attempts=3, first_delay=0.01))
