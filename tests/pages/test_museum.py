@@ -20,12 +20,12 @@ CALLS = ("torch.autograd.gradcheck(", "set(torch.library.opcheck(", "torch.allcl
 
 
 def judged(text: str, section: str) -> list[str]:
-    """Return what the judges say in a section of a page: "passes" or "fails", in the order of the columns."""
+    """Return what the judges say in a section of a page: "misses it" or "finds it", in the order of the columns."""
     (words,) = re.findall(rf"^## {section}\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
     (block,) = read_blocks(words, "a page")
     examples = doctest.DocTestParser().get_examples(block.text)
     wants = [next(one.want for one in examples if one.source.startswith(call)) for call in CALLS]
-    return ["passes" if want in ("True\n", "{'SUCCESS'}\n") else "fails" for want in wants]
+    return ["misses it" if want in ("True\n", "{'SUCCESS'}\n") else "finds it" for want in wants]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -35,7 +35,7 @@ def test_the_table_says_what_the_judges_say_on_the_page(page: Path) -> None:
 
     assert text.startswith(f"# {row['title']}\n")
     assert judged(text, "An input that shows it") == row["cells"].split(" | ")
-    assert judged(text, "An input that hides it") == ["passes"] * len(JUDGES), "the index says so"
+    assert judged(text, "An input that hides it") == ["misses it"] * len(JUDGES), "the index says so"
 
 
 def test_the_table_and_the_contents_have_every_page() -> None:
@@ -51,4 +51,4 @@ def test_a_judge_that_fails_is_told_from_one_that_passes() -> None:
     said = ["False\n", "{'SUCCESS'}\n", "True\n", "Traceback (most recent call last):\ngradspec.CheckError: ...\n"]
     block = "".join(call + answer for call, answer in zip(calls, said, strict=True))
 
-    assert judged(f"## A\n\n```python\n{block}```\n\n## B\n", "A") == ["fails", "passes", "passes", "fails"]
+    assert judged(f"## A\n\n```python\n{block}```\n\n## B\n", "A") == ["finds it", "misses it", "misses it", "finds it"]
