@@ -8,7 +8,7 @@
 import { chromium } from "playwright-core";
 
 import { checkPage, heaviest } from "./page.mjs";
-import { checkCommand, checkCopy, checkDark, checkSearch } from "./reader.mjs";
+import { checkCommand, checkCopy, checkDark, checkFilter, checkSearch } from "./reader.mjs";
 import { pagesOf, serve } from "./serve.mjs";
 
 const AT_ONCE = 4;
@@ -36,6 +36,7 @@ await Promise.all(Array.from({ length: AT_ONCE }, work));
 await tell("search", checkSearch(browser, site.address, names));
 await tell("copy", checkCopy(browser, site.address, "functions/grad_factor.html"));
 await tell("command", checkCommand(browser, site.address, "functions/grad_factor.html"));
+await tell("filter", checkFilter(browser, site.address, "gallery.html", "peft"));
 await tell("dark mode", checkDark(browser, site.address));
 
 await browser.close();

@@ -40,6 +40,24 @@ export async function checkCopy(browser, address, path) {
   return copied.trim() === code.trim() && code ? [] : [`${path}: the copy button gives ${JSON.stringify(copied)}, not ${JSON.stringify(code)}`];
 }
 
+/** Type a word into the filter of a page; the entries that have it must stay, and no other. */
+export async function checkFilter(browser, address, path, word) {
+  const wrong = [];
+  const tab = await browser.newPage();
+  await watch(tab, address, (message) => wrong.push(`${path}: ${message}`));
+  await tab.goto(`${address}/${path}`);
+  const entries = tab.locator(".gradspec-entry");
+  const before = await entries.count();
+  await tab.locator(".gradspec-filter input").fill(word);
+  const kept = await tab.locator(".gradspec-entry:visible").allInnerTexts();
+  if (!kept.length || kept.length === before) wrong.push(`${path}: ${word} keeps ${kept.length} of ${before} entries`);
+  for (const text of kept) if (!text.toLowerCase().includes(word)) wrong.push(`${path}: ${word} keeps ${JSON.stringify(text)}`);
+  await tab.locator(".gradspec-filter input").fill("");
+  if ((await tab.locator(".gradspec-entry:visible").count()) !== before) wrong.push(`${path}: not all entries come back`);
+  await tab.close();
+  return wrong;
+}
+
 /** Unfold the verdicts of a page and press the button beside the first; it must copy the command that measures it again. */
 export async function checkCommand(browser, address, path) {
   const context = await browser.newContext();

@@ -35,7 +35,7 @@ def test_the_wrong_functions_are_listed_with_what_is_wrong_and_a_script(tmp_path
     built = built_of(tmp_path, COMMITTED.read_text(encoding="utf-8"))
     soup = BeautifulSoup(built.html("campaign"), "html.parser")
     counted, domains, runs = soup.select("table")
-    entries = soup.select(".gradspec-campaign-entry")
+    entries = soup.select(".gradspec-entry")
 
     rows = {row[0]: int(row[1]) for tr in counted.select("tbody tr") if (row := [td.get_text() for td in tr("td")])}
     assert sum(rows.values()) == content["counts"]["functions"]
@@ -56,7 +56,7 @@ def test_the_wrong_functions_are_listed_with_what_is_wrong_and_a_script(tmp_path
 def test_what_is_most_dangerous_is_first(tmp_path: Path) -> None:
     built = built_of(tmp_path, COMMITTED.read_text(encoding="utf-8"))
     soup = BeautifulSoup(built.html("campaign"), "html.parser")
-    order = [DANGERS.index(danger) for one in soup.select(".gradspec-campaign-entry") for danger in [_danger(one)]]
+    order = [DANGERS.index(danger) for one in soup.select(".gradspec-entry") for danger in [_danger(one)]]
     assert order == sorted(order)
     assert len(set(order)) == len(DANGERS)
 

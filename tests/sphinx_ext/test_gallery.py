@@ -57,6 +57,18 @@ def test_each_function_stands_once_and_the_most_dangerous_first(project: Project
     assert "1 only when compiled or exported, 1 with nothing that goes wrong silently." in text
 
 
+def test_the_filter_has_a_place_and_each_entry_is_one(project: Project) -> None:
+    built = project.build()
+    soup = BeautifulSoup(built.html(), "html.parser")
+
+    assert len(soup.select(".gradspec-filter")) == 1
+    assert [entry.code.get_text() for entry in soup.select(".gradspec-entry")] == ["Wrong", "Straight", "Sound"]
+    (script,) = soup.select("script[src*=filter]")
+    assert script["src"].partition("?")[0] == "_static/gradspec/filter.js"
+    assert (built.folder / "_static" / "gradspec" / "filter.js").exists()
+    assert not BeautifulSoup(built.html("search"), "html.parser").select("script[src*=filter]")
+
+
 def test_what_was_found_is_said_with_its_law_and_what_is_deliberate_too(project: Project) -> None:
     soup = BeautifulSoup(project.build().html(), "html.parser")
     lines = [" ".join(item.get_text(" ").split()) for item in soup.select("section section li")]

@@ -87,7 +87,7 @@ def _entry(package: Mapping[str, Any], function: str, row: Mapping[str, Any]) ->
     head = [nodes.strong("", f"{package['name']} {package['version']}"), nodes.Text(", "), shown, nodes.Text(": ")]
     script = (PROOFS / row["proof"]).read_text(encoding="utf-8")
     proof = folded("The script that shows it", code(script, "python"))
-    return [nodes.container("", paragraph(*head, row["why"]), proof, classes=["gradspec-campaign-entry"])]
+    return [nodes.container("", paragraph(*head, row["why"]), proof, classes=["gradspec-entry"])]
 
 
 def _counted(counts: Mapping[str, Any]) -> Iterator[list[Cell]]:

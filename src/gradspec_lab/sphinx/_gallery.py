@@ -70,7 +70,8 @@ class GalleryDirective(SphinxDirective):
             return self._not_measured(f"{path} holds no gallery ({type(error).__name__}: {error})")
         for section in sections:
             self.state.document.note_implicit_target(section, section)
-        return [note_object(self, "record", path.stem, head), head, *sections]
+        box = nodes.container("", classes=["gradspec-filter"])
+        return [note_object(self, "record", path.stem, head), head, box, *sections]
 
     def _not_measured(self, message: str) -> list[nodes.Node]:
         warn_each_build(self, GradspecWarning.RECORD, message)
@@ -104,7 +105,7 @@ def _sections(functions: Sequence[Mapping[str, Any]]) -> Iterator[nodes.section]
             made = nodes.section("", nodes.title("", title), paragraph(said), ids=[f"gallery-{rank or 'sound'}"])
             made["names"].append(f"gallery-{rank or 'sound'}")
             for function in mine:
-                made += _function(function)
+                made += nodes.container("", *_function(function), classes=["gradspec-entry"])
             yield made
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docutils import nodes
 from sphinx.util.logging import getLogger
 
 from gradspec import __version__
@@ -48,7 +49,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
 }
 #: Roles of the domain of the package that are no links.
 ROLES: Mapping[str, type[SphinxRole]] = {"cuda": CudaRole, "number": NumberRole}
-STYLE = Path(__file__).parent / "static" / "plot.css"
+STYLE, FILTER = (Path(__file__).parent / "static" / name for name in ("plot.css", "filter.js"))
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
@@ -83,10 +84,18 @@ def _expand(app: Sphinx, config: Config) -> None:
 def _link(app: Sphinx) -> None:
     if app.builder.format == "html":
         app.add_css_file("gradspec/plot.css")
+        app.connect("html-page-context", _filter)
+
+
+def _filter(app: Sphinx, page: str, template: str, context: object, doctree: nodes.document | None) -> None:
+    """Link the script of the filter, on a page that has one."""
+    if doctree is not None and any("gradspec-filter" in node["classes"] for node in doctree.findall(nodes.container)):
+        app.add_js_file("gradspec/filter.js", loading_method="defer")
 
 
 def _copy(app: Sphinx, builder: Builder) -> None:
     if builder.format == "html":
         folder = Path(app.outdir) / "_static" / "gradspec"
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(STYLE, folder)
+        for file in (STYLE, FILTER):
+            shutil.copy2(file, folder)
