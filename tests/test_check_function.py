@@ -262,3 +262,80 @@ def test_memory_that_nobody_wrote_is_found_whatever_it_holds(references: dict[st
     for seed in range(2):  # new memory may hold the right numbers of the reference
         with pytest.raises(gradspec.CheckError, match="`x` is memory that nobody wrote in 1 of 3 elements"):
             gradspec.check(Unwritten, x, seed=seed, **references)
+
+
+class Ends(Function):
+    """The cube root by bisection, to a tolerance that float32 does not reach."""
+
+    @staticmethod
+    def forward(ctx, x):
+        low, high = torch.zeros_like(x), 1 + x
+        while (high - low).max() > 1e-12:
+            middle = (low + high) / 2
+            low, high = torch.where(middle**3 < x, middle, low), torch.where(middle**3 < x, high, middle)
+        ctx.save_for_backward(low)
+        return low
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar / (3 * ctx.saved_tensors[0] ** 2)
+
+
+def test_an_iteration_that_has_no_end_in_lower_precision_is_right_in_that_of_the_call() -> None:
+    x = torch.tensor([0.6, 1.2], dtype=torch.float64, requires_grad=True)
+
+    assert gradspec.check(Ends, x)
+
+
+class Doubles(Function):
+    """Multiplies its argument by two, in place."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar
+
+
+class DoublesWrongly(Doubles):
+    """The same, with the gradient of another factor."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 3 * y_bar
+
+
+@pytest.mark.parametrize("references", [{}, {"primal": lambda x: 2 * x}])
+def test_a_function_that_writes_to_its_argument_gets_a_copy(references: dict[str, Any]) -> None:
+    x = torch.tensor([0.6, 1.2], dtype=torch.float64, requires_grad=True)
+
+    assert gradspec.check(Doubles, x, **references)
+    assert not gradspec.check(DoublesWrongly, x, raise_exception=False, **references)
+    assert x.tolist() == [0.6, 1.2]
+
+
+class Square(Function):
+    """The square."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar * ctx.saved_tensors[0]
+
+
+def test_where_the_argument_is_infinite_zero_times_it_is_no_gradient_out_of_nothing() -> None:
+    x = torch.tensor([1.0, torch.inf], dtype=torch.float64, requires_grad=True)
+
+    assert gradspec.check(Square, x, primal=torch.square, laws=["undefined_cotangent", "primal", "vjp"])
+
+
+def test_a_call_without_an_element_shows_nothing() -> None:
+    with pytest.raises(ValueError, match="has an element: such a call shows nothing"):
+        gradspec.check(Square, torch.randn(0, 3, requires_grad=True))

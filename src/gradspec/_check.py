@@ -10,9 +10,12 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._eager_spec import eager_spec
-from gradspec._audit._look import look
+from gradspec._audit._in_place import REFUSED, on_copies, written_by
 from gradspec._audit._lost import with_lost
 from gradspec._audit._marks import with_marks
+from gradspec._audit._measured import Measured
+from gradspec._audit._own_dtype import plain_error
+from gradspec._audit._probe import measure
 from gradspec._audit._references import with_references
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
@@ -23,7 +26,7 @@ from gradspec._engine._verify import run_plan
 from gradspec._outcome import CheckError
 from gradspec.law import Law, Status
 from gradspec.laws import LAWS
-from gradspec.profile import load_profile
+from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
 from gradspec.spec import Case
 
@@ -98,7 +101,10 @@ def check(
     subject, (case,) = with_marks(subject, (case,))
     case = replace(case, args=tree_map(_apart, case.args))
     profile = load_profile("quick")
-    measured = look(subject, (case,), profile, seed).measured
+    measured = _measured(subject, case, profile, seed)
+    if REFUSED in measured.raised and (dirty := written_by(subject, (case,))):
+        subject = on_copies(subject, dirty)
+        measured = _measured(subject, case, profile, seed)
     if measured.raised:
         raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
     zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
@@ -119,6 +125,11 @@ def check(
     if raise_exception:
         raise CheckError(for_an_exception(report) if report.failures or is_open else f"{subject.name}: {_STATE}")
     return False
+
+
+def _measured(subject: Subject, case: Case, profile: Profile, seed: int) -> Measured:
+    error = plain_error(subject, (case,))
+    return Measured(raised=error) if error else measure(subject, (case,), profile, seed)
 
 
 def _is_of_training(law: Law, subject: Subject) -> bool:
@@ -142,6 +153,9 @@ def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:
         if not (subject.has_reference and name in subject.state)
         and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(value))
     )
+    leaves = tree_leaves([bound[name] for name in names])
+    if names and not any(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor)):
+        raise ValueError("no input that requires a gradient has an element: such a call shows nothing")
     if not names:
         raise ValueError("no input requires a gradient: write torch.randn(..., requires_grad=True) for one that does")
     return names

@@ -13,10 +13,14 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._audit._subject import Subject
 from gradspec._heartbeat import beat
 from gradspec._held import together
+from gradspec._process_state import unwarned
 from gradspec.law import shown
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import fresh, like, outputs
 from gradspec.spec import Case
 
+#: How many times as many operations a call may take in another dtype.
+_TIMES = 8
 #: The dtypes that are tried, in this order, where a call raises as it is given.
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
@@ -59,9 +63,18 @@ def accepted(subject: Subject, cases: Sequence[Case]) -> torch.dtype | None:
 
 
 def refused(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
-    """Return the dtypes in which some case cannot be called."""
-    others = ((dtype, in_dtype(cases, dtype)) for dtype in DTYPES)
-    return tuple(dtype for dtype, other in others if other is not None and plain_error(subject, other))
+    """Return the dtypes in which some case cannot be called; one in which an iteration has no end is none of them."""
+    plain = Bounded()
+    with plain:
+        plain_error(subject, cases)
+    found = []
+    for dtype in DTYPES:
+        bounded = Bounded(_TIMES * plain.count)
+        with bounded:
+            error = plain_error(subject, in_dtype(cases, dtype) or ())
+        if error and bounded.count <= bounded.most:
+            found.append(dtype)
+    return tuple(found)
 
 
 def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | None:
@@ -75,7 +88,8 @@ def in_dtype(cases: Sequence[Case], dtype: torch.dtype) -> tuple[Case, ...] | No
         nonlocal changed
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
             return value
-        other = value.to(dtype.to_complex() if value.is_complex() else dtype)
+        with unwarned():  # of complex numbers of 32 bits
+            other = value.to(dtype.to_complex() if value.is_complex() else dtype)
         changed = changed or other is not value
         return other
 

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from gradspec._place import is_of_gradspec, is_under_test
-from gradspec.explain._bounded import Bounded
 from gradspec.explain._cut import DATA, DETACH, NO_GRAD
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator

@@ -26,7 +26,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.explain._bounded import Bounded
 from gradspec.explain._mistakes import (
     CHANGES,
     Change,
@@ -40,6 +39,7 @@ from gradspec.explain._mistakes import (
 )
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import gradients, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator

@@ -12,9 +12,9 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradspec._place import calling_line
-from gradspec.explain._bounded import Bounded
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import gradients, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._graph import classes_behind

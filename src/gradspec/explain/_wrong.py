@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from gradspec.explain._bounded import Bounded
 from gradspec.law import HOLDS, Trial
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import allowed, compare
 from gradspec.laws.tensor.support._made_up import can_be_made

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._bound import Limits
+from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import (
     Inputs,
     SpecFaultError,
@@ -36,6 +37,8 @@ from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._limits import gradient_limits, value_limits
 from gradspec.laws.tensor.support._reference import as_reference, is_stand_in, on_spec_side, reference
 
+#: How many times as many operations a call in lower precision may take.
+_TIMES = 8
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -49,13 +52,14 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt or any(inputs.values[name].dtype != torch.float64 for name in inputs.wrt):
         return not_applicable("no float64 input in this case, to be rounded")
-    judged, unasked = 0, ""
+    judged, unasked, most = 0, "", _most(trial, inputs)
     for dtype in DTYPES if trial.spec.supports.autocast else DTYPES[:1]:
         rounded = Inputs({n: _rounded(v, dtype) for n, v in inputs.values.items()}, inputs.wrt)
         try:
-            v = like(outputs(on_spec_side("primal", trial.spec.primal, *rounded.args())), trial.seed)
-            with as_reference(trial.spec):
-                theirs = _reference(trial, rounded, v)
+            with Bounded(most):
+                v = like(outputs(on_spec_side("primal", trial.spec.primal, *rounded.args())), trial.seed)
+                with as_reference(trial.spec):
+                    theirs = _reference(trial, rounded, v)
         except StandInError as refusal:
             said = shown(refusal.__cause__ or refusal)
             unasked = unasked or f"nobody has asked for {str(dtype).removeprefix('torch.')}, in which it raises {said}"
@@ -63,7 +67,8 @@ def _check(trial: Trial) -> Finding:
         except SpecFaultError:
             continue  # torch has not all of these operations in this dtype
         try:
-            ours = _given(trial, rounded, v)
+            with Bounded(most):
+                ours = _given(trial, rounded, v)
         except (TypeError, RuntimeError) as refusal:
             if dtype is torch.float32 or not _is_about_dtype(refusal):
                 raise
@@ -88,6 +93,15 @@ def _check(trial: Trial) -> Finding:
             if (finding := _judge(trial, what, got, plain, limits[what])) is not HOLDS:
                 return finding
     return HOLDS if judged else not_applicable(unasked or "the primal has no low precision in torch")
+
+
+def _most(trial: Trial, inputs: Inputs) -> int:
+    """Return how many operations a call may take: an iteration to a tolerance may have no end in lower precision."""
+    bounded = Bounded()
+    with bounded:
+        reference(trial.spec)(*inputs.args())
+        _given(trial, inputs, like(outputs(trial.spec.function(*inputs.args())), trial.seed))
+    return _TIMES * bounded.count
 
 
 def _has_finite_values(trial: Trial, rounded: Inputs) -> bool:

@@ -10,13 +10,15 @@ Remedy: test each cotangent for None, or let torch pass zeros (the default).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.law import Finding, Law, Trial, broken, not_applicable, raised
-from gradspec.laws.tensor.support._call import Inputs, gradients
+from gradspec.laws.tensor.support._call import Inputs, gradients, vjp
 from gradspec.laws.tensor.support._one_output import judge_each_output, tracked
 
 
@@ -30,8 +32,14 @@ def _check(trial: Trial) -> Finding:
         got = gradients(tuple(_NoCotangent.apply(t) for t in y), leaves, y)  # type: ignore[no-untyped-call]
     except Exception as error:
         return raised(error, "backward without a cotangent", likely="arithmetic on a cotangent that is None")
+    of_zeros: Mapping[str, Tensor | None] | None = None
     for name, gradient in got.items():
-        if gradient is not None and gradient.any():
+        if gradient is None or not gradient.any():
+            continue
+        if bool(gradient.isnan().any()) and of_zeros is None:  # zero times infinity: so it is for a cotangent of zeros
+            of_zeros = vjp(trial.spec.function, inputs, tuple(torch.zeros_like(t) for t in y))
+        theirs = of_zeros[name] if of_zeros is not None else None
+        if bool((gradient if theirs is None else gradient[~(gradient.isnan() & theirs.isnan())]).any()):
             return broken(
                 f"the gradient of `{name}` without any cotangent is not zero", argument=f"gradient of `{name}`"
             )
