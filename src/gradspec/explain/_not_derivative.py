@@ -46,7 +46,9 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
 
 
 def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
-    for reason, others in without_negative_indices(Inputs.of(trial)):
+    # A divisor that counts the padding is such a factor.
+    is_factor = numbers is not None and numbers.reason is not None and numbers.reason.kind == "factor"
+    for reason, others in () if is_factor else without_negative_indices(Inputs.of(trial)):
         if _holds(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
             return reason
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
