@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
-from gradspec._audit._lost import with_lost
 from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
@@ -108,13 +108,15 @@ def check(
     if measured.raised:
         raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
     zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
-    spec = eager_spec(subject, (case,), replace(measured, wrt=wrt, zero=zero))
+    measured = replace(measured, wrt=wrt, zero=zero)
+    spec = eager_spec(subject, (case,), measured)
     asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws_of(laws)
     chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
     if not subject.has_reference:
-        report = reworded(with_lost(report, measured.lost, measured.uncalled), in_words(subject, (case,)))
+        report = explained(report, subject, (case,), measured, chosen, profile, seed)
+        report = reworded(report, in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
     # A question is not an answer: nothing is called right that is not known to be.
