@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
 from gradspec._audit._hidden import hidden_in_lists
 from gradspec._audit._lost import Lost, lost_of, stopped_in
+from gradspec._audit._lost_within import lost_within
 from gradspec._audit._measured import Measured
 from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
@@ -121,6 +122,8 @@ def _with_lost(
                 found[case.name] = finding
         with suppress(Exception):
             lost += lost_of(subject, trial)
+        with suppress(Exception):
+            lost += lost_within(subject, trial)
         with suppress(Exception):
             stopped += stopped_in(subject, trial)
     return replace(measured, lost=tuple(lost), uncalled=found, stopped=tuple(dict.fromkeys(stopped)))
