@@ -32,19 +32,24 @@ class PatchesTorch(Scale):
         return ctx.factor * y_bar, None
 
 
-# Other laws see memory that nobody wrote on some days, and never what is times zero.
+def _unwritten(like):
+    """Return zeros, or NaN if new memory is filled: what it holds else, other laws would see on some days."""
+    memory = like.new_empty(like.shape, dtype=torch.int64)
+    return torch.where(memory == torch.iinfo(torch.int64).max, torch.nan, 0.0).to(like.dtype)
+
+
 @diseased(uninitialized_memory=r"value is memory that nobody wrote in (\d+) of \1 elements")
-class AddsUnwrittenMemoryTimesZero(Scale):
+class ReadsUnwrittenMemory(Scale):
     @staticmethod
     def forward(x, factor):
-        return x + 0 * torch.empty_like(x)
+        return x + _unwritten(x)
 
 
 @diseased(uninitialized_memory=r"gradient of `x` is memory that nobody wrote in (\d+) of \1 elements")
-class AddsItToTheGradient(Scale):
+class ReadsUnwrittenMemoryInBackward(Scale):
     @staticmethod
     def backward(ctx, y_bar):
-        return ctx.factor * y_bar + 0 * torch.empty_like(y_bar), None
+        return ctx.factor * y_bar + _unwritten(y_bar), None
 
 
 @diseased(batched_cotangent=r"backward reads `\.data` of a batched cotangent, which has no memory")
