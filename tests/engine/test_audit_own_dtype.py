@@ -86,6 +86,7 @@ def test_a_gradient_that_is_wrong_in_one_dtype_is_broken_in_it(function, wrong):
         assert f"a wrong backward in {dtype}: in float64 it is right" in verdict.finding.likely
 
 
+@pytest.mark.slow
 def test_what_computes_in_single_precision_inside_is_judged_by_its_digits():
     verdict = found(TwiceInSingle, "(randn(2, 5, dtype=float32),)")
 

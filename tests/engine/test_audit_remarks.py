@@ -177,6 +177,7 @@ def test_the_generator_that_backward_draws_from_is_named_and_is_the_cause_of_the
     assert sorted(found.follows) == ["cotangent_linearity", "surrogate", "undefined_cotangent"]
 
 
+@pytest.mark.slow
 def test_a_mask_that_backward_draws_for_itself_is_not_that_of_forward():
     class Redrawn(Function):
         @staticmethod

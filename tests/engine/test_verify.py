@@ -290,7 +290,7 @@ def leaving(x, factor):
     ("function", "status", "message"),
     [
         (killing, Status.BROKEN, "the interpreter died of SIGSEGV"),
-        (hanging, Status.NOT_MEASURED, "no answer, and asleep for more than 1 s"),
+        pytest.param(hanging, Status.NOT_MEASURED, "no answer, and asleep for more than 1 s", marks=pytest.mark.slow),
         (exiting, Status.BROKEN, "the function ended the interpreter, with exit code 3"),
         (leaving, Status.BROKEN, "raised SystemExit: out"),
     ],

@@ -67,7 +67,8 @@ def test_a_solver_is_not_accused(tolerance: float, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("tolerance", [1e-6, pytest.param(1e-10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
 def test_a_solver_whose_gradient_is_off_by_more_is(tolerance: float, case: str) -> None:
     assert ranks(solver(tolerance, 1.001), case) == {"wrong"}
 

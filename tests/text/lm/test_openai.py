@@ -98,16 +98,13 @@ FAULTS = {
 #: Of the faults that only a timeout ends; any other answer is waited for.
 # Long enough for a server on a busy machine to read the request.
 TIMEOUTS = dict.fromkeys(("hang", "drip"), 2.5)
+#: All faults: those are for the slow tier, and one that hangs is in the quick one of the fault matrix.
+BY_TIER = [pytest.param(fault, marks=pytest.mark.slow) if fault in TIMEOUTS else fault for fault in FAULTS]
 PASSING = ("reset", "hang", "truncated", "drip", 408, 409, 429, 500, 503)
 
 
-def but_slowly(*slow):
-    """Return all faults, some of them for the slow tier: what has to wait is like what waits in the other."""
-    return [pytest.param(fault, marks=pytest.mark.slow) if fault in slow else fault for fault in FAULTS]
-
-
 @both_worlds
-@pytest.mark.parametrize("fault", but_slowly("drip"))
+@pytest.mark.parametrize("fault", BY_TIER)
 def test_a_fault_is_named(fault, call):
     kind, says = FAULTS[fault]
     with Server(faults=[fault]) as server:
@@ -119,7 +116,7 @@ def test_a_fault_is_named(fault, call):
 
 
 @both_worlds
-@pytest.mark.parametrize("fault", but_slowly("hang", "drip"))
+@pytest.mark.parametrize("fault", BY_TIER)
 def test_only_a_passing_fault_is_retried_and_a_reply_is_paid_once(fault, call):
     with Server(faults=[fault, fault]) as server:
         client = Client(model_of(server, timeout=2.0), retry=FAST)
