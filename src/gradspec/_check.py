@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._audit._causes import explained
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
+from gradspec._audit._lost import with_lost
 from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
@@ -114,7 +115,10 @@ def check(
     chosen = tuple(selected(asked, profile, measured, subject))
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
-    if not subject.has_reference:
+    if subject.has_reference:  # which says nothing of what a module among the inputs holds
+        within = tuple(one for one in measured.lost if one.name not in wrt)
+        report = with_lost(report, within, {}, law="vjp")
+    else:
         report = explained(report, subject, (case,), measured, chosen, profile, seed)
         report = reworded(report, in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.

@@ -92,17 +92,20 @@ def _called(trial: Trial, inputs: Inputs) -> object:
     return trial.spec.function(*inputs.args(inputs.leaves()))
 
 
-def with_lost(report: Report, lost: tuple[Lost, ...], uncalled: Mapping[str, Finding]) -> Report:
-    """Return a report in which `surrogate` says which gradients are lost, or asks about them.
+def with_lost(
+    report: Report, lost: tuple[Lost, ...], uncalled: Mapping[str, Finding], law: str = "surrogate"
+) -> Report:
+    """Return a report in which a law says which gradients are lost, or asks about them.
 
     Args:
         report: what the laws found.
         lost: the gradients that are lost.
         uncalled: by the name of a case, what is said of a backward that torch does not call in it.
+        law: its name; with a reference that of `vjp`.
     """
     verdicts = []
     for verdict in report.verdicts:
-        if verdict.law != "surrogate" or verdict.status is Status.ERROR:
+        if verdict.law != law or verdict.status is Status.ERROR:
             verdicts.append(verdict)
             continue
         mine = [one for one in lost if one.case == verdict.case]
