@@ -341,3 +341,26 @@ def test_where_the_argument_is_infinite_zero_times_it_is_no_gradient_out_of_noth
 def test_a_call_without_an_element_shows_nothing() -> None:
     with pytest.raises(ValueError, match="has an element: such a call shows nothing"):
         gradspec.check(Square, torch.randn(0, 3, requires_grad=True))
+
+
+class Rounds(Function):
+    """Rounds its first argument, whose gradient is zero, and adds the second."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a.round() + b
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return None, y_bar
+
+
+def test_of_an_element_of_a_list_a_reference_says_whether_its_gradient_is_lost() -> None:
+    xs = [torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+
+    with pytest.raises(CheckError) as caught:
+        gradspec.check(
+            lambda xs: Rounds.apply(*xs), (xs,), primal=lambda xs: xs[0].round() + xs[1], laws=["primal", "vjp"]
+        )
+    assert "shows nothing" in str(caught.value)
+    assert "returns no gradient" not in str(caught.value)
