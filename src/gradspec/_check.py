@@ -116,7 +116,7 @@ def check(
     checks = plan([spec], chosen, profile, seed=seed)
     report = run_plan(checks, [spec], chosen, profile, seed=seed, isolate=False)
     if subject.has_reference:  # which says nothing of what a module among the inputs holds
-        within = tuple(one for one in measured.lost if "." in one.name)
+        within = tuple(one for one in measured.lost if one.is_within)
         report = with_lost(report, within, {}, law="vjp")
     else:
         report = explained(report, subject, (case,), measured, chosen, profile, seed)

@@ -31,6 +31,8 @@ class Lost:
     got: str
     #: Whether this is wrong whatever the author meant: the argument is marked as trained, or nothing gets a gradient.
     is_wrong: bool
+    #: Whether it is a parameter of a module that the call is handed.
+    is_within: bool = False
     #: Whether the output has a graph at all.
     has_graph: bool = True
     #: Whether zero is its derivative nearly everywhere, and others get a gradient.
@@ -185,7 +187,7 @@ def _sentence(lost: list[Lost]) -> str:
 
 
 def _what_arrives(one: Lost) -> str:
-    if one.cut or not one.has_graph:
+    if one.cut or one.is_within or not one.has_graph:
         return "no gradient reaches {}"
     return "backward returns zeros everywhere for {}" if one.got == "zeros" else "backward returns no gradient for {}"
 

@@ -39,7 +39,7 @@ def lost_within(subject: Subject, trial: Trial) -> Iterator[Lost]:
             lost = [own for own, p in named.items() if p.grad is None]
         for own in lost:
             if _moves_with(trial, args, named[own]):
-                yield Lost(case=trial.case.name, name=own, got="None", is_wrong=True, has_graph=False)
+                yield Lost(case=trial.case.name, name=own, got="None", is_wrong=True, is_within=True)
 
 
 @contextmanager

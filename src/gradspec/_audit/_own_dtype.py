@@ -15,12 +15,10 @@ from gradspec._heartbeat import beat
 from gradspec._held import together
 from gradspec._process_state import unwarned
 from gradspec.law import shown
-from gradspec.laws.tensor.support._bounded import Bounded
+from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import fresh, like, outputs
 from gradspec.spec import Case
 
-#: How many times as many operations a call may take in another dtype.
-_TIMES = 8
 #: The dtypes that are tried, in this order, where a call raises as it is given.
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
@@ -29,12 +27,16 @@ def plain_error(subject: Subject, cases: Sequence[Case]) -> str:
     """Return what the first plain call that fails raises, and on which case; empty if none does."""
     for case in cases:
         try:
-            subject.call(*tree_map(fresh, case.args), **tree_map(fresh, dict(case.kwargs)))
+            _call(subject, case)
         except (Exception, SystemExit) as error:
             return f"{shown(error)} (case {case.name!r})"
         finally:
             beat()
     return ""
+
+
+def _call(subject: Subject, case: Case) -> object:
+    return subject.call(*tree_map(fresh, case.args), **tree_map(fresh, dict(case.kwargs)))
 
 
 def backward_error(subject: Subject, cases: Sequence[Case]) -> str:
@@ -64,15 +66,11 @@ def accepted(subject: Subject, cases: Sequence[Case]) -> torch.dtype | None:
 
 def refused(subject: Subject, cases: Sequence[Case]) -> tuple[torch.dtype, ...]:
     """Return the dtypes in which some case cannot be called; one in which an iteration has no end is none of them."""
-    plain = Bounded()
-    with plain:
-        plain_error(subject, cases)
-    found = []
+    bound, found = bound_by(lambda: [_call(subject, case) for case in cases]), []
     for dtype in DTYPES:
-        bounded = Bounded(_TIMES * plain.count)
-        with bounded:
+        with bound() as bounded:
             error = plain_error(subject, in_dtype(cases, dtype) or ())
-        if error and bounded.count <= bounded.most:
+        if error and not (bounded is not None and bounded.is_over):
             found.append(dtype)
     return tuple(found)
 

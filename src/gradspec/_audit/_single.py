@@ -18,7 +18,7 @@ from gradspec._audit._own_dtype import in_dtype
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import flat_trial
 from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
-from gradspec.laws.tensor.support._bounded import Bounded
+from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import is_single
@@ -30,8 +30,6 @@ SAID = "given float64, the function computes in float32 and returns numbers with
 LIKELY = "a conversion on the way, as .float(): compute in the dtype of the arguments where that is the wider one"
 #: How far apart rounding takes two results of a computation in float32, of their size.
 ROUNDING = 1e-4
-#: How many times as many operations two calls in lower precision may take as one in float64.
-_TIMES = 8
 
 
 def in_float32(trials: Iterable[Trial]) -> bool:
@@ -54,11 +52,8 @@ def _computes_in_float32(trial: Trial) -> bool | None:
     rounded, low = _each(given, _round), _each(given, _low)
     if all(torch.equal(given.values[name], rounded.values[name]) for name in given.wrt):
         return None
-    bounded = Bounded()
-    with bounded:
-        y = _values(trial, given)
-    with Bounded(_TIMES * bounded.count):  # an iteration to a tolerance may have no end in float32
-        same, near = (_values(trial, inputs) for inputs in (rounded, low))
+    with bound_by(lambda: _values(trial, given))():  # an iteration to a tolerance may have no end in float32
+        y, same, near = (_values(trial, inputs) for inputs in (given, rounded, low))
     floating = [t.double() for t in y if t.is_floating_point()]
     if not floating or not all(map(torch.equal, y, same)) or not all(map(is_single, floating)):
         return False

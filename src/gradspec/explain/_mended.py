@@ -16,8 +16,9 @@ from gradspec.laws import stand_in
 from gradspec.laws.tensor._surrogate import SURROGATE
 from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs
 from gradspec.laws.tensor.support._graph import classes_behind, nodes_behind
-from gradspec.laws.tensor.support._reference import reference, stop, with_function
+from gradspec.laws.tensor.support._reference import reference, stop
 from gradspec.spec import FunctionSpec
+from gradspec.spec._function import with_function
 
 
 def by_itself(trial: Trial, *, value: bool = True, gradient: bool = True) -> Trial:

@@ -26,8 +26,7 @@ def plain(report: Report) -> str:
 
 def without_table(report: Report) -> str:
     """Return the findings, the summary and the remarks of a report."""
-    judgement = judge(report)
-    return for_log("\n".join((*finding_blocks(judgement), *ending(judgement))))
+    return _without_table(judge(report))
 
 
 def for_an_exception(report: Report) -> str:
@@ -35,7 +34,11 @@ def for_an_exception(report: Report) -> str:
     judgement = judge(report)
     first = next((one for one in judgement.findings if one.fails or one.is_question), None)
     head = "" if first is None else f"{first.found.verdict.spec}: {(line if first.fails else question)(first.found)}"
-    return for_log(f"{head}\n\n{without_table(report)}")
+    return for_log(f"{head}\n\n{_without_table(judgement)}")
+
+
+def _without_table(judgement: Judgement) -> str:
+    return for_log("\n".join((*finding_blocks(judgement), *ending(judgement))))
 
 
 def finding_blocks(

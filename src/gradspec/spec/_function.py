@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gradspec._renamed import renamed
@@ -325,3 +325,9 @@ def _check_noise(spec: str, noise: object, names: tuple[str, ...], wrt: tuple[st
 
 def _shown(names: tuple[str, ...]) -> str:
     return f"({', '.join(names)})"
+
+
+def with_function(spec: FunctionSpec, function: Callable[..., Any]) -> FunctionSpec:
+    """Return the same promise of another function, all of it; that of an operator becomes one of a function."""
+    said = {one.name: getattr(spec, one.name) for one in fields(FunctionSpec)}
+    return FunctionSpec(**said | {"function": function})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.spec._forms import forms
-from gradspec.spec._function import FunctionSpec, Supports
+from gradspec.spec._function import FunctionSpec, Supports, with_function
 from gradspec.spec._schema import functional, home_of, named, overload_of, signature_of, written
 
 if TYPE_CHECKING:
@@ -124,5 +124,4 @@ class OperatorSpec(FunctionSpec):
 
     def for_(self, function: Callable[..., Any], **how: Any) -> FunctionSpec:
         """Hold a function to the promise of the operator; see `FunctionSpec.for_`."""
-        said = {one.name: getattr(self, one.name) for one in fields(FunctionSpec)}
-        return FunctionSpec(**said).for_(function, **how)
+        return with_function(self, self.function).for_(function, **how)

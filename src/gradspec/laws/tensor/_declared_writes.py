@@ -66,8 +66,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     # What forward may move backward may move too, if it puts it back.
     declared |= {storage_of(t) for t, before in moved.values() if before.has_bits_of(t)}
     # A block that backward runs again adds to the gradients of its parameters, as any backward does.
-    trained = [p for module in Holders(args).modules for p in module.parameters() if p.grad is not None]
-    declared |= {storage_of(p.grad) for p in trained if p.grad is not None}
+    added = (p.grad for module in Holders(args).modules for p in module.parameters())
+    declared |= {storage_of(grad) for grad in added if grad is not None}
     for write in writes.found:
         if write.storage not in declared:
             if _name_of(write, known):

@@ -1,11 +1,16 @@
-"""A call of a function in which something stands in for something else: a loop in it may have no end then."""
+"""A call in which something stands in for something else, or of lower precision: a loop in it may have no end then."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
+
+#: How many times as many operations a call in lower precision may take.
+_TIMES = 8
 
 
 class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
@@ -25,6 +30,25 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
             RuntimeError: it is one too many.
         """
         self.count += 1
-        if self.count > self.most:
+        if self.is_over:
             raise RuntimeError(f"more than {self.most} operations")
         return func(*args, **(kwargs or {}))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one more was asked for."""
+        return self.count > self.most
+
+
+def bound_by(call: Callable[[], object]) -> Callable[[], AbstractContextManager[Bounded | None]]:
+    """Return what bounds other calls by the operations of one, as many times as a sound one never takes.
+
+    Nothing does where the call raises, or a dispatch mode is in its way.
+    """
+    counted = Bounded()
+    try:
+        with counted:
+            call()
+    except Exception:
+        return nullcontext
+    return lambda: Bounded(_TIMES * counted.count)

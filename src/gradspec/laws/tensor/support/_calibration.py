@@ -16,8 +16,9 @@ from gradspec.law import Finding, Law, Status, Trial, raised
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._form import Form
 from gradspec.laws.tensor.support._graph import classes_behind
-from gradspec.laws.tensor.support._reference import is_stand_in, with_function
+from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.laws.tensor.support._sound import sound
+from gradspec.spec._function import with_function
 
 #: What to write for each thing that a form can lack.
 PATCHES = {

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 from torch import Tensor
@@ -38,12 +37,6 @@ def reference(spec: FunctionSpec) -> Callable[..., Any]:
         return tuple(_join(p, s) for p, s in zip(primal, several, strict=True))
 
     return call
-
-
-def with_function(spec: FunctionSpec, function: Callable[..., Any]) -> FunctionSpec:
-    """Return the same promise of another function; that of an operator becomes one of a function."""
-    said = {one.name: getattr(spec, one.name) for one in fields(FunctionSpec)}
-    return FunctionSpec(**said | {"function": function})
 
 
 def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
