@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,6 +198,8 @@ def test_input_may_be_computed_and_is_apart_from_its_graph(x: torch.Tensor) -> N
         (lambda x: gradspec.check(Round, x, laws="vjp"), TypeError, "laws is the text 'vjp': write a list"),
         (lambda x: gradspec.check(Round, x, laws=[3]), TypeError, "laws holds 3: give a Law, or the name of one"),
         (lambda x: gradspec.check(_fails, x), ValueError, "_fails raises on these inputs: RuntimeError: no kernel"),
+        (lambda x: gradspec.check(Round, [x]), ValueError, "a list or a dict is one argument: give several in a tuple"),  # type: ignore[arg-type]
+        (lambda x: gradspec.check(Round.forward, x), TypeError, "is a part of a Function: give the Function itself"),
     ],
 )
 def test_bad_input_is_one_line(x: torch.Tensor, call: Any, error: type[Exception], words: str) -> None:
@@ -289,6 +293,33 @@ def test_an_iteration_that_has_no_end_in_lower_precision_is_right_in_that_of_the
     assert gradspec.check(Ends, x)
 
 
+def test_an_iteration_is_asked_in_lower_precision_whether_rounding_explains_a_difference_and_is_ended_there(
+    tmp_path: Path,
+) -> None:
+    class Nears(Ends):
+        """The cube root to eight digits: its difference from the exact one is small, and no rounding."""
+
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            low, high = torch.zeros_like(x), 1 + x
+            for k in count():
+                if (high - low).max() <= 1e-8:
+                    break
+                if k == 5_000:
+                    (tmp_path / "endless").touch()
+                middle = (low + high) / 2
+                low, high = torch.where(middle**3 < x, middle, low), torch.where(middle**3 < x, high, middle)
+            ctx.save_for_backward(low)
+            return low
+
+    x = torch.tensor([0.6, 1.2], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(gradspec.CheckError, match="value differs in 2 of 2 elements"):
+        gradspec.check(Nears, x, primal=lambda x: x ** (1 / 3))
+    gradspec.check(Nears, x, raise_exception=False)
+
+    assert not (tmp_path / "endless").exists()
+
+
 class Doubles(Function):
     """Multiplies its argument by two, in place."""
 
@@ -353,6 +384,83 @@ class Rounds(Function):
     @staticmethod
     def backward(ctx, y_bar):
         return None, y_bar
+
+
+class Linear(Function):
+    """Multiplies by a matrix and adds a bias, whose gradient it returns where there is none, too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x, weight = ctx.saved_tensors
+        return y_bar @ weight, y_bar.T @ x, y_bar.sum(0)
+
+
+class OfWhatIsTrained(Linear):
+    """Gives the bias its gradient only where the matrix has one."""
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        is_asked = ctx.needs_input_grad[1]
+        return y_bar @ weight, y_bar.T @ x if is_asked else None, y_bar.sum(0) if is_asked else None
+
+
+def test_a_gradient_that_is_lost_where_another_argument_is_frozen_is_one_finding() -> None:
+    x, weight, bias = (torch.randn(*shape, dtype=torch.float64) for shape in ((4, 3), (2, 3), (2,)))
+    with pytest.raises(gradspec.CheckError) as caught:
+        gradspec.check(OfWhatIsTrained, (x.requires_grad_(), weight, bias.requires_grad_()))
+
+    said = str(caught.value)
+    assert said.startswith("OfWhatIsTrained: `surrogate`, wrong silently: backward returns no gradient for `bias`")
+    assert "vacuous" not in said
+    assert "--" not in said  # there is no command to give an option to
+
+
+@pytest.mark.parametrize(
+    ("primal", "has_graph"), [(lambda x: _scaled(x, 2.0), True), (lambda x: _scaled(x.detach(), 2.0), False)]
+)
+def test_a_reference_without_a_graph_is_named(x: torch.Tensor, primal: Any, has_graph: bool) -> None:
+    found = gradspec.check(lambda x: x * 2, x, primal=primal, raise_exception=False)
+
+    assert found is has_graph
+    if not has_graph:
+        with pytest.raises(gradspec.CheckError, match="what it is compared with has no graph"):
+            gradspec.check(lambda x: x * 2, x, primal=primal)
+
+
+class Scaled(Function):
+    """Multiplies by a scale, if there is one; backward forgets that there may be none."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
+        ctx.scale = scale
+        return x if scale is None else x * scale
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return y_bar * ctx.scale.sum(), None
+
+
+@pytest.mark.parametrize(
+    ("function", "rest", "words"),
+    [
+        (Linear, (None,), "return None for what is no tensor in the call"),
+        (Linear, (), "return as many as the call gives arguments to forward"),
+        (Scaled, (None,), r"'NoneType' object has no attribute 'sum'(?s:.)*, in backward"),
+    ],
+)
+def test_a_backward_that_raises_by_a_mistake_is_wrong(function: Any, rest: tuple[None, ...], words: str) -> None:
+    x, weight = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (2, 3)))
+    inputs = (x, weight, *rest) if function is Linear else (x, *rest)
+
+    with pytest.raises(gradspec.CheckError, match=words):
+        gradspec.check(function, inputs)
+    assert not gradspec.check(function, inputs, raise_exception=False)
 
 
 def test_of_an_element_of_a_list_a_reference_says_whether_its_gradient_is_lost() -> None:

@@ -18,14 +18,16 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._references import with_references
+from gradspec._audit._refusals import refused
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
 from gradspec._audit._words import in_words, reworded
 from gradspec._engine._named import laws_of
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
+from gradspec._finding import MEANT
 from gradspec._outcome import CheckError
-from gradspec.law import Law, Status
+from gradspec.law import Law, Status, Verdict
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
@@ -36,6 +38,14 @@ _STATE = (
     "two calls with the same inputs differ though the generators are seeded alike, so its gradient cannot be compared "
     "with its values: give primal=..., or check a core that takes the state as an argument"
 )
+
+#: What the inputs are, where they are a list or a dict.
+_IN_A_TUPLE = "a list or a dict is one argument: give several in a tuple"
+#: How to say that a gradient is meant.
+_OTHER = (
+    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: surrogate=... or gradient=..."
+)
+_LOST = "if it is, give the argument without requires_grad, or zero_gradient in a spec"
 
 
 def check(
@@ -106,10 +116,18 @@ def check(
     if REFUSED in measured.raised and (dirty := written_by(subject, (case,))):
         subject = on_copies(subject, dirty)
         measured = _measured(subject, case, profile, seed)
+    if measured.of_backward is not None and measured.of_backward.status is Status.BROKEN:
+        if raise_exception:
+            spec = eager_spec(subject, (case,), measured)
+            raise CheckError(for_an_exception(refused(spec, measured.of_backward, profile, seed).report))
+        return False
     if measured.raised:
-        raise ValueError(f"{subject.name} raises on these inputs: {measured.raised}")
+        said = f"{subject.name} raises on these inputs: {measured.raised}"
+        raise ValueError(f"{said}; {_IN_A_TUPLE}" if isinstance(inputs, list | dict) else said)
     zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
-    measured = replace(measured, wrt=wrt, zero=zero)
+    lost = {one.name for one in measured.lost if not subject.has_reference}
+    reached = tuple(name for name in wrt if name not in lost)  # the lost ones are said, once
+    measured = replace(measured, wrt=reached or wrt, zero=zero)
     spec = eager_spec(subject, (case,), measured)
     asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws_of(laws)
     chosen = tuple(selected(asked, profile, measured, subject))
@@ -122,7 +140,7 @@ def check(
         report = explained(report, subject, (case,), measured, chosen, profile, seed)
         report = reworded(report, in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.
-    report = replace(report, verdicts=tuple(replace(verdict, rerun="") for verdict in report.verdicts))
+    report = replace(report, verdicts=tuple(map(_in_code, report.verdicts)))
     # A question is not an answer: nothing is called right that is not known to be.
     is_open = any(verdict.status is Status.QUESTION for verdict in report.verdicts)
     has_state = measured.stateful and not subject.has_reference
@@ -148,6 +166,15 @@ def _is_of_training(law: Law, subject: Subject) -> bool:
         and law.refusable_without is None
         and not (subject.has_reference and law.name == "surrogate")
     )
+
+
+def _in_code(verdict: Verdict) -> Verdict:
+    """Return a verdict with what a call in code can say, in place of the options of a command."""
+    finding = verdict.finding
+    if MEANT in finding.details:
+        meant = _LOST if "lost" in finding.details else _OTHER
+        finding = replace(finding, details={**finding.details, MEANT: meant})
+    return replace(verdict, rerun="", finding=finding)
 
 
 def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:

@@ -90,3 +90,22 @@ def test_the_gradients_and_the_numbers_of_the_module_stay():
 
     assert torch.equal(made.weight, kept)
     assert torch.equal(made.weight.grad, torch.ones_like(kept))
+
+
+class Holds(nn.Module):
+    """A layer that runs its own block again in backward."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.block, self.function = block(), function
+
+    def forward(self, x):
+        return self.function.apply(self.block, x)
+
+
+@pytest.mark.parametrize(("function", "is_right"), [(Loses, False), (Adds, True)])
+def test_a_layer_whose_block_runs_again_loses_nothing_that_is_added_to_its_gradients(function, is_right):
+    assert check(Holds(function), (X,), raise_exception=False) is is_right
+
+    (verdict,) = audit(Holds(function), [(X,)], laws=CHOSEN[1:]).report.verdicts
+    assert verdict.status is (Status.HOLDS if is_right else Status.BROKEN)

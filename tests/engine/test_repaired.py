@@ -647,9 +647,27 @@ class Renamed(Function):
         return y_bar * x * x
 
 
+class Padded(Function):
+    """Rows of a table, of which backward leaves the first out, as if it were padding."""
+
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        table_bar = y_bar.new_zeros(ctx.shape).index_add_(0, index, y_bar)
+        table_bar[0] = 0
+        return table_bar, None
+
+
 @pytest.mark.parametrize(
     ("function", "call", "words"),
     [
+        (Padded, "(randn(4, 2), tensor([1, 0, 3]))", "right without `table_bar[0] = 0` (test_repaired.py:"),
         (Renamed, "(randn(3),)", "right with `y_bar * x` in place of `y_bar * x * x`"),
         (
             Rows,

@@ -61,6 +61,15 @@ def _written_to_a_copy(x, y, v):
     return x_bar
 
 
+def _largest_of_each(x, groups, n):
+    return torch.stack([x[groups == k].max() if bool((groups == k).any()) else x.new_zeros(()) for k in range(n)])
+
+
+def _with_that_of_empty_groups(x, groups, n, y, v):
+    best = [int((x == y[k]).nonzero()[0]) if bool((groups == k).any()) else 0 for k in range(n)]
+    return torch.zeros_like(x).index_add(0, torch.tensor(best), v)
+
+
 DISEASES = {
     "wrong at 2 of dimension 1 (of 3), right elsewhere": of(
         lambda x: x.sin(), lambda x, y, v: x.cos() * v * torch.tensor([1.0, 1.0, 0.5]), (X,)
@@ -82,7 +91,9 @@ DISEASES = {
     "wrong at a kink alone (its elements tie)": of(
         lambda x: x.amax(1, keepdim=True), lambda x, y, v: v * (x == y), (TIED,)
     ),
-    "0/0 or 0 * inf at a kink": of(lambda x: x.norm(dim=1, keepdim=True), lambda x, y, v: v * x / y, (X * 0,)),
+    "0/0 or 0 * inf (an element of it is 0)": of(
+        lambda x: x.norm(dim=1, keepdim=True), lambda x, y, v: v * x / y, (X * 0,)
+    ),
     "a mask is missing": of(lambda x: x.clamp(-1, 1), lambda x, y, v: v, (X,)),
     "a mask shuts too much": of(lambda x: x.clamp(-2, 2), lambda x, y, v: v * (x.abs() < 1), (X,)),
     "wrong where `x` is negative": of(
@@ -131,12 +142,43 @@ DISEASES = {
         (X, W),
         wrt=("x", "w"),
     ),
-    "off by the factor 2": of(lambda x: x.sin(), lambda x, y, v: 2 * v * x.cos(), (X,)),
+    "off by the factor 3": of(lambda x: x.sin(), lambda x, y, v: 3 * v * x.cos(), (X,)),
     "as exact as a float32": of(lambda x: x.sin(), lambda x, y, v: v * x.float().cos(), (X,)),
     "the sign is flipped": of(lambda x: x.sin(), lambda x, y, v: -v * x.cos(), (X,)),
     "a gradient is dropped": of(lambda x: x.sin(), lambda x, y, v: torch.zeros_like(v), (X,)),
     "sum what backward returns at place 1": of(
         lambda x, b: x + b[:, None], lambda x, b, y, v: (v, v), (X[:, :2], X[0]), wrt=("x", "b")
+    ),
+    "what comes of the output at 1, 3, 5 of dimension 1 (of 6) is missing": of(
+        lambda x: x.repeat_interleave(2, 1), lambda x, y, v: v[:, ::2], (X,)
+    ),
+    "what comes of the output at 1, 2, 3 of dimension 1 (of 5) is off by the factor 2": of(
+        lambda x: torch.fft.rfft(x),
+        lambda x, y, v: torch.fft.irfft(v, n=8) * 8,
+        (torch.cat((X, X[:, :2] + W[:, 1:], W), 1),),
+    ),
+    "off by a factor of its own: 2 at 0, 3 at 2": of(
+        lambda x, index: x.new_zeros(3, 3).index_reduce(0, index, x, "mean", include_self=False),
+        lambda x, index, y, v: v[index],
+        (torch.cat((X, W[:2])), torch.tensor([0, 0, 2, 2, 2])),
+    ),
+    "right once the cotangent is multiplied by `w`": of(
+        lambda x, w: x / x.norm(dim=1, keepdim=True) * w,
+        lambda x, w, y, v: (
+            (v - (v * x).sum(1, True) * x / x.square().sum(1, True)) / x.norm(dim=1, keepdim=True),
+            (v * x / x.norm(dim=1, keepdim=True)).sum(0),
+        ),
+        (X, W[0]),
+        wrt=("x", "w"),
+    ),
+    "right where `groups` has every number below `n`": of(
+        _largest_of_each, _with_that_of_empty_groups, (X[:, :2].reshape(-1), torch.tensor([0, 0, 2, 2, 2, 4]), 6)
+    ),
+    "what forward does to `x`, and must do the transposed of it": of(
+        lambda x: x.cumsum(1), lambda x, y, v: v.cumsum(1), (X,)
+    ),
+    "the right numbers along dimension 1, in other places": of(
+        lambda x: x.sin()[:, [1, 2, 0]], lambda x, y, v: (v * x.cos()[:, [1, 2, 0]])[:, [0, 2, 1]], (X,)
     ),
     "backward returns None for `b`": of(lambda x, b: x * b, lambda x, b, y, v: v * b, (X, W), wrt=("x", "b")),
 }

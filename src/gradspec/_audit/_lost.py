@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from gradspec._audit._dependence import moves_with, zero_gradient
@@ -13,7 +14,7 @@ from gradspec._finding import MEANT, QUESTIONS
 from gradspec._one_line import listed
 from gradspec.explain import cut_by, gradient_of, is_stopped, misplaced
 from gradspec.law import Finding, Rank, Reason, Status, Trial, broken
-from gradspec.laws.tensor.support._call import Inputs, outputs
+from gradspec.laws.tensor.support._call import Inputs, like, outputs
 from gradspec.laws.tensor.support._meant import is_flat
 from gradspec.report import Report
 
@@ -51,15 +52,19 @@ class Lost:
 def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
     """Yield the arguments that the output of a call moves with, and whose gradient is None, or zero everywhere."""
     inputs, marked = Inputs.of(trial), subject.marked.get(trial.case.name, frozenset())
+    if marked:  # what the call freezes is frozen: a backward may give nothing because of that
+        inputs = Inputs(inputs.values, tuple(name for name in inputs.wrt if name in marked))
     gradients = {name: gradient_of(trial, inputs, name) for name in inputs.wrt}
     with_graph = any(isinstance(t, Tensor) and t.requires_grad for t in outputs(_called(trial, inputs)))
     is_trained = any(g is not None and bool(g.any()) for g in gradients.values())
     has_backward = subject.implementation is None or has_own_backward(subject.implementation)
     for name, gradient in gradients.items():
-        if name in subject.zero or (name not in marked and (marked or not has_backward)):
+        if name in subject.zero or not (marked or has_backward):
             continue
         is_zero = gradient is not None and zero_gradient(trial, inputs, name)
         if not (gradient is None or is_zero) or not moves_with(trial, inputs, name, is_value=True):
+            continue
+        if gradient is None and is_delivered(trial, inputs, name):
             continue
         flat = is_flat(inputs.closed(trial.spec.function), inputs, name)
         if flat and is_trained and name not in marked:
@@ -77,6 +82,15 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             misplaced=elsewhere,
             is_flat=flat and is_trained,
         )
+
+
+def is_delivered(trial: Trial, inputs: Inputs, name: str) -> bool:
+    """Whether a backward pass adds to the gradient of an argument by itself, as that of a block which runs again."""
+    leaves = inputs.leaves()
+    y = tuple(t for t in outputs(trial.spec.function(*inputs.args(leaves))) if t.requires_grad)
+    if y:
+        torch.autograd.backward(y, like(y, trial.seed))
+    return leaves[name].grad is not None
 
 
 def stopped_in(subject: Subject, trial: Trial) -> tuple[str, ...]:

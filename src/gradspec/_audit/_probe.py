@@ -13,9 +13,10 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._dependence import fixed_gradient, infinite_at_zero, moves_smoothly, moves_with, zero_gradient
 from gradspec._audit._hidden import hidden_in_lists
-from gradspec._audit._lost import Lost, lost_of, stopped_in
+from gradspec._audit._lost import Lost, is_delivered, lost_of, stopped_in
 from gradspec._audit._lost_within import lost_within
 from gradspec._audit._measured import Measured
+from gradspec._audit._refusals import refused_backward
 from gradspec._audit._single import in_float32
 from gradspec._audit._subject import Subject
 from gradspec._audit._trials import copied, flat_trial, takes_gradient
@@ -51,8 +52,8 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
             measured = measure(replace(subject, fixed=subject.fixed | others), cases, profile, seed)
             if not measured.raised:
                 return measured
-        in_backward = isinstance(error, _BackwardError)
-        return Measured(wrt=every, raised=str(error) if in_backward else shown(error), in_backward=in_backward)
+        of_backward = refused_backward(error.__cause__ or error) if isinstance(error, _BackwardError) else None
+        return Measured(wrt=every, raised=str(error) if of_backward else shown(error), of_backward=of_backward)
     leaves = {leaf for one in seen for leaf in one.reached}
     fits = {leaf: _parameter(leaf, every) for leaf in leaves}
     shared = next((name for one in seen for name in one.shared), None)
@@ -80,11 +81,12 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         return tuple(name for name in asked if combine(holds(t, i, name) for t, i in pairs if name in i.wrt))
 
     used, ignored = where(moves_with, names, any), where(moves_smoothly, rest, any)
+    delivered = where(is_delivered, ignored, all)
     held = {name for case, trial in zip(cases, trials, strict=True) for name in hidden_in_lists(subject, case, trial)}
     lost = [name for name in (ignored if leaves else used) if _parameter(name, every) in held]
     return replace(
         measured,
-        ignored=tuple(name for name in ignored if name not in lost),
+        ignored=tuple(name for name in ignored if name not in (*lost, *delivered)),
         hidden=tuple(dict.fromkeys(_parameter(name, every) for name in lost)),
         unused=tuple(name for name in names if name not in used),
         zero=where(zero_gradient, tuple(name for name in names if name in leaves), all),

@@ -12,8 +12,9 @@ from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._verify import blank
+from gradspec._place import place_of
 from gradspec._record import Source
-from gradspec.law import Finding, Status, Verdict
+from gradspec.law import Finding, Rank, Status, Verdict, broken, shown
 from gradspec.laws import LAWS
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
@@ -24,16 +25,46 @@ _REMEDIES = {
     "You must implement either the backward or vjp": "write its `backward`: an audit judges the gradient of that",
 }
 
+#: What torch says of gradients that fit no argument, or are none, and what to do.
+_REFUSED_BY_TORCH = {
+    "returned a gradient different than None at position": "return None for what is no tensor in the call, as a bias "
+    "that is None",
+    "returned an incorrect number of gradients": "return as many as the call gives arguments to forward",
+    "returned an invalid gradient at index": "return each gradient in the shape of its argument",
+    "expected Variable or None": "return tensors, and None where there is no gradient",
+}
+#: What an expression of Python raises by itself.
+_MISTAKES = (TypeError, AttributeError, LookupError, NameError)
+
 
 def refused_call(measured: Measured) -> Finding:
     """Return the finding that a plain call, or its backward pass, raises, or returns what cannot be added."""
     if measured.no_arithmetic:
         message = f"it returns {measured.no_arithmetic} with a gradient, and torch adds no numbers of that dtype"
         return Finding(status=Status.ERROR, message=message, likely="audit a function that returns it as float32")
-    call = "the backward pass of a plain call" if measured.in_backward else "a plain call"
-    usual = "" if measured.in_backward else "give arguments that the function takes"
-    likely = next((remedy for said, remedy in _REMEDIES.items() if said in measured.raised), usual)
-    return Finding(status=Status.ERROR, message=f"{call} raises {measured.raised}", likely=likely)
+    if measured.of_backward is not None:
+        return measured.of_backward
+    likely = _remedy(measured.raised, _REMEDIES) or "give arguments that the function takes"
+    return Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
+
+
+def refused_backward(error: BaseException) -> Finding:
+    """Return the finding that the backward pass of a plain call raises, where forward does not.
+
+    It is the function's failure where torch says so of what backward returns, or where a line of its own does what
+    Python cannot, as with the None that stands for a tensor. Anything else may be a refusal that is meant, or come of
+    the call.
+    """
+    said, place = shown(error), place_of(error)
+    message, details = f"the backward pass of a plain call raises {said}", {"raised": said, "place": place}
+    likely = _remedy(said, _REFUSED_BY_TORCH)
+    if likely or (place and isinstance(error, _MISTAKES)):
+        return broken(message, likely=likely, rank=Rank.REFUSED, details=details)
+    return Finding(status=Status.ERROR, message=message, likely=_remedy(said, _REMEDIES), details=details)
+
+
+def _remedy(said: str, remedies: Mapping[str, str]) -> str:
+    return next((remedy for words, remedy in remedies.items() if words in said), "")
 
 
 #: What to do where a call runs on a device, and not on the CPU.
@@ -76,11 +107,12 @@ def refused(
     finding: Finding,
     profile: Profile,
     seed: int,
-    paths: dict[str, str] | None,
-    given: Mapping[str, Source],
+    paths: dict[str, str] | None = None,
+    given: Mapping[str, Source] | None = None,
 ) -> Audit:
     """Return the audit of a function whose plain call gives nothing: one verdict, and no proposal."""
-    law = next(law for law in LAWS if law.name == "primal")
+    told_by = "surrogate" if finding.status is Status.BROKEN else "primal"
+    law = next(law for law in LAWS if law.name == told_by)
     cases = [case.name for case in spec.cases(None)][:1]  # type: ignore[arg-type]  # its tensors are its own
     verdicts = tuple(Verdict(spec=spec.name, law=law.name, case=case, finding=finding) for case in cases)
     report = blank([spec], [law], profile, seed=seed, paths=paths, given=given)

@@ -108,6 +108,8 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
         name = name or operator._schema.name
     name = name or getattr(implementation or function, "__name__", type(function).__name__)
     signature = signature_of(operator._schema) if operator is not None else _signature(call, implementation, cases)
+    if inspect.isfunction(function) and next(iter(signature.parameters), "") == "ctx":
+        raise TypeError(f"{name}{signature} is a part of a Function: give the Function itself, or its apply")
     for case in cases:
         try:
             signature.bind(*case.args, **case.kwargs)

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._engine._child import Child, available
 from gradspec.law import AnyTrial, Finding, Law, Status
 from gradspec.laws import comparing, quietly
+from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.spec import FunctionSpec
 
 #: Makes the view of a case, for a number that is added to the seed of the cotangents.
@@ -76,16 +77,28 @@ def _furthest(law: Law, dtype: torch.dtype, trial: NewTrial) -> dict[str, float]
 
 def _noted(law: Law, dtype: torch.dtype, trial: NewTrial) -> dict[str, float] | None:
     furthest: dict[str, float] = {}
+    bounded = bound_by(lambda: _again(law, trial))  # an iteration to a tolerance may have no end in float32
     for k in range(CALLS):
         other = trial(k)
         case = replace(other.case, args=tree_map(_turned(dtype), other.case.args), kwargs=_kwargs(other, dtype))
-        with comparing(only_notes=True) as seen:
+        with comparing(only_notes=True) as seen, bounded():
             found = quietly(partial(law.check, replace(other, case=case)))
         if found is None or found.status is not Status.HOLDS:
             return None  # it says nothing of the other precision
         for what, off in seen.off.items():
             furthest[what] = max(off, furthest.get(what, 0.0))
     return {what: off for what, off in furthest.items() if math.isfinite(off)}
+
+
+def _again(law: Law, trial: NewTrial) -> None:
+    """Find it again.
+
+    Raises:
+        RuntimeError: the law finds something else, as where it cannot be counted.
+    """
+    found = quietly(lambda: law.check(trial(0)))
+    if found is None or found.status is not Status.BROKEN or found.rank:
+        raise RuntimeError("it is not found again")
 
 
 def _dtype(trial: AnyTrial) -> torch.dtype | None:

@@ -108,6 +108,48 @@ OF_GRADIENTS = (
         "look at the index of the rows that are named",
         _VALUES,
     ),
+    Symptom(
+        "not transposed",
+        "backward does to the cotangent what forward does to the argument",
+        "the derivative is applied itself, and not its transpose: a roll, a sum or a filter goes the same way twice",
+        "go the other way: shift back, flip, gather by the inverse permutation, conjugate",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "reference without a graph",
+        "a gradient is there, and 0 or None is expected of it everywhere",
+        "the reference, or the surrogate, is cut from the graph: by detach(), by NumPy or by no_grad()",
+        "compute it in differentiable operations of torch",
+        ("vjp",),
+    ),
+    Symptom(
+        "permuted",
+        "the right numbers are in other places along a dimension",
+        "a permutation is applied where its inverse is meant, as gather for scatter",
+        "scatter where forward gathers, and the reverse",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "part of the output",
+        "what comes of some places of the output is missing, or off by a factor",
+        "backward reads a part of the cotangent only, or counts a part twice",
+        "add what comes of the places that are named, once",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "factors of the output",
+        "what comes of each place of the output is off by a factor of its own",
+        "a division by a count, a length or a norm is left out, or made twice",
+        "compare the factors that are named with what forward divides by",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "scaled cotangent",
+        "right once the cotangent is multiplied, or divided, by an argument",
+        "backward leaves a factor of forward out, or takes it twice",
+        "multiply, or divide, by what is named",
+        ("vjp", "surrogate"),
+    ),
     # A term, a dimension, a sample.
     Symptom(
         "term",
@@ -220,6 +262,13 @@ OF_GRADIENTS = (
         "right where no number of an index is negative, wrong where one is",
         "a negative index stands for padding that forward masks, and backward does not",
         "apply the mask of forward to the gradient",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "empty group",
+        "right where every number of an index occurs, wrong where one does not",
+        "backward hands the gradient of a group without an element to an element of another",
+        "leave groups without an element out of what is gathered or added",
         ("vjp", "surrogate"),
     ),
     Symptom(

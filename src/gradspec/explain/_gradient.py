@@ -16,7 +16,7 @@ from torch import Tensor
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._lost import why_none
-from gradspec.explain._moved import along_another_dimension, moved
+from gradspec.explain._moved import along_another_dimension, moved, not_transposed, permuted
 from gradspec.explain._other_calls import (
     along_which_it_is_the_same,
     beside_a_kink,
@@ -26,6 +26,7 @@ from gradspec.explain._other_calls import (
     with_a_symmetric_argument,
     with_an_index_that_repeats,
     with_another_option,
+    with_no_empty_group,
     with_one_sample,
 )
 from gradspec.explain._other_cotangents import (
@@ -36,6 +37,7 @@ from gradspec.explain._other_cotangents import (
     of_one_output,
     reduced,
 )
+from gradspec.explain._parts_of_the_output import from_some_outputs, with_a_scaled_cotangent
 from gradspec.explain._repaired import of_an_edge, repaired
 from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._symptoms import (
@@ -56,6 +58,11 @@ from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._made_up import can_be_made
 
+#: What is said where a gradient is compared with none.
+_NO_GRAPH = (
+    "what it is compared with has no graph, so that no gradient is expected: compute it in torch, without detach(), "
+    "NumPy or no_grad()"
+)
 #: Looks for one mistake.
 Test = Callable[[Wrong], Reason | None]
 #: In this order: what needs the fewest words to be mended comes first, and of two that hold the simpler one.
@@ -71,17 +78,21 @@ TESTS: tuple[Test, ...] = (
     transposed,
     with_a_negative_number,
     with_a_negative_index,
+    with_no_empty_group,
     with_an_index_that_repeats,
     beside_a_kink,
     in_another_order,
     ignores_an_output,
     reduced,
+    not_transposed,
     moved,
+    permuted,
     at_the_output,
     of_a_cut,
     of_an_edge,
     of_a_saved_tensor,
     repaired,
+    with_a_scaled_cotangent,
     of_one_output,
     with_another_option,
     along_which_it_is_the_same,
@@ -90,6 +101,7 @@ TESTS: tuple[Test, ...] = (
     of_a_value_of_forward,
     missing_term,
     of_a_part,
+    from_some_outputs,
     other_dimension,
     along_another_dimension,
     with_a_symmetric_argument,
@@ -97,9 +109,16 @@ TESTS: tuple[Test, ...] = (
     missing_sum,
 )
 #: What holds at the point of the case only, and is asked again for other cotangents there.
-_OF_THE_POINT = (beside_a_kink, with_a_negative_number, with_a_negative_index, with_an_index_that_repeats, of_forward)
+_OF_THE_POINT = (
+    beside_a_kink,
+    with_a_negative_number,
+    with_a_negative_index,
+    with_no_empty_group,
+    with_an_index_that_repeats,
+    of_forward,
+)
 #: What a call that shows little may mend by chance, and is asked for larger arguments, too.
-_OF_ALL_SIZES = (of_an_edge, repaired)
+_OF_ALL_SIZES = (of_an_edge, repaired, not_transposed)
 _LARGER = 2
 #: How many times a test is asked again.
 _AGAIN = 2
@@ -111,6 +130,8 @@ def why_gradient(trial: Trial) -> Reason | None:
     """Return what is wrong with the gradient of a trial that breaks the law `vjp`; None where no test shows it."""
     inputs = Inputs.of(trial)
     y = outputs(trial.spec.primal(*inputs.args()))
+    if trial.spec.gradient is None and not _has_graph(trial, inputs):
+        return Reason(kind="reference without a graph", words=_NO_GRAPH)
     for _, v in cotangents(trial, y):
         for name in inputs.wrt:
             wrong = Wrong(trial, inputs, name, v)
@@ -120,6 +141,12 @@ def why_gradient(trial: Trial) -> Reason | None:
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
                 return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
     return None
+
+
+def _has_graph(trial: Trial, inputs: Inputs) -> bool:
+    """Whether a gradient flows through the surrogate at all."""
+    y = outputs(trial.spec.surrogate(*inputs.args(inputs.leaves())))
+    return any(isinstance(t, Tensor) and t.requires_grad for t in y)
 
 
 def _shown(test: Test, wrong: Wrong) -> Reason | None:

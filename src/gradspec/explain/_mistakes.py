@@ -89,8 +89,9 @@ def _copied(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 def _accumulated(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
-    """What is written where an index says is added there, as often as it says so."""
+    """What is written where an index says is left out, or added there, as often as it says so."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+        yield ast.Pass()
         index = target.slice if isinstance(target.slice, ast.Tuple) else ast.Tuple([target.slice], ast.Load())
         yield _told(target.value, "index_put_", [index, node.value, ast.Constant(value=True)])
 
@@ -381,8 +382,8 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
 CHANGES: tuple[Change, ...] = (
     partial(_other_name_for_it, returned=True),
     _other_order,
-    _copied,
     _accumulated,
+    _copied,
     _written,
     _other_sign,
     _other_reduction,

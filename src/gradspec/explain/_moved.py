@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+import torch
+
+from gradspec.explain._repaired import repaired
+from gradspec.explain._saved import of_a_saved_tensor
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, vjp
 from gradspec.laws.tensor.support._reference import reference
+
+#: Of more numbers than these the derivative is not asked for one by one.
+_MOST = 128
+
+
+def not_transposed(wrong: Wrong) -> Reason | None:
+    """Whether backward does to the cotangent what forward does to the argument, and not the transposed of it.
+
+    With J the derivative of forward, it gives J v in place of J^H v. What mends that is said in its place.
+    """
+    v = wrong.v[0]
+    if len(wrong.v) != 1 or v.shape != wrong.got.shape or v.dtype != wrong.got.dtype or not 1 < v.numel() <= _MOST:
+        return None
+    applied = torch.empty_like(v)
+    for place in range(v.numel()):
+        one = torch.zeros_like(v)
+        one.view(-1)[place] = 1
+        row = some(vjp(reference(wrong.trial.spec), wrong.inputs, (one,))[wrong.name])
+        applied.view(-1)[place] = (row.conj() * v).sum()
+    if not wrong.same(wrong.got, applied):
+        return None
+    if (mended := of_a_saved_tensor(wrong) or repaired(wrong)) is not None:
+        return mended
+    said = f"backward does to the cotangent what forward does to `{wrong.name}`, and must do the transposed of it"
+    return Reason(kind="not transposed", words=said)
 
 
 def moved(wrong: Wrong) -> Reason | None:
@@ -20,6 +49,17 @@ def moved(wrong: Wrong) -> Reason | None:
                 by = by if by <= size // 2 else by - size
                 said = f"it is the right gradient shifted by {by} along dimension {dim}: an index is off"
                 return Reason(kind="shifted", words=said, evidence={"dimension": dim, "by": by})
+    return None
+
+
+def permuted(wrong: Wrong) -> Reason | None:
+    """Whether it has the right numbers along a dimension, in other places."""
+    for dim in range(wrong.expected.ndim):
+        got, expected = (t.sort(dim).values for t in (wrong.got, wrong.expected))
+        if expected.shape[dim] > 2 and wrong.same(got, expected):
+            said = f"it has the right numbers along dimension {dim}, in other places: an index is wrong, "
+            said += "as that of a gather where a scatter is meant"
+            return Reason(kind="permuted", words=said, evidence={"dimension": dim})
     return None
 
 

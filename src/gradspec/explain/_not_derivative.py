@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
+from itertools import chain
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from gradspec._one_line import listed
 from gradspec.explain._linearity import ADDS, SMALL, adds, ignores
-from gradspec.explain._other_calls import without_negative_indices
+from gradspec.explain._other_calls import without_empty_groups, without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
@@ -48,7 +49,9 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
 def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     # A divisor that counts the padding is such a factor.
     is_factor = numbers is not None and numbers.reason is not None and numbers.reason.kind == "factor"
-    for reason, others in () if is_factor else without_negative_indices(Inputs.of(trial)):
+    inputs = Inputs.of(trial)
+    calls = chain(without_negative_indices(inputs), without_empty_groups(inputs))
+    for reason, others in () if is_factor else calls:
         if _holds(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
             return reason
     if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):

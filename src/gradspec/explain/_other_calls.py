@@ -24,10 +24,22 @@ def beside_a_kink(wrong: Wrong) -> Reason | None:
     """Whether it is wrong at a kink only."""
     if not all(wrong.is_right(_aside(wrong.inputs, seed)) for seed in range(3)):
         return None
-    value = wrong.inputs.values[wrong.name]
-    why = "its elements tie" if _repeats(value) else "a bound, a zero, or arguments that meet"
-    is_nan = "0/0 or 0 * inf at a kink" if not bool(wrong.got.isfinite().all()) else "wrong at a kink alone"
-    return Reason(kind="kink", words=f"{is_nan} ({why}): right a little aside of this `{wrong.name}`")
+    is_nan = "0/0 or 0 * inf" if not bool(wrong.got.isfinite().all()) else "wrong at a kink alone"
+    return Reason(kind="kink", words=f"{is_nan} ({_what_meets(wrong)}): right a little aside of this `{wrong.name}`")
+
+
+def _what_meets(wrong: Wrong) -> str:
+    """Say which elements have to be moved aside for it to be right: those that are 0, or those that tie."""
+    value = wrong.inputs.values[wrong.name].detach()
+    flat = value.flatten().tolist()
+    ties = torch.tensor([flat.count(number) > 1 for number in flat], device=value.device).view(value.shape)
+    aside = _aside(wrong.inputs, 0).values[wrong.name]
+    for what, there in (("an element of it is 0", value == 0), ("its elements tie", ties)):
+        if bool(there.any()):
+            moved = {wrong.name: torch.where(there, aside, value)}
+            if wrong.is_right(Inputs({**wrong.inputs.values, **moved}, wrong.inputs.wrt)):
+                return what
+    return "a bound, or arguments that meet"
 
 
 def with_a_negative_number(wrong: Wrong) -> Reason | None:
@@ -66,6 +78,29 @@ def with_a_negative_index(wrong: Wrong) -> Reason | None:
         return None  # a divisor counts the padding, and no mask is missing
     found = without_negative_indices(wrong.inputs)
     return next((said for said, others in found if wrong.holds(others)), None)
+
+
+def without_empty_groups(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with an index into groups of which none is empty, and what it shows."""
+    for name, value in inputs.values.items():
+        if not isinstance(value, Tensor) or value.dtype not in (torch.int32, torch.int64) or not value.numel():
+            continue
+        if bool((value < 0).any()):
+            continue
+        groups = sorted(set(value.flatten().tolist()))
+        dense = torch.searchsorted(torch.tensor(groups, device=value.device), value)
+        for other, size in inputs.values.items():
+            if type(size) is int and len(groups) < size and groups[-1] < size:
+                said = f"right where `{name}` has every number below `{other}`: an empty group has no gradient to give"
+                reason = Reason(kind="empty group", words=said, evidence={"argument": name, "groups": other})
+                full = {name: dense.to(value.dtype), other: len(groups)}
+                yield reason, Inputs({**inputs.values, **full}, inputs.wrt)
+
+
+def with_no_empty_group(wrong: Wrong) -> Reason | None:
+    """Whether a group without an element is the cause."""
+    found = without_empty_groups(wrong.inputs)
+    return next((said for said, others in found if wrong.holds(others, drawn=True)), None)
 
 
 def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:

@@ -1,8 +1,7 @@
 """Whether a gradient is right once one expression reads otherwise: which line, and what it should say.
 
-Each of the small mistakes that people make has an opposite: a sign is turned, two results change places, a sum becomes
-a mean, a factor or a term comes back. Each is tried in turn, in backward and in what forward keeps for it, and one is
-said only if all gradients are right with it, on numbers drawn anew too.
+Each small mistake has an opposite: a sign is turned, two results change places, a factor or a term comes back. Each is
+tried in backward and in what forward keeps for it, and said if all gradients are right with it, on new numbers too.
 """
 
 from __future__ import annotations
@@ -253,7 +252,8 @@ class _Search:
             new = ast.unparse(other)
         # A name or a number may stand in a line more than once.
         old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
-        said = f"with `{new}` in place of `{old}` ({method.where(place.statement)})"
+        how = f"without `{old}`" if isinstance(other, ast.Pass) else f"with `{new}` in place of `{old}`"
+        said = f"{how} ({method.where(place.statement)})"
         if is_right:
             reason = Reason(kind="repair", words=f"right {said}", evidence={"statement": statement})
             self.reading = _Reading(method, made, reason)
@@ -396,5 +396,4 @@ def _holder(cls: Any) -> Any:
 def _methods(holder: Any) -> list[str]:
     if hasattr(holder, "_backward_fn"):
         return list(_OF_OPERATOR)
-    separate = holder.setup_context is not Function.setup_context
-    return ["backward", "setup_context" if separate else "forward"]
+    return ["backward", "forward" if holder.setup_context is Function.setup_context else "setup_context"]
