@@ -97,11 +97,74 @@ def test_a_jump_that_could_not_explain_an_error_is_not_looked_for() -> None:
     assert jump_of(steps, size=1.0) == pytest.approx(1e-7, rel=0.1)
     calls.clear()
     assert jump_of(steps, size=1.0, least=1e-5) == 0
-    assert len(calls) == sum(points for _, points in LINES)
+    assert len(calls) == sum(2 + points for _, points in LINES)  # two say what a line costs
     calls.clear()
     with known_not_to_jump():
         assert jump_of(steps, size=1.0) == 0
     assert not calls
+
+
+def test_what_iterates_without_an_end_in_sight_is_not_searched() -> None:
+    calls = []
+
+    def slow(t: float) -> float:
+        calls.append(t)
+        x = torch.ones(())
+        for _ in range(20_000):
+            x = x + 0.0
+        return 1e-7 * math.floor(3 * t) * float(x)
+
+    assert jump_of(slow, size=1.0) == 0
+    assert len(calls) == 2 * len(LINES)
+
+
+def _conjugate_gradients(a: Tensor, b: Tensor, tolerance: float) -> Tensor:
+    x = torch.zeros_like(b)
+    residual = b - a @ x
+    p = residual
+    for _ in range(1000):
+        if residual.norm() <= tolerance:
+            break
+        step = residual.dot(residual) / p.dot(a @ p)
+        x, new = x + step * p, residual - step * (a @ p)
+        p, residual = new + new.dot(new) / residual.dot(residual) * p, new
+    return x
+
+
+class Solves(torch.autograd.Function):
+    """Solves a x = b for a symmetric a: for another one it does not end before its limit."""
+
+    times = 1.0
+
+    @staticmethod
+    def forward(ctx, a, b, tolerance):
+        x = _conjugate_gradients(a, b, tolerance)
+        ctx.save_for_backward(a, x)
+        ctx.tolerance = tolerance
+        return x
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        a, x = ctx.saved_tensors
+        v = cls.times * _conjugate_gradients(a, grad, ctx.tolerance)
+        return -torch.outer(v, x), v, None
+
+
+class SolvesWrongly(Solves):
+    times = 1.001
+
+
+@pytest.mark.parametrize(("function", "ranked"), [(Solves, {"waste"}), (SolvesWrongly, {"wrong"})])
+def test_a_gradient_that_is_right_for_a_smaller_tolerance_is_right(function: type, ranked: set[str]) -> None:
+    torch.manual_seed(0)
+    q = torch.randn(6, 6, dtype=torch.float64)
+    found = audit(
+        function, [(q @ q.T + 6 * torch.eye(6, dtype=torch.float64), torch.randn(6).double(), 1e-6)], laws=SURROGATE
+    )
+
+    assert {verdict.finding.rank for verdict in found.report.violations} == ranked
+    if function is Solves:
+        assert "right for a smaller `tolerance`" in found.report.verdicts[0].finding.message
 
 
 def solver_of_the_adjoint(tolerance: float, change: Callable[[Tensor], Tensor]) -> type:

@@ -90,6 +90,9 @@ class _Differences(Function):
         ctx.call, ctx.known, ctx.step, ctx.others = call, known, step, others
         ctx.save_for_backward(*x)
         y = _values(call, x)
+        with torch.enable_grad():
+            told = call(*(t.detach().clone().requires_grad_() for t in x))
+        ctx.mark_non_differentiable(*(t for t, one in zip(y, told, strict=True) if not one.requires_grad))
         ctx.several = len(y) > 1
         return y if ctx.several else y[0]
 

@@ -57,8 +57,7 @@ def permuted(wrong: Wrong) -> Reason | None:
     for dim in range(wrong.expected.ndim):
         got, expected = (t.sort(dim).values for t in (wrong.got, wrong.expected))
         if expected.shape[dim] > 2 and wrong.same(got, expected):
-            said = f"it has the right numbers along dimension {dim}, in other places: an index is wrong, "
-            said += "as that of a gather where a scatter is meant"
+            said = f"it has the right numbers along dimension {dim}, in other places: an index is wrong"
             return Reason(kind="permuted", words=said, evidence={"dimension": dim})
     return None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 import torch
+
+from gradspec.laws.tensor.support._bounded import Bounded
 
 #: The lines that are tried, in steps of the direction, and the points on each.
 LINES = ((9.0, 257), (40.0, 1025))
@@ -16,6 +18,8 @@ ORDER = 6
 _OF_ONE = 10.0
 #: How often the line is narrowed to where the largest difference is: a bend shrinks with it, and a jump does not.
 NARROWED = 2
+#: How many operations of torch a search may take: what iterates without an end in sight is not searched.
+_OPERATIONS = 2_000_000
 _IS_KNOWN = ContextVar("is known not to jump", default=False)
 
 
@@ -40,7 +44,16 @@ def jump_of(along: Callable[[float], float], *, size: float, least: float = 0.0)
     if _IS_KNOWN.get():
         return 0.0
     least = max(least, 64 * size * torch.finfo(torch.float64).eps)
-    return next(filter(None, (_jump(along, length, points, least) for length, points in LINES)), 0.0)
+    found = (_jump(along, length, points, least) for length, points in LINES if _is_cheap(along, length, points))
+    return next(filter(None, found), 0.0)
+
+
+def _is_cheap(along: Callable[[float], float], length: float, points: int) -> bool:
+    """Whether a line is searched: what does not converge at its ends takes all the rounds it may at each point."""
+    with Bounded() as counted, suppress(Exception):
+        along(-length / 2)
+        along(length / 2)
+    return int(counted.count) * points <= _OPERATIONS
 
 
 def _jump(along: Callable[[float], float], length: float, points: int, least: float) -> float:
