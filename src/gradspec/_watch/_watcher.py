@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import linecache
 import os
+import re
 import sys
 import threading
 import weakref
@@ -94,13 +96,17 @@ class Watcher:
             hooks = [("backward", self._operator_backward)] if cls.__name__.startswith(GENERATED) else []
         for name, tell in hooks:
             held = cls.__dict__.get(name)
+            if is_inherited := held is None and name == "forward" and _is_apart(cls):
+                held = staticmethod(cls.forward)
             function = held.__func__ if isinstance(held, staticmethod | classmethod) else held
+            if is_inherited:  # it has no ctx, which would say of which class a call is
+                function = getattr(function, ORIGINAL, function)
             if not isinstance(function, FunctionType) or hasattr(function, ORIGINAL):
                 continue
             before = _before_bound(tell, weakref.ref(cls), name) if isinstance(held, classmethod) else None
             told: Any = telling(function, before or _before(tell, weakref.ref(cls)))
             setattr(cls, name, type(held)(told) if isinstance(held, staticmethod | classmethod) else told)
-            self._undo.append(partial(_put_back, weakref.ref(cls), name))
+            self._undo.append(partial(_take_out if is_inherited else _put_back, weakref.ref(cls), name))
 
     def _forward(self, of: weakref.ref[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # Called as often as the function, as is `_backward`: a context manager would cost more than the rest.
@@ -292,6 +298,19 @@ def _put_back(of: weakref.ref[Any], name: str) -> None:
         setattr(cls, name, type(now)(original) if isinstance(now, staticmethod | classmethod) else original)
 
 
+def _is_apart(cls: Any) -> bool:
+    """Whether a class inherits a forward that is handed no ctx."""
+    found = next((one.__dict__["forward"] for one in cls.__mro__ if "forward" in one.__dict__), None)
+    return isinstance(found, staticmethod) and cls.setup_context is not _SingleLevelFunction.setup_context
+
+
+def _take_out(of: weakref.ref[Any], name: str) -> None:
+    cls = of()
+    now = None if cls is None else cls.__dict__.get(name)
+    if hasattr(getattr(now, "__func__", now), ORIGINAL):
+        delattr(cls, name)
+
+
 @cache
 def _takes_tensors(operator: OpOverload) -> bool:
     return any("Tensor" in str(argument.type) for argument in operator._schema.arguments)
@@ -338,12 +357,22 @@ def _home_of(overload: Any) -> Any:
 
 
 def _place(thing: Any) -> str:
-    """Return the file and line of a definition."""
-    if isinstance(thing, type):
-        own = thing.__dict__.get("forward") or getattr(thing, "forward", None)
-        thing = getattr(own, "__func__", own)
+    """Return the file and line of a definition, of a class that of its name."""
+    name = getattr(thing, "__qualname__", "")
+    is_class = isinstance(thing, type)
+    if is_class:
+        held = [getattr(one, "__func__", one) for one in (*thing.__dict__.values(), getattr(thing, "forward", None))]
+        methods = [inspect.unwrap(one) for one in held if isinstance(one, FunctionType)]
+        thing = next((one for one in methods if one.__qualname__.startswith(f"{name}.")), next(iter(methods), None))
     code = getattr(inspect.unwrap(thing), "__code__", None) if thing is not None else None
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+    if code is None:
+        return ""
+    line = code.co_firstlineno
+    if is_class:
+        written = re.compile(rf"\s*class {re.escape(name.rpartition('.')[2])}\b")
+        lines = linecache.getlines(code.co_filename)[:line]
+        line = next((k for k in range(len(lines), 0, -1) if written.match(lines[k - 1])), line)
+    return f"{code.co_filename}:{line}"
 
 
 def _traced_word(variable: Any) -> str:
