@@ -332,6 +332,21 @@ class Leaves(Exchanged):
         return None, torch.zeros_like(y_bar[rows]), None
 
 
+class Quantile(Function):
+    """Returns a gradient for the target, which may be a number of a class too, and none for `q`."""
+
+    @staticmethod
+    def forward(ctx, x, target, q):
+        ctx.save_for_backward(target - x, q)
+        return torch.maximum(q * (target - x), (q - 1) * (target - x))
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        off, q = ctx.saved_tensors
+        slope = torch.where(off > 0, q, q - 1)
+        return -y_bar * slope, y_bar * slope, None
+
+
 ROWS = "(randn(5, 3), tensor([0, 1, 1, 2, 0]), 3)"
 
 
@@ -339,7 +354,14 @@ def test_a_gradient_at_the_place_of_an_argument_that_takes_none_is_wrong_though_
     status, words = said(audited(Exchanged, ROWS))
 
     assert status is Status.BROKEN
-    assert "backward returns a tensor of the shape of `x` at the place of `rows`, which takes none" in words
+    assert "backward returns the gradient of `x` at the place of `rows`, which takes none" in words
+
+
+def test_another_gradient_of_the_same_shape_is_none_that_stands_at_the_wrong_place():
+    status, words = said(audited(Quantile, "(randn(4, 3), randint(0, 3, (4, 3)), rand(4, 3))"))
+
+    assert status is Status.QUESTION
+    assert "at the place of" not in words
 
 
 def test_zeros_at_another_place_are_a_question():

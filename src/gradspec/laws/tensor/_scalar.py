@@ -23,5 +23,6 @@ SCALAR = Law(
     family="inputs",
     statement=r"x \in \mathbb{R} \Rightarrow \bar{x} \in \mathbb{R}",
     check=_check,
+    requires=("primal", "vjp"),
     doc=__doc__ or "",
 )
