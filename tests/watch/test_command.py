@@ -204,7 +204,7 @@ def test_a_wrong_call_is_refused_in_a_line_before_anything_runs(tmp_path, words,
 def test_nothing_of_a_package_is_said_with_what_else_ran(tmp_path):
     done = watched(tmp_path, "--only", "mine", "--", sys.executable, "-c", f"{WRONG}use()")
     assert done.stderr == (
-        "gradspec watch: no custom gradient of what is asked about was seen, and 1 of other packages\n"
+        "gradspec watch: no custom gradient of what is asked about was seen, and 1 of others: __main__\n"
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from gradspec._watch._environment import FOLDER
 from gradspec._watch._handed import HANDED, why_not_handed
 from gradspec._watch._store import FUNCTION, PROCESS, REPORT, answered, claims, rows_in
+from gradspec._watch._uses import is_asked
 
 
 def can_fork() -> bool:
@@ -107,7 +108,7 @@ def audit_the_rest(folder: Path, say: Callable[[str], None], only: tuple[str, ..
     with ThreadPoolExecutor(max(1, processors() // 2)) as crew:
         asked = []
         for place, row in list(rows_in(folder)):
-            if row.report is not None or row.why or (only and row.package not in only):
+            if row.report is not None or row.why or not is_asked(row.key, row.package, only):
                 continue
             if not claims(folder, row.key, row.where):
                 continue

@@ -17,6 +17,7 @@ from gradspec._watch._handed import hand_over
 from gradspec._watch._importing import here
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import FUNCTION, Store, rows_in
+from gradspec._watch._uses import is_asked
 from gradspec._watch._watcher import Watcher
 
 
@@ -71,7 +72,7 @@ class ProgramWatch:
         _audit(place, seen)
 
     def _is_asked(self, seen: Seen) -> bool:
-        return not self._only or seen.package in self._only
+        return is_asked(seen.key, seen.package, self._only)
 
     def end(self) -> None:
         """Write the counts, take the hooks out, and audit what no other process audits."""
@@ -97,6 +98,8 @@ class ProgramWatch:
 
         for place, row in rows_in(self._folder):  # what only its children have seen
             target = here(json.loads((place / FUNCTION).read_text(encoding="utf-8"))["home"])
+            if not is_asked(row.key, row.package, self._only):
+                continue
             if target is None or not row.files or not self.store.claims(row.key, row.where):
                 continue
             forked(partial(_audit_of, place, target), place)

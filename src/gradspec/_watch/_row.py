@@ -169,8 +169,8 @@ class Program:
     rows: tuple[Row, ...]
     #: How many processes were watched.
     processes: int = 1
-    #: How many functions ran that nobody asked about.
-    others: int = 0
+    #: The packages of the functions that ran and that nobody asked about, one for each function.
+    others: tuple[str, ...] = ()
     #: What went wrong in the watch itself.
     troubles: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from typing import Any
 from gradspec._watch._kept import Kept
 from gradspec._watch._row import Program, Row, together
 from gradspec._watch._seen import Seen
-from gradspec._watch._uses import BEGAN_IN
+from gradspec._watch._uses import BEGAN_IN, is_asked
 from gradspec._watch._watcher import Watcher
 from gradspec.report import RecordError, Report, read_record, write_record
 
@@ -124,8 +124,8 @@ def read_watch(folder: Path, *, only: tuple[str, ...] = (), baseline: Report | N
     troubles = [one for process in processes for one in json.loads(process.read_text(encoding="utf-8"))["troubles"]]
     troubles += [file.read_text(encoding="utf-8") for file in folder.glob("trouble-*.txt")]
     rows = together(replace(row, baseline=baseline) for _, row in rows_in(folder))
-    asked = tuple(row for row in rows if not only or row.package in only)
-    about: Any = {"processes": len(processes), "others": len(rows) - len(asked)}
+    asked = tuple(row for row in rows if is_asked(row.key, row.package, only))
+    about: Any = {"processes": len(processes), "others": tuple(row.package for row in rows if row not in asked)}
     return Program(rows=asked, troubles=tuple(dict.fromkeys(troubles)), **about)
 
 

@@ -28,8 +28,8 @@ def text(program: Program, *, details: bool = False) -> str:
     if not program.processes:
         return for_log("\n".join([f"gradspec watch: {NO_TORCH}", *_troubles(program)]))
     if not program.rows:
-        others = f"no custom gradient of what is asked about was seen, and {program.others} of other packages"
-        said = others if program.others else NOTHING
+        others = f"{len(program.others)} of others: {', '.join(dict.fromkeys(program.others))}"
+        said = f"no custom gradient of what is asked about was seen, and {others}" if program.others else NOTHING
         return for_log("\n".join([f"gradspec watch: {said}", *_troubles(program)]))
     lines = [*_head(program), "", *_table(program.rows), "", *_findings(program.rows, details), *_end(program)]
     return for_log("\n".join(lines).rstrip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from types import FrameType
 
@@ -58,6 +58,11 @@ except OSError:  # it has been removed
     BEGAN_IN = "/"
 #: How far up a stack is read.
 _DEPTH = 400
+
+
+def is_asked(key: str, package: str, only: Collection[str]) -> bool:
+    """Whether a function is of one of the packages or modules that are asked about: of all if none is named."""
+    return not only or any(package == one or key.startswith((f"{one}.", f"{one}:")) for one in only)
 
 
 def frames() -> Iterator[FrameType]:

@@ -14,6 +14,7 @@ from gradspec._watch._row import Program, together
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import Store, read_watch, row_of
 from gradspec._watch._text import seen_text
+from gradspec._watch._uses import is_asked
 from gradspec._watch._watcher import Watcher
 
 
@@ -66,12 +67,14 @@ class Watch:
             return read_watch(Path(folder)).with_files_in(None)
 
     def __str__(self) -> str:
-        rows = together(row_of(seen) for seen in self._seen())
-        return seen_text(Program(rows=tuple(rows), troubles=tuple(self._watcher.troubles)))
+        asked = self._seen()
+        others = tuple(seen.package for seen in self._watcher.functions.values() if seen not in asked)
+        rows = together(row_of(seen) for seen in asked)
+        return seen_text(Program(rows=tuple(rows), others=others, troubles=tuple(self._watcher.troubles)))
 
     def _seen(self) -> list[Seen]:
         found = self._watcher.functions.values()
-        return [seen for seen in found if not self._only or seen.package in self._only]
+        return [seen for seen in found if is_asked(seen.key, seen.package, self._only)]
 
 
 def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
@@ -82,7 +85,7 @@ def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
     `torch.compile`). A few calls of each are kept. What the code computes is as without it.
 
     Args:
-        only: the packages, or the namespaces of operators, that are asked about; all unless given.
+        only: the packages, modules or namespaces of operators that are asked about; all unless given.
 
     Returns:
         A context manager that gives itself. Its text is the table of what was seen, and `functions` are the names. Its

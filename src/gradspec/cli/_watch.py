@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     epilog=block(
         "Exit code",
         "0  the program exits with 0; with --fail, no gradient is wrong in what it uses, either",
-        "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses",
+        "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses, or nothing of --only ran",
         "2  the options cannot be used, and nothing was run",
         "127  there is no such program",
     )
@@ -49,7 +49,9 @@ if TYPE_CHECKING:
         "gradspec watch --fail --report gradients.txt -- python train.py",
     ),
 )
-@click.option("--only", multiple=True, metavar="PACKAGE", help="Ask only about functions of this package. Repeatable.")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Ask only about functions of this package or module. Repeatable."
+)
 @click.option(
     "--audit-at",
     type=click.IntRange(1),
@@ -132,7 +134,7 @@ def watch(
             say(said, err=True)
         else:
             save(f"{said}\n", report, option="--report")
-    sys.exit(code or int(fail and program.is_wrong))
+    sys.exit(code or int(fail and (program.is_wrong or (bool(only) and not program.rows))))
 
 
 def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int) -> int:
