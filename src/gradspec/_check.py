@@ -26,6 +26,7 @@ from gradspec._engine._named import laws_of
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
 from gradspec._finding import MEANT
+from gradspec._one_line import in_short
 from gradspec._outcome import CheckError
 from gradspec.law import Law, Status, Verdict
 from gradspec.laws import LAWS
@@ -105,8 +106,11 @@ def check(
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     if not callable(function):
-        raise TypeError(f"function cannot be called: it is {function!r}")
-    subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
+        raise TypeError(f"function cannot be called: it is {in_short(function)}")
+    try:
+        subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
+    except ValueError as error:
+        raise ValueError(f"{error}; {_IN_A_TUPLE}" if isinstance(inputs, list | dict) else str(error)) from None
     subject = with_references(subject, (case,), primal=primal, surrogate=surrogate, gradient=gradient)
     wrt = _requiring_grad(subject, case)
     subject, (case,) = with_marks(subject, (case,))

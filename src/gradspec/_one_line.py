@@ -48,6 +48,12 @@ def one_line(error: BaseException) -> str:
     return visible(" ".join(f"{type(error).__name__}: {text}".split()))
 
 
+def in_short(value: Any) -> str:
+    """Return a value in one short line."""
+    text = " ".join(repr(value).split())
+    return f"{text[:77]}..." if len(text) > 80 else text
+
+
 def listed(names: Sequence[str], word: str = "and") -> str:
     """Return names in a sentence: "`a`, `b` and `c`"."""
     quoted = [f"`{name}`" for name in names]

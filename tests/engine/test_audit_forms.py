@@ -173,3 +173,14 @@ def test_a_call_that_returns_no_tensor_says_so():
 
     (verdict,) = found.report.verdicts
     assert verdict.finding.message == "a plain call raises TypeError: the call returns float, and no tensor in it"
+
+
+@pytest.mark.parametrize("cases", ["(randn(3),)", torch.ones(3)])
+def test_one_call_in_place_of_a_list_of_them_is_refused(cases):
+    with pytest.raises(TypeError, match="cases is one call, and not a list of them: write \\["):
+        audit(joined, cases)
+
+
+def test_no_law_that_is_asked_for_can_judge_without_a_reference():
+    with pytest.raises(ValueError, match="no law is left of vjp: it compares with a reference, and none is given"):
+        audit(Joined, ["(randn(3),)"], laws=["vjp"])

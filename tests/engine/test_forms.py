@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from gradspec import Case, FunctionSpec, OperatorSpec, verify
+from gradspec import Accuracy, Case, FunctionSpec, ModuleSpec, OperatorSpec, verify
+from gradspec._registry._registry import resolve
 from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.spec._maker import Maker
@@ -163,3 +165,26 @@ def test_a_case_that_does_not_fit_says_so_and_that_its_first_argument_may_be_its
     assert {v.status for v in verdicts} == {Status.ERROR, Status.NOT_MEASURED}
     message = verdicts[0].finding.message
     assert "too many positional arguments; if 'half' is its name, write Case(..., name='half')" in message
+
+
+def test_a_module_that_is_made_already_is_refused() -> None:
+    with pytest.raises(ValueError, match="module is an instance: give Linear, and its arguments in a ModuleCase"):
+        ModuleSpec(name="made", module=torch.nn.Linear(2, 2), cases=lambda make: iter([]), wrt=("input",))
+
+
+def test_an_accuracy_that_is_text_is_refused() -> None:
+    with pytest.raises(ValueError, match="rtol is '1e-3', expected a number from 0 on"):
+        Accuracy(rtol="1e-3")  # type: ignore[arg-type]
+
+
+def test_a_module_may_hold_its_specs_in_a_tuple_alone(tmp_path: Path) -> None:
+    file = tmp_path / "held.py"
+    file.write_text(
+        "import torch\nfrom gradspec import FunctionSpec\n"
+        "def sin(x):\n    return x.sin()\n"
+        "SPECS = (FunctionSpec(sin, sin, cases=lambda make: [(make(2),)]),)\n",
+        encoding="utf-8",
+    )
+    ((path, spec),) = resolve(str(file))
+
+    assert (path.rpartition(":")[0], spec.name) == (str(file), "sin")

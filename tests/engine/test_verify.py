@@ -202,6 +202,8 @@ def test_tensors_of_a_case_are_normal_without_ties_and_away_from_the_usual_kinks
         ({"wrt": ("z",)}, "'z' is not a parameter of primal"),
         ({"surrogate": lambda x: x}, "take different arguments"),
         ({"function": 3}, "function is 3, which cannot be called"),
+        ({"wrt": "x"}, "wrt is the text 'x': write a tuple, as ('x',)"),
+        ({"supports": {"vmap": True}}, "supports is {'vmap': True}: write Supports(vmap=True)"),
         ({"effects": Effects(writes=("z",))}, "'z' is not a parameter of primal"),
         ({"effects": Effects(writes=("x",))}, "state_after is None: give both, or neither"),
     ],

@@ -61,6 +61,7 @@ def test_a_wrong_default_of_a_spec_fails_the_build_twice(project: Project) -> No
     [
         ":param f: the factor (default: 0.5).",
         "Args:\n            f: the factor, which\n                defaults to 0.5",
+        "Args:\n            f (float, default 0.5): the factor",
     ],
 )
 def test_a_wrong_default_of_a_docstring_fails_the_build_twice(project: Project, words: str) -> None:
@@ -75,8 +76,12 @@ def test_a_wrong_default_of_a_docstring_fails_the_build_twice(project: Project, 
 def test_a_docstring_that_no_spec_documents_is_none_of_our_business_unless_asked(project: Project) -> None:
     with (project.source / "demo.py").open("a", encoding="utf-8") as demo:
         demo.write('\n\ndef other(f=1.0):\n    """Return f.\n\n    :param f: the factor (default: 0.5).\n    """\n')
+        demo.write('\n\nclass Other:\n    """Return f.\n\n    :param f: the factor (default: 0.5).\n    """\n\n')
+        demo.write("    apply = None\n\n    @staticmethod\n    def forward(ctx, x, f=1.0):\n        return x\n")
     with (project.source / "index.md").open("a", encoding="utf-8") as page:
-        page.write("\n```{eval-rst}\n.. autofunction:: demo.other\n```\n")
+        page.write("\n```{eval-rst}\n.. autofunction:: demo.other\n.. autoclass:: demo.Other\n```\n")
     assert [line for line in project.build().warnings if "gradspec.default" in line] == []
     asked = project.build("-E", "-D", "gradspec_check_defaults=1").warnings
-    assert any("docstring of demo.other: the words on f say that its default is 0.5" in line for line in asked)
+    for name in ("other", "Other"):
+        said = f"docstring of demo.{name}: the words on f say that its default is 0.5"
+        assert any(said in line for line in asked)

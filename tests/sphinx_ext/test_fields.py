@@ -51,6 +51,18 @@ def test_each_documented_field_has_a_row(project: Project) -> None:
     ]
 
 
+def test_a_class_is_found_where_a_package_imports_it_from(project: Project) -> None:
+    home = project.source / "packed"
+    home.mkdir()
+    (home / "_written.py").write_text(CODE, encoding="utf-8")
+    (home / "__init__.py").write_text("from ._written import Promise as Vow\n", encoding="utf-8")
+    page(project, "packed:Vow")
+    built = project.build()
+    assert (built.returncode, built.warnings) == (0, [])
+    rows = BeautifulSoup(built.html(), "html.parser").select("tbody tr")
+    assert rows[-1].get_text(" ", strip=True) == "primal What forward computes."
+
+
 @pytest.mark.parametrize("wrong", ["promises:Nothing", "promises:Empty", "gone:Promise", "promises"])
 def test_a_class_that_is_not_found_is_a_warning_in_each_build(project: Project, wrong: str) -> None:
     page(project, f"promises:Promise {wrong}")

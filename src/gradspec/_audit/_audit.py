@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, TypeVar
 
+import torch
+
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
@@ -43,6 +45,7 @@ from gradspec._engine._refusals import check_profile
 from gradspec._engine._turn import one_at_a_time
 from gradspec._engine._verify import run_plan
 from gradspec._held import unmoved
+from gradspec._one_line import in_short
 from gradspec._record import Source, SourcesLater, roots_of
 from gradspec.law import Finding, Law, Status
 from gradspec.profile import Profile, load_profile
@@ -147,6 +150,8 @@ def audit(
         >>> [str(verdict.status) for verdict in found.report.of(law="surrogate")]
         ['question']
     """
+    if isinstance(cases, str | torch.Tensor | Case | dict):
+        raise TypeError(f"cases is one call, and not a list of them: write [{in_short(cases)}]")
     laws, found_by_sweep = laws_of(laws), ""
     profile = profile or load_profile("quick")
     check_profile(profile)

@@ -16,6 +16,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._subject import Subject
+from gradspec._one_line import in_short
 from gradspec.law import Finding
 from gradspec.profile import Profile
 from gradspec.spec import Case
@@ -83,7 +84,7 @@ def _with_backward(subject: Subject, primal: Any, gradient: Any) -> Callable[...
         ValueError: of a module, whose parameters a call does not give, nobody says what forward computes.
     """
     if not callable(gradient):
-        raise TypeError(f"gradient cannot be called: it is {gradient!r}")
+        raise TypeError(f"gradient cannot be called: it is {in_short(gradient)}")
     if primal is None and subject.state:
         raise ValueError("the gradient of a module's inputs needs what its forward computes, in plain torch: give both")
     call: Any = subject.call if primal is None else getattr(primal, "apply", primal)
@@ -150,7 +151,7 @@ def _named(role: str, reference: Any, subject: Subject, cases: Sequence[Case]) -
     """
     call: Any = getattr(reference, "apply", None) if is_function_class(reference) else reference
     if not callable(call):
-        raise TypeError(f"{role} cannot be called: it is {reference!r}")
+        raise TypeError(f"{role} cannot be called: it is {in_short(reference)}")
     if call == subject.call:
         raise ValueError(f"{role} is the function itself: give one in plain torch")
 

@@ -60,7 +60,8 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject:
             if law.capability in (None, "double_backward") and law.name not in _NOT_NOISE_OF_BACKWARD
         ]
     if not chosen:
-        raise ValueError(f"no law is left of {', '.join(profile.laws)}: {why or 'needs a spec'}")
+        asked = ", ".join(profile.laws or [law.name for law in laws])
+        raise ValueError(f"no law is left of {asked}: {why or 'it compares with a reference, and none is given'}")
     return chosen
 
 

@@ -103,7 +103,8 @@ def _listed(module: ModuleType, where: str) -> list[Spec]:
     asked = {kind.listed: member(module, kind.listed, where) for kind in kinds()}
     if listed := {name: value for name, value in asked.items() if value is not MISSING}:
         return [spec for name, value in listed.items() for spec in _checked(value, f"{where}:{name}")]
-    found = list({id(v): v for v in vars(module).values() if isinstance(v, Spec)}.values())
+    held = [spec for value in vars(module).values() if _is_specs(value) for spec in _checked(value, where)]
+    found = list({id(spec): spec for spec in held}.values())
     if not found:
         raise TargetError(f"{where!r} holds no spec: name a module that does, or add one (`gradspec list`)")
     return found

@@ -56,6 +56,7 @@ def load_attribute(target: str) -> Any:
     if "::" in name:
         return _operator(where, name)
     if not name:
+        load(where)  # which may say that the last part is a name in a module
         raise TargetError(f"{target!r} names a module: write {target}:NAME for something in it")
     found: Any = load(where)
     for part in name.split("."):
@@ -168,7 +169,9 @@ def _load_file(where: str) -> ModuleType:
 
 def _raised(where: str, error: BaseException) -> TargetError:
     if where.endswith(".py") and "attempted relative import" in str(error):
-        module = ".".join(Path(where).with_suffix("").parts)
+        file = Path(where).resolve()
+        homes = [home for home in file.parents if (home / "__init__.py").exists()]
+        module = ".".join((*(home.name for home in reversed(homes)), file.stem))
         return TargetError(f"{where!r} imports from its own package: name it as a module of that, as {module}:NAME")
     run = where if where.endswith(".py") else f'-c "import {where}"'
     return TargetError(f"importing {where!r} raised {one_line(error)}: fix it, `python {run}` shows the traceback")

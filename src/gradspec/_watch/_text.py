@@ -83,7 +83,8 @@ def verdict(row: Row) -> str:
     if row.report is None:
         return "not audited"
     if not row.asked:
-        return "nothing found"
+        is_known = any(one.is_asked for one in row.judgement.findings) if row.judgement is not None else False
+        return "nothing new" if is_known else "nothing found"
     worst = row.asked[0].found
     laws = ", ".join(dict.fromkeys(law for one in row.asked if one.found.rank == worst.rank for law in one.found.laws))
     scope = scope_of(worst.verdict.law, row.report.laws)

@@ -230,6 +230,17 @@ def first_words(doc: str) -> str:
     return " ".join(doc.strip().split("\n\n")[0].split())
 
 
+def check_names(spec: Spec, *roles: str) -> None:
+    """Refuse a spec with a text where several names are meant: each of its letters would be one.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for role in roles:
+        if isinstance(given := getattr(spec, role), str):
+            raise ValueError(f"spec {spec.name!r}: {role} is the text {given!r}: write a tuple, as ({given!r},)")
+
+
 def check_callable(spec: Spec, *roles: str) -> None:
     """Refuse a spec with a field that cannot be called.
 

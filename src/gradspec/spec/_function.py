@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, Waiver, check_callable
+from gradspec.spec._base import (
+    Argument,
+    Case,
+    Difference,
+    Make,
+    Misuse,
+    Reference,
+    Spec,
+    Waiver,
+    check_callable,
+    check_names,
+)
 from gradspec.spec._calls import as_generator, name_of
 from gradspec.spec._forms import forms
 from gradspec.spec._function_parts import (
@@ -172,6 +183,9 @@ class FunctionSpec(Spec):
             )
         if not self.name:
             object.__setattr__(self, "name", name_of(self.function, self.primal))
+        check_names(self, "wrt", "zero_gradient")
+        if not isinstance(self.supports, Supports):
+            raise ValueError(f"spec {self.name!r}: supports is {self.supports!r}: write Supports(vmap=True)")
         object.__setattr__(self, "cases", as_generator(self.name, self.cases, Case))
         check_callable(self, "primal")
         _by_position(self.name, "primal", self.primal)

@@ -109,7 +109,8 @@ class Accuracy:
 
     def __post_init__(self) -> None:
         for name in ("rtol", "standard_error"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise ValueError(f"Accuracy: {name} is {value!r}, expected a number from 0 on, such as 1e-10")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, check_callable
+from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, check_callable, check_names
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
 from gradspec.spec._invocation import Invocation, bound
 
@@ -116,6 +116,12 @@ class ModuleSpec(Spec):
     differences: tuple[Difference, ...] = ()
 
     def __post_init__(self) -> None:
+        check_names(self, "wrt", "frozen", "written_in_backward", "data_parallel")
+        if not isinstance(self.module, type) and hasattr(self.module, "named_parameters"):
+            made = type(self.module).__name__
+            raise ValueError(
+                f"spec {self.name!r}: module is an instance: give {made}, and its arguments in a ModuleCase"
+            )
         check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
         for name in self.data_parallel:
             if name not in ("ddp", "fsdp2"):

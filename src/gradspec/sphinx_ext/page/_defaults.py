@@ -22,7 +22,9 @@ _STATED = re.compile(
     r"(?P<value>-?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf\b)|None|True|False|\"[^\"]*\"|'[^']*')",
     re.IGNORECASE,
 )
-_PARAMETER = re.compile(r":(?:param|parameter|arg|argument|keyword)\s+(?:[^:]*\s)?[`*\\]*(?P<name>\w+):\s*(?P<text>.*)")
+_PARAMETER = re.compile(
+    r":(?:param|parameter|arg|argument|keyword|type)\s+(?:[^:]*\s)?[`*\\]*(?P<name>\w+):\s*(?P<text>.*)"
+)
 
 
 def stated_default(text: str) -> str | None:
@@ -53,7 +55,8 @@ def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
     if not (_config.options(app.config).check_defaults or _is_of_spec(app, name)):
         return
     try:
-        parameters = inspect.signature(obj).parameters
+        is_function = isinstance(obj, type) and hasattr(obj, "apply") and hasattr(obj, "forward")
+        parameters = inspect.signature(obj.forward if is_function else obj).parameters
     except (TypeError, ValueError):
         return
     for parameter, text in _fields(lines):
