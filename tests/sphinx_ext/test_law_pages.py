@@ -117,3 +117,15 @@ def test_the_option_kind_keeps_only_the_laws_that_judge_it(project: Project) -> 
     shown = project.build().html("text_laws")
     assert "vjp" in shown.partition("gradspec-law-list")[2]
     assert "formula" not in shown.partition("gradspec-law-list")[2].partition("</table>")[0]
+
+
+def test_a_kind_that_no_law_judges_is_refused(project: Project) -> None:
+    page = "---\norphan: true\n---\n\n# Laws\n\n```{gradspec-laws}\n:kind: functoin\n```\n"
+    (project.source / "laws.md").write_text(page, encoding="utf-8")
+    assert "no law judges specs of the kind 'functoin': the kinds are" in " ".join(project.build().warnings)
+
+
+def test_pages_outside_of_the_source_are_refused(project: Project) -> None:
+    built = project.build("-D", "gradspec_law_pages=../outside")
+    assert built.returncode != 0
+    assert not (project.source.parent / "outside").exists()

@@ -41,7 +41,11 @@ class LawsDirective(SphinxDirective):
         if not records.build:
             self.env.note_reread()
             return [paragraph(badge(Status.NOT_MEASURED)), *toctree]
-        return [table(["Law", "What it says"], _rows(records, self.options.get("kind")), "gradspec-law-list"), *toctree]
+        kind = self.options.get("kind")
+        known = sorted({name for law in records.laws.values() for name in law.get("kinds", ("function",))})
+        if kind is not None and kind not in known:
+            raise self.error(f"no law judges specs of the kind {kind!r}: the kinds are {', '.join(known)}")
+        return [table(["Law", "What it says"], _rows(records, kind), "gradspec-law-list"), *toctree]
 
     def _toctree(self) -> list[nodes.Node]:
         if not options(self.config).law_pages:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from sphinx.errors import ConfigError
+
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.domain._domain import domain_of
 
@@ -43,6 +45,8 @@ def _write(app: Sphinx) -> None:
     if not chosen or not laws:  # without a record nobody knows the laws: their pages stay
         return
     folder = Path(app.srcdir, chosen)
+    if not folder.resolve().is_relative_to(Path(app.srcdir).resolve()):
+        raise ConfigError(f"gradspec_law_pages is {chosen!r}: name a folder within the source of the pages")
     folder.mkdir(parents=True, exist_ok=True)
     suffix, text = _form(app)
     written = {page.name: page for page in _written(folder)}
