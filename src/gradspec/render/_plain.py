@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gradspec._one_line import for_log
-from gradspec.findings import judge, scope_of, sentence
+from gradspec.findings import Judged, judge, scope_of, sentence
 from gradspec.render._remarks import remarks
 from gradspec.render._table import tables
 from gradspec.render._text import baseline_lines, finding_text, line, question, summary_lines
@@ -58,9 +58,17 @@ def finding_blocks(
         last = use
         headline, _, rest = finding_text(found, details=details).partition("\n")
         yield f"{style(headline, 'headline')}\n{rest}\n"
-    yield from _block("No failure", [line(one.found) for one in asked if not (one.fails or details)], style)
-    yield from _block("Questions", [question(one.found) for one in new if one.is_question and one.is_asked], style)
-    yield from _block("Not asked about", [line(judged.found) for judged in new if not judged.is_asked], style)
+    several = len(judgement.report.sheets) > 1
+
+    def of_spec(said: str, one: Judged) -> str:
+        return f"{one.found.verdict.spec}: {said}" if several else said
+
+    passed = [of_spec(line(one.found), one) for one in asked if not (one.fails or details)]
+    questions = [of_spec(question(one.found), one) for one in new if one.is_question and one.is_asked]
+    unasked = [of_spec(line(one.found), one) for one in new if not one.is_asked]
+    yield from _block("No failure", passed, style)
+    yield from _block("Questions", questions, style)
+    yield from _block("Not asked about", unasked, style)
 
 
 def _block(heading: str, lines: Sequence[str], style: Style) -> Iterator[str]:
