@@ -120,7 +120,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(audit, gradspec, folder, c
     ("words", "said"),
     [
         (("--law", "vjp"), "the law 'vjp' needs a spec, and an audit has none: leave it out, write the spec, or give"),
-        (("--surrogate", "ops.py:soft", "--law", "primal"), "no law is left of primal: needs a spec"),
+        (("--surrogate", "ops.py:soft", "--law", "primal"), "no law is left of primal: it compares with a reference"),
     ],
 )
 def test_a_law_that_has_nothing_to_compare_with_is_refused(audit, words, said):

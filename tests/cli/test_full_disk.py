@@ -23,7 +23,9 @@ def test_a_full_disk_behind_stdout():
     assert done.stderr == "Error: the output cannot be written (No space left on device)\n"
 
 
-@pytest.mark.parametrize("line", ["list", "check gradspec.text:text_add --law arity"])
+@pytest.mark.parametrize(
+    "line", [pytest.param("list", marks=pytest.mark.slow), "check gradspec.text:text_add --law arity"]
+)
 def test_a_full_disk_behind_the_stdout_of_a_command(line):
     done = python("-m", "gradspec", *line.split(), stdout=FULL)
 

@@ -308,8 +308,8 @@ WORD_EDITS = (
     Edit(
         kind="the class whose fields are shown",
         file="docs/reference/cheat-sheet.md",
-        old="gradspec.spec._base:Spec ",
-        new="gradspec.spec._base:Spek ",
+        old="gradspec.spec:Spec ",
+        new="gradspec.spec:Spek ",
         check=Site(),
         says=r"cheat-sheet\.md:\d+: WARNING: .*Spek",
     ),

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from gradspec import FunctionSpec, audit, read_case
-from gradspec._audit._device import on_device, where
+from gradspec._audit._audit import where
+from gradspec._audit._device import on_device
 from gradspec._audit._saved_call import _here, load_call, save_call
 from gradspec._engine._child import Child
 from gradspec.findings import Bar, is_asked

@@ -154,7 +154,9 @@ class SolvesWrongly(Solves):
     times = 1.001
 
 
-@pytest.mark.parametrize(("function", "ranked"), [(Solves, {"waste"}), (SolvesWrongly, {"wrong"})])
+@pytest.mark.parametrize(
+    ("function", "ranked"), [(Solves, {"waste"}), pytest.param(SolvesWrongly, {"wrong"}, marks=pytest.mark.slow)]
+)
 def test_a_gradient_that_is_right_for_a_smaller_tolerance_is_right(function: type, ranked: set[str]) -> None:
     torch.manual_seed(0)
     q = torch.randn(6, 6, dtype=torch.float64)

@@ -12,11 +12,12 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
 from gradspec._audit._causes import explained
-from gradspec._audit._device import where
 from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
@@ -272,3 +273,18 @@ def _case(case: Case | tuple[Any, ...] | str, number: int, seed: int, device: st
     if isinstance(case, Case):
         return case
     return Case(name=f"call {number}", args=case if isinstance(case, tuple) else (case,))
+
+
+def where(profile: Profile, function: Any, cases: Sequence[Any]) -> str:
+    """Return the device on which a function is audited: that of the tensors of its calls, if it is a CUDA device.
+
+    Args:
+        profile: which says where the tensors of a call are that is written as text.
+        function: what is audited; a module has tensors of its own.
+        cases: its calls, and texts.
+    """
+    own = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
+    kept = [read_case(case) if isinstance(case, str) and case.strip().startswith("@") else case for case in cases]
+    calls = [(case.args, dict(case.kwargs)) if isinstance(case, Case) else case for case in kept]
+    tensors = [t for t in (*own, *tree_leaves(calls)) if isinstance(t, Tensor)]
+    return next((str(t.device) for t in tensors if t.is_cuda), profile.device)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
-from gradspec.profile import Profile
 from gradspec.spec import Case
 
 
@@ -29,20 +27,3 @@ def on_device(case: Case, device: str) -> Case:
 
     args, kwargs = tree_map(move, (case.args, dict(case.kwargs)))
     return Case(name=case.name, args=args, kwargs=kwargs)
-
-
-def where(profile: Profile, function: Any, cases: Sequence[Any]) -> str:
-    """Return the device on which a function is audited: that of the tensors of its calls, if it is a CUDA device.
-
-    Args:
-        profile: which says where the tensors of a call are that is written as text.
-        function: what is audited; a module has tensors of its own.
-        cases: its calls, and texts.
-    """
-    from gradspec._audit._case_syntax import read_case
-
-    own = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
-    kept = [read_case(case) if isinstance(case, str) and case.strip().startswith("@") else case for case in cases]
-    calls = [(case.args, dict(case.kwargs)) if isinstance(case, Case) else case for case in kept]
-    tensors = [t for t in (*own, *tree_leaves(calls)) if isinstance(t, Tensor)]
-    return next((str(t.device) for t in tensors if t.is_cuda), profile.device)

@@ -171,7 +171,8 @@ def _raised(where: str, error: BaseException) -> TargetError:
     if where.endswith(".py") and "attempted relative import" in str(error):
         file = Path(where).resolve()
         homes = [home for home in file.parents if (home / "__init__.py").exists()]
-        module = ".".join((*(home.name for home in reversed(homes)), file.stem))
+        parts = [home.name for home in reversed(homes)] or [part for part in Path(where).parent.parts if part != ".."]
+        module = ".".join((*parts, file.stem))
         return TargetError(f"{where!r} imports from its own package: name it as a module of that, as {module}:NAME")
     run = where if where.endswith(".py") else f'-c "import {where}"'
     return TargetError(f"importing {where!r} raised {one_line(error)}: fix it, `python {run}` shows the traceback")
