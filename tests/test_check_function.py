@@ -472,3 +472,27 @@ def test_of_an_element_of_a_list_a_reference_says_whether_its_gradient_is_lost()
         )
     assert "shows nothing" in str(caught.value)
     assert "returns no gradient" not in str(caught.value)
+
+
+class OfItsClass(Function):
+    """Multiplies by a number of the class, which both passes are handed."""
+
+    factor = 2.0
+
+    @classmethod
+    def forward(cls, ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return cls.factor * x
+
+    @classmethod
+    def backward(cls, ctx: Any, y_bar: torch.Tensor) -> torch.Tensor:
+        return cls.factor * y_bar
+
+
+class OfAnotherClass(OfItsClass):
+    factor = 3.0
+
+
+def test_a_forward_that_is_a_classmethod_takes_no_keywords_and_is_not_accused(x: torch.Tensor) -> None:
+    assert gradspec.check(OfItsClass, x, primal=lambda x: 2 * x)
+    assert gradspec.check(OfAnotherClass, x, primal=lambda x: 3 * x)
+    assert not gradspec.check(OfAnotherClass, x, primal=lambda x: 2 * x, raise_exception=False)

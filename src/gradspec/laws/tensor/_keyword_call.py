@@ -1,7 +1,7 @@
 r"""The function accepts its documented arguments by keyword, and so does the form that draws its noise.
 
 If a spec documents no arguments, their names are those of the function, as far as Python can read them. A decorator of
-`forward`, such as `torch.amp.custom_fwd`, hides them from torch.
+`forward`, such as `torch.amp.custom_fwd` or `classmethod`, hides them from torch.
 
 Why it matters: a call with keywords is how readable code calls it; older torch refused keywords in `apply`.
 
@@ -33,7 +33,7 @@ def _check(trial: Trial) -> Finding:
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     function = trial.spec.function
     if not trial.spec.arguments and _hides_names(awake(trial).spec.function):
-        return not_applicable("a decorator of forward hides the names of the arguments from torch")
+        return not_applicable("a decorator of forward, as classmethod, hides the names of the arguments from torch")
     got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(awake(trial).spec.function))
     if isinstance(got, Finding):
         return got
@@ -61,9 +61,11 @@ def _called(function: Callable[..., Any], inputs: Inputs, form: str, own: list[s
 
 
 def _hides_names(function: Any) -> bool:
-    """Whether torch, which reads the names of the code of `forward`, finds others than Python."""
+    """Whether torch, which reads the names of the code of `forward` behind the first, finds others than Python."""
     cls = getattr(function, "__self__", None)
     forward = getattr(cls, "forward", None) if isinstance(cls, type) and issubclass(cls, Function) else None
+    if inspect.ismethod(forward):
+        return True
     code = getattr(inspect.unwrap(forward), "__code__", None) if forward is not None else None
     return code is not None and getattr(forward, "__code__", code).co_varnames != code.co_varnames
 
