@@ -685,3 +685,28 @@ class Padded(Function):
 )
 def test_a_statement_of_another_form_and_a_difference_too_many_are_named(function, call, words):
     assert said(function, call).likely.startswith(words)
+
+
+class Narrow(Function):
+    """The pinball loss: `torch.where` of two numbers of Python is a float32."""
+
+    @staticmethod
+    def forward(ctx, x, q):
+        ctx.save_for_backward(x)
+        ctx.q = q
+        return torch.maximum(q * x, (q - 1) * x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * torch.where(x > 0, ctx.q, ctx.q - 1.0), None
+
+
+def pinball(x, q):
+    return torch.where(x > 0, q * x, (q - 1) * x)
+
+
+def test_a_repair_of_what_is_off_by_the_digits_of_a_float32_says_so_first():
+    likely = said(Narrow, "(randn(5), 0.9)", reference=pinball).likely
+
+    assert likely.startswith("as exact as a float32: something is computed in float32 on the way")

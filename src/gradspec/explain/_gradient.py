@@ -7,6 +7,7 @@ another place. What raises in a test, as a shape that does not fit, shows nothin
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -56,6 +57,7 @@ from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._guess import as_a_float32
 from gradspec.laws.tensor.support._made_up import can_be_made
 
 #: What is said where a gradient is compared with none.
@@ -139,7 +141,11 @@ def why_gradient(trial: Trial) -> Reason | None:
                 if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
-                return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+                found = next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+                short = (
+                    as_a_float32(wrong.got, wrong.expected) if found is not None and found.kind == "repair" else None
+                )
+                return replace(found, words=f"{short.words}; {found.words}") if found and short else found
     return None
 
 

@@ -19,12 +19,11 @@ from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_ro
 from gradspec.law import Finding, Law, Reason, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._guess import made_of, narrow_type_of
+from gradspec.laws.tensor.support._guess import EXACT, made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
 CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
-EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
 _SIGNS = ("positive", "negative")
 #: Nearer to 1 than this no factor is forgotten.
 _NEAR = 1e-4

@@ -14,6 +14,8 @@ _NARROW = (torch.bfloat16, torch.float16, torch.float32)
 #: Fewer different numbers than this, as those of a mask, are in a narrow type by chance; and a result that is farther
 #: off, of its largest element, is wrong in another way.
 _FEW, _FAR = 3, 0.1
+#: What is said of what has the digits of a float32.
+EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
 
 
 def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | None:
@@ -37,10 +39,14 @@ def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | Non
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         said = "the right numbers stand in the wrong places: an operand is transposed or a view misread"
         return Reason(kind="places", words=said)
-    if _has_digits_of_float32(got, expected):
-        said = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
-        return Reason(kind="digits", words=said)
-    return None
+    return as_a_float32(got, expected)
+
+
+def as_a_float32(got: Tensor, expected: Tensor) -> Reason | None:
+    """Say whether a result in float64 is as exact as a float32."""
+    if not _has_digits_of_float32(got, expected):
+        return None
+    return Reason(kind="digits", words=EXACT)
 
 
 def factor_reason(found: float | complex, *, is_everywhere: bool = True, of: str = "") -> Reason:
