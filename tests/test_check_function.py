@@ -199,6 +199,12 @@ def test_input_may_be_computed_and_is_apart_from_its_graph(x: torch.Tensor) -> N
         (lambda x: gradspec.check(Round, x, laws=[3]), TypeError, "laws holds 3: give a Law, or the name of one"),
         (lambda x: gradspec.check(_fails, x), ValueError, "_fails raises on these inputs: RuntimeError: no kernel"),
         (lambda x: gradspec.check(Round, [x]), ValueError, "a list or a dict is one argument: give several in a tuple"),  # type: ignore[arg-type]
+        (
+            lambda x: gradspec.check(Round.__new__(Round), x),
+            TypeError,
+            "an instance of Round, which torch calls as a class",
+        ),
+        (lambda x: gradspec.check(Round, x, seed="a"), TypeError, "seed is 'a': give a whole number"),  # type: ignore[arg-type]
         (lambda x: gradspec.check(Round.forward, x), TypeError, "is a part of a Function: give the Function itself"),
     ],
 )

@@ -85,7 +85,7 @@ def check(
 
     Raises:
         CheckError: something was found; its text is what `gradspec check` prints beneath its table.
-        TypeError: `function`, `primal`, `surrogate` or `gradient` cannot be called.
+        TypeError: `function`, `primal`, `surrogate` or `gradient` cannot be called, or `seed` is no whole number.
         ValueError: no tensor requires a gradient, the inputs do not fit the function, `primal` or `surrogate`, or both
             `surrogate` and `gradient` are given.
 
@@ -105,6 +105,8 @@ def check(
         True
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
+    if not isinstance(seed, int):
+        raise TypeError(f"seed is {in_short(seed)}: give a whole number")
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {in_short(function)}")
     try:

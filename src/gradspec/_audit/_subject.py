@@ -131,6 +131,11 @@ def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
         raise TypeError(
             f"{given} is a class of modules: audit an instance, as `layer = {function.__name__}(...)` and then `layer`"
         )
+    if isinstance(function, torch.autograd.Function):
+        cls = type(function).__name__
+        raise TypeError(
+            f"this is an instance of {cls}, which torch calls as a class: give {cls} itself, or {cls}.apply"
+        )
     if not callable(function):
         raise TypeError(f"an audit takes a Function or a callable, got {function!r}")
     owner = getattr(function, "__self__", None)
