@@ -76,6 +76,13 @@ def test_a_file_of_something_else_is_refused_in_one_line(gradspec, tmp_path, tex
     assert gradspec("events", str(tmp_path / "missing")).exit_code == 2
 
 
+def test_a_file_that_is_no_text_is_refused_in_one_line(gradspec, tmp_path):
+    path = tmp_path / "other.sqlite3"
+    path.write_bytes(b"SQLite format 3\0\x10\0\xff\xfe\n")
+    done = gradspec("events", str(path))
+    assert (done.exit_code, "is not a file of events" in done.output) == (2, True)
+
+
 def test_a_price_that_cannot_be_read_is_refused(gradspec, run):
     program, path = run
     program()

@@ -244,3 +244,16 @@ def test_no_run_of_a_random_program_asks_more_than_its_plan(seed):
     if found.steps[0].validation is not None:
         tested = plan.loads[-1].calls // (1 if found.before != found.best else 2)
         assert plan.least_calls <= len(model.asked) - tested
+
+
+def test_a_template_keeps_its_places_where_it_is_rewritten():
+    template = Variable("Hint: {question}", role="template", requires_grad=True)
+    client = Client(Worst(), name="worst", options=LIMIT)
+
+    def program(question):
+        return chat(client, [{"role": "user", "content": ops.fill(template, question=question)}])
+
+    writer = TextualGradientDescent([template], client)
+    plan = optimize(program, DATA, lambda prediction, target: 0.0, writer, batch=2, steps=2, dry_run=True)
+    assert sum(load.calls for load in plan.loads) > 0
+    assert template.data == "Hint: {question}"

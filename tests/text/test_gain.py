@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from gradspec.text import Variable
-from gradspec.text.optim import Gain, TextualGradientDescent, examples_needed, optimize
+from gradspec.text.optim import Gain, Score, TextualGradientDescent, examples_needed, optimize
 from gradspec.text.optim._gain import paired_interval
 
 
@@ -97,6 +97,28 @@ def test_student_for_other_scores_and_none_where_they_do_not_vary():
     alike = Gain.of([0.5, 0.5], [0.75, 0.75])
     assert (alike.low, alike.needed, alike.shown) == (None, None, False)
     assert "no interval" in str(alike)
+
+
+def test_differences_that_differ_by_rounding_say_nothing_of_how_much_they_vary():
+    assert Gain.of([0.1, 0.2], [0.2, 0.3]) == Gain.of([0.1, 0.1], [0.2, 0.2])
+    assert Score.of([0.1 + 0.2, 0.3]).low is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Gain.of([], []),
+        lambda: Gain.of([0.1], [0.2, 0.3]),
+        lambda: Gain.of([math.nan], [1]),
+        lambda: Score.of([]),
+        lambda: examples_needed(0.01),
+        lambda: examples_needed(2),
+        lambda: examples_needed(0.05, 0),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(call):
+    with pytest.raises(ValueError, match="got"):
+        call()
 
 
 def optimized(right, *, tests, **settings):

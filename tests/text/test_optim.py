@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from gradspec.text import Variable, concurrency
+from gradspec.text.ops import fill
 from gradspec.text.optim import TextualGradientDescent
 
 
@@ -53,6 +54,37 @@ def test_one_repair() -> None:
     assert x.data == "better"
     assert len(model.asked[1]) == 3
     assert "no tags" in model.asked[1][2]
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        (("<new>Short: {question} {other}</new>",), "Short: {question} {other}"),
+        (("<new>Short.</new>", "<new>Short: {question}</new>"), "Short: {question}"),
+        (("<new>Short.</new>", "<new>Shorter.</new>"), "Answer: {question} {free}"),
+    ],
+)
+def test_a_template_keeps_the_places_that_a_program_has_filled(answers: tuple[str, ...], text: str) -> None:
+    template = Variable("Answer: {question} {free}", role="template", requires_grad=True)
+    fill(template, question=Variable("1 + 1?")).backward(Variable("Be short."))
+    model = Model(*answers)
+    TextualGradientDescent([template], model).step()
+    assert (template.data, model.answers) == (text, [])
+    if len(answers) > 1:
+        assert "leaves out {question}" in model.asked[1][2]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda x: TextualGradientDescent([x + "!"], Model()), "a Variable that you make, and not what is computed"),
+        (lambda x: TextualGradientDescent([x], Model), "a model is an instance: write Model"),
+        (lambda x: TextualGradientDescent([x], Model(), prompts={"update": "x"}), "prompts are such as"),
+    ],
+)
+def test_what_cannot_be_optimised_is_refused(make, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        make(param())
 
 
 def test_after_an_error_no_parameter_has_changed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -96,7 +97,7 @@ def events(file: Path, follow: bool, priced: tuple[str, ...]) -> None:
     """
     prices, summary = dict(map(_price, priced)), Summary()
     screen = _screen.console()
-    with one_line_errors(), file.open(encoding="utf-8") as opened:
+    with one_line_errors(), file.open(encoding="utf-8", errors="replace") as opened:
         read(opened, summary)
         if follow:
             with Live(summary.table(prices), console=screen, auto_refresh=False, transient=True) as live:
@@ -142,6 +143,8 @@ def _price(text: str) -> tuple[str, tuple[float, float]]:
     name, _, prices = text.rpartition("=")
     try:
         said, replied = map(float, prices.split(","))
+        if not (0 <= said < math.inf and 0 <= replied < math.inf):
+            raise ValueError
     except ValueError:
         raise Unusable(f"a price is MODEL=IN,OUT, such as gpt-4o=2.5,10, not {text!r}") from None
     return name, (said, replied)

@@ -109,6 +109,8 @@ def check_model(model: object) -> None:
         ...
         TypeError: a model is a callable that takes messages, such as OpenAIModel(name), not 'gpt-4o'
     """
+    if isinstance(model, type):
+        raise TypeError(f"a model is an instance: write {model.__name__}(...), and not the class")
     if not callable(model):
         raise TypeError(f"a model is a callable that takes messages, such as OpenAIModel(name), not {model!r}")
 

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gradspec.text._graph._deferred import derived, given, now, variable_of
 from gradspec.text._graph._function import Function
 from gradspec.text._graph._variable import Variable
+
+#: The names that were put into each template that is learned: a new text has to keep their places.
+_FILLED: WeakKeyDictionary[Variable, frozenset[str]] = WeakKeyDictionary()
 
 
 class Fill(Function):
@@ -71,5 +75,13 @@ def fill(template: Variable | str, **values: Any) -> Variable:
     """
     if not isinstance(template, Variable | str):
         raise TypeError(f"a template is a text or a Variable, not {template!r}")
+    if isinstance(template, Variable) and template.requires_grad:
+        _FILLED[template] = _FILLED.get(template, frozenset()) | values.keys()
     result: Variable = Fill.apply(template, values)
     return result
+
+
+def lost_places(template: Variable, text: str) -> list[str]:
+    """Return the places of a template that a program has filled, and that another text does not have."""
+    places = (f"{{{name}}}" for name in sorted(_FILLED.get(template, ())))
+    return [place for place in places if place not in text]

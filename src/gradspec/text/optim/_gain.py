@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean, stdev
 from typing import Any
 
 from gradspec.text.optim._checkpoint import plain
-from gradspec.text.optim._interval import Z, student
+from gradspec.text.optim._interval import DIGITS, Z, student
 
 #: The chance to show a difference that is there, with as many examples as are needed.
 POWER = 0.8
@@ -50,6 +50,9 @@ class Gain:
             after: The score of each example after, in the same order.
             examples: The examples; copies of one count as one, with the mean of their differences. None if all differ.
 
+        Raises:
+            ValueError: there are no scores, one more before than after, or one that is no number.
+
         Example:
             >>> print(Gain.of([0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]))
             +0.833 (+0.118 to +0.970, 6 examples): shown to be better
@@ -61,6 +64,10 @@ class Gain:
             <https://pubmed.ncbi.nlm.nih.gov/9595618/>`_, Tango, 1998.
             `The probable error of a mean <https://doi.org/10.1093/biomet/6.1.1>`_, Student, 1908.
         """
+        if not before or len(before) != len(after) or not all(map(math.isfinite, (*before, *after))):
+            raise ValueError(
+                f"a gain takes as many scores after as before, each a number: got {before!r} and {after!r}"
+            )
         differences = _of_each(before, after, examples)
         low, high = paired_interval(differences) or (None, None)
         spread = stdev(differences) ** 2 if len(set(differences)) > 1 else None
@@ -121,6 +128,9 @@ def examples_needed(changed: float, difference: float = POINTS) -> int:
             difference; two texts that have nothing to do with each other change half of the examples at most.
         difference: The difference of means.
 
+    Raises:
+        ValueError: the difference is not above 0, or larger than the share, or that is above 1.
+
     Example:
         >>> examples_needed(0.05), examples_needed(0.5)
         (155, 1568)
@@ -129,6 +139,11 @@ def examples_needed(changed: float, difference: float = POINTS) -> int:
         `Sample size for testing differences in proportions for the paired-sample design
         <https://doi.org/10.2307/2531961>`_, Connor, 1987.
     """
+    if not 0 < difference <= changed <= 1:
+        raise ValueError(
+            f"the difference is more than 0, and at most the share of examples that change, which is at most 1: got "
+            f"changed={changed!r} and difference={difference!r}"
+        )
     return _needed(changed, changed - difference**2, difference)
 
 
@@ -149,7 +164,7 @@ def _of_each(before: Sequence[float], after: Sequence[float], examples: Sequence
     keys = range(len(before)) if examples is None else keys_of(examples)
     for key, old, new in zip(keys, before, after, strict=True):
         found.setdefault(key, []).append(new - old)
-    return [fmean(differences) for differences in found.values()]
+    return [round(fmean(differences), DIGITS) for differences in found.values()]  # 0.3 - 0.2 is not 0.2 - 0.1
 
 
 def _key(example: Any, place: int) -> Any:

@@ -10,6 +10,8 @@ from statistics import NormalDist, fmean, stdev
 #: The share of intervals that hold the mean of all such examples.
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+#: Scores that agree in so many digits are one: the rest is rounding.
+DIGITS = 12
 
 
 def interval(scores: Sequence[float]) -> tuple[float, float] | None:
@@ -34,7 +36,7 @@ def interval(scores: Sequence[float]) -> tuple[float, float] | None:
         centre = (mean + Z**2 / (2 * count)) / (1 + Z**2 / count)
         half = Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2)) / (1 + Z**2 / count)
         return (centre - half if mean > 0 else 0.0), (centre + half if mean < 1 else 1.0)
-    if len(set(scores)) < 2:
+    if len({round(score, DIGITS) for score in scores}) < 2:
         return None
     half = student(count - 1) * stdev(scores) / math.sqrt(count)  # mean +- t s / sqrt(n)
     return mean - half, mean + half

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from gradspec.text.optim._tgd import TextualGradientDescent
 
 #: The bytes of a stand-in for a reply that has no limit.
 UNLIMITED = 64
+#: A place of a template.
+_PLACE = re.compile(r"\{\w+\}")
 #: The tokens that say what is wrong with a reply that misses its schema.
 CORRECTION = 1024
 
@@ -50,7 +53,9 @@ class Rehearsal:
     is shorter than a byte.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        """Take the texts that are rewritten: a new one has the places of the old one, `{name}`."""
+        self._texts = [*texts]
         #: What the part in hand has asked so far.
         self.asked: list[Asked] = []
         self.begin(writing=False)
@@ -89,14 +94,18 @@ class Rehearsal:
                 budget=budget,
             )
         )
-        return self._reply(schema, replied)
+        return self._reply(schema, replied, "".join(str(message.content) for message in messages))
 
-    def _reply(self, schema: Mapping[str, Any] | None, length: int) -> Completion:
+    def _reply(self, schema: Mapping[str, Any] | None, length: int, said: str) -> Completion:
         if schema is not None:
             value = instance(schema)
             return Completion(text=json.dumps(value).ljust(length), value=value)
         self._repaired = not self._repaired
         text = "x" * length
+        if self._writing:
+            places = "".join(dict.fromkeys(_PLACE.findall("".join(one for one in self._texts if one in said))))
+            text = f"{places}{text}"[: max(length, len(places))]
+            self._texts.append(text)
         return Completion(text=f"<new>{text}</new>" if self._writing and self._repaired else text)
 
 
@@ -117,7 +126,7 @@ def rehearsed(
     """
     params, state = optimizer.params, optimizer.state_dict()
     before = [(param.data, param.grad) for param in params]
-    stand_in = Rehearsal()
+    stand_in = Rehearsal([str(param.data) for param in params])
     remarks: dict[str, None] = {}
 
     def metric(prediction: Any, target: Any) -> tuple[float, str]:

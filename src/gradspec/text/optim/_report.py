@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
@@ -30,10 +31,15 @@ class Score:
     def of(cls, scores: Sequence[float]) -> Score:
         """Return the mean of scores with its interval.
 
+        Raises:
+            ValueError: there are none, or one is no number.
+
         Example:
             >>> print(Score.of([1.0, 1.0]))
             1.000 (0.342 to 1.000, 2 examples)
         """
+        if not scores or not all(map(math.isfinite, scores)):
+            raise ValueError(f"a score is the mean of numbers, of one at least: got {scores!r}")
         low, high = interval(scores) or (None, None)
         return cls(mean=fmean(scores), low=low, high=high, examples=len(scores))
 

@@ -13,15 +13,21 @@ from gradspec.text.lm._model import check_model
 from gradspec.text.ops._bounded import feedback_of
 from gradspec.text.ops._prompts import PROMPTS, Prompts
 from gradspec.text.ops._tags import contents
-from gradspec.text.ops._template import fill
+from gradspec.text.ops._template import fill, lost_places
 from gradspec.text.optim._state import check_state, is_count
+
+#: What is said of a new text of a template that lacks some of its places.
+_KEEP = (
+    "Your text is a template, and leaves out {}. Write the whole text again in the same form, with each of them in it."
+)
 
 
 class TextualGradientDescent:
     """Rewrite parameters by a language model, given their feedback: one step of descent, in words.
 
-    The model always sees a parameter and its feedback whole. With `concurrency(k)` the parameters' calls overlap; no
-    parameter changes before all have their new text.
+    The model always sees a parameter and its feedback whole. A new text of a template that `fill` was given keeps its
+    places; one that leaves one out is asked for again, and then the old text stays. With `concurrency(k)` the
+    parameters' calls overlap; no parameter changes before all have their new text.
 
     Args:
         params: Variables that hold a text and require grad.
@@ -68,12 +74,16 @@ class TextualGradientDescent:
         for param in self.params:
             if not isinstance(param, Variable) or not param.requires_grad or not isinstance(param.data, str):
                 raise TypeError(f"a parameter is a Variable that holds a text and requires grad, not {param!r}")
+            if not param.is_leaf:
+                raise TypeError(f"a parameter is a Variable that you make, and not what is computed: {param!r}")
         if len(set(self.params)) < len(self.params):
             raise ValueError("a parameter is given twice; each would be rewritten as often")
         if isinstance(constraints, str):
             raise TypeError(f"constraints is a list of texts; write [{constraints!r}]")
         if not is_count(momentum):
             raise ValueError(f"momentum counts earlier texts: 0 or more, not {momentum!r}")
+        if not isinstance(prompts, Prompts):
+            raise TypeError(f"prompts are such as replace(PROMPTS, update=...), not {prompts!r}")
         self.model, self.prompts = model, prompts
         constraints = tuple(constraints)
         if not all(isinstance(constraint, str) for constraint in constraints):
@@ -142,14 +152,15 @@ class TextualGradientDescent:
         said: list[dict[str, str]] = [{"role": "user", "content": str(prompt.data)}]
         answer = complete(self.model, said).text
         text = _new(answer)
-        if text is None:
-            repair = str(fill(prompts.repair, answer=answer).data)
+        lost = [] if text is None else lost_places(param, text)
+        if text is None or lost:
+            repair = _KEEP.format(", ".join(lost)) if lost else str(fill(prompts.repair, answer=answer).data)
             said += [{"role": "assistant", "content": answer}, {"role": "user", "content": repair}]
             answer = complete(self.model, said).text
             text = _new(answer)
         if text is None:
             raise ValueError(f"the model twice wrote no text between <new> and </new>; its last answer: {answer!r}")
-        return text
+        return str(param.data) if lost_places(param, text) else text
 
     def _feedback(self, param: Variable) -> str:
         if param.grad is None:
