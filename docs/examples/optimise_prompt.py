@@ -98,7 +98,7 @@ def main(
     for seed in range(seeds):
         try:
             runs.append(list(run(seed)))
-        except ModelError as error:
+        except (ModelError, ValueError) as error:  # no answer, or no text between the tags
             raise click.ClickException(str(error)) from None
         first, last = runs[-1][0], runs[-1][-1]
         click.echo(f"split {seed}: {first[1]:.1%} of the test messages before, {last[1]:.1%} after {steps} steps")

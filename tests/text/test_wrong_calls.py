@@ -101,6 +101,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "events to a folder": (lambda: JsonLines("/"), "a file in a folder that exists, not to '/'"),
     "events to no folder": (lambda: JsonLines("/no/where.jsonl"), "a file in a folder that exists"),
     "a client of a name": (lambda: Client("gpt-4o"), "a model is a callable"),
+    "optimize within a number": (lambda: tuned(budget=5), r"budget is such as Budget\(calls=100\), not 5"),
     "a path as a cache": (lambda: Client(model, name="m", cache="a.db"), r"cache is such as Cache\(.*; not 'a.db'"),
     "a number as a budget": (
         lambda: Client(model, budget=10),

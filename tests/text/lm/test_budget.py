@@ -296,7 +296,7 @@ def test_wrong_limits_are_refused():
     with pytest.raises(ValueError, match="a limit on tokens is at least 0, not -1"):
         Budget(tokens=-1)
     with pytest.raises(ValueError, match="schema_attempts"):
-        Client(str, schema_attempts=0)
+        Client(lambda messages: "", schema_attempts=0)
 
 
 def test_an_async_model_that_hangs_is_stopped_at_the_deadline():

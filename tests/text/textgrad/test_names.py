@@ -213,6 +213,8 @@ def test_a_step_without_tags_is_asked_once_more_in_one_prompt_and_then_refused()
     mine = Recorder("no tags")
     with pytest.raises(ValueError, match="twice wrote no text"):
         optimizer.TextualGradientDescentwithMomentum(mine, [x], momentum_window=1).step()
+    with pytest.raises(ValueError, match="no text between <A> and </A>"):
+        tg.TGD([x], engine=Recorder("no tags"), new_variable_tags=["<A>", "</A>"]).step()
     assert len(mine.asked) == 2
     assert "assistant: no tags\n\nuser: " in mine.asked[1][0]
     with pytest.raises(ValueError, match="opening and the closing tag"):

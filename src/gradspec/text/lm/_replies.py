@@ -62,7 +62,8 @@ def _connect(path: str) -> sqlite3.Connection:
     try:
         return sqlite3.connect(path, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
     except sqlite3.OperationalError as error:
-        raise CacheError(f"{path} cannot be opened as a cache: {error}; name a file in a folder that exists") from None
+        remedy = "name a file in a folder that exists and that you may write to"
+        raise CacheError(f"{path} cannot be opened as a cache: {error}; {remedy}") from None
 
 
 def _connect_read_only(path: str) -> sqlite3.Connection:

@@ -146,11 +146,15 @@ def optimize(
             raise TypeError(f"{name} is a callable, not {call!r}")
     if not all(hasattr(optimizer, name) for name in ("params", "step", "zero_grad", "state_dict", "load_state_dict")):
         raise TypeError(f"the optimizer is such as TextualGradientDescent([prompt], model), not {optimizer!r}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise TypeError(f"budget is such as Budget(calls=100), not {budget!r}")
     check_prices({} if prices is None else prices)
     examples = split(data, parts, seed)
     params, file = optimizer.params, None if checkpoint is None else Path(checkpoint)
     if file is not None and not file.absolute().parent.is_dir():
         raise ValueError(f"the checkpoint {file} is a file in a folder that exists; make the folder first")
+    if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+        raise ValueError(f"the checkpoint {file} cannot be written: name a file in a folder that you may write to")
     settings = {"batch": batch, "seed": seed, "params": [param.data for param in params]}
     parted = [examples.training, examples.validation, examples.test]
     made_for = "" if file is None else fingerprint(settings, parted)

@@ -87,6 +87,7 @@ class TextualGradientDescent(Optimizer):
         tags = tuple(new_variable_tags or TAGS)
         if len(tags) != 2:
             raise ValueError(f"new_variable_tags are the opening and the closing tag, not {new_variable_tags!r}")
+        self._tags = tags
         self.engine, self.verbose = validate_engine_or_get_default(engine), verbose
         examples = [f"It has the form of this example: {example}" for example in in_context_examples or ()]
         self._steps = optim.TextualGradientDescent(
@@ -105,7 +106,10 @@ class TextualGradientDescent(Optimizer):
         Raises:
             ValueError: the engine twice wrote no text between the tags.
         """
-        self._steps.step()
+        try:
+            self._steps.step()
+        except ValueError as error:
+            raise ValueError(_renamed(str(error), OURS, self._tags)) from None
         if self.verbose:
             for parameter in self.parameters:
                 print(for_log(visible(f"{parameter.role_description}: {parameter.value}")))
