@@ -93,39 +93,25 @@ def test_a_call_of_a_forward_that_is_inherited_is_one_of_the_class_that_is_calle
     assert list(seen.kinds.values()) == ["(float32[2])"]
 
 
-class Fourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 3 * ctx.saved_tensors[0] ** 2 * grad
-
-
-class FourthWrongly(Fourth):
+class CubedWrongly(Cubed):
     @staticmethod
     def backward(ctx, grad):
         return 2 * ctx.saved_tensors[0] ** 2 * grad
 
 
 def test_a_call_of_an_inherited_forward_without_a_ctx_is_one_of_the_class_that_is_called(watcher):
-    FourthWrongly.apply(x(2)).sum().backward()
+    CubedWrongly.apply(x(2)).sum().backward()
     seen = only(watcher)
 
-    assert (seen.target, seen.forwards, seen.backwards) == (FourthWrongly, 1, 1)
+    assert (seen.target, seen.forwards, seen.backwards) == (CubedWrongly, 1, 1)
     assert list(seen.kinds.values()) == ["(float32[2])"]
     line = int(seen.where.rpartition(":")[2])
-    assert Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1].startswith("class FourthWrongly")
+    assert Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1].startswith("class CubedWrongly")
 
-    Fourth.apply(x(2))
+    Cubed.apply(x(2))
     assert len(watcher.functions) == 2
     watcher.stop()
-    assert "forward" not in vars(FourthWrongly)
+    assert "forward" not in vars(CubedWrongly)
 
 
 def test_a_default_that_was_not_given_is_no_argument_of_the_call(watcher):

@@ -97,9 +97,9 @@ class ProgramWatch:
             forked(partial(_audit, place, seen), place)
 
         for place, row in rows_in(self._folder):  # what only its children have seen
-            target = here(json.loads((place / FUNCTION).read_text(encoding="utf-8"))["home"])
             if not is_asked(row.key, row.package, self._only):
                 continue
+            target = here(json.loads((place / FUNCTION).read_text(encoding="utf-8"))["home"])
             if target is None or not row.files or not self.store.claims(row.key, row.where):
                 continue
             forked(partial(_audit_of, place, target), place)

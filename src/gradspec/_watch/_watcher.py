@@ -300,7 +300,7 @@ def _put_back(of: weakref.ref[Any], name: str) -> None:
 
 def _is_apart(cls: Any) -> bool:
     """Whether a class inherits a forward that is handed no ctx."""
-    found = next((one.__dict__["forward"] for one in cls.__mro__ if "forward" in one.__dict__), None)
+    found = vars(_giver(cls, "forward")).get("forward")
     return isinstance(found, staticmethod) and cls.setup_context is not _SingleLevelFunction.setup_context
 
 

@@ -51,7 +51,7 @@ class Gain:
             examples: The examples; copies of one count as one, with the mean of their differences. None if all differ.
 
         Raises:
-            ValueError: there are no scores, one more before than after, or one that is no number.
+            ValueError: there are no scores, not as many after as before, or one that is no number.
 
         Example:
             >>> print(Gain.of([0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._position import at
 from gradspec.text.lm._budget import Budget, bounds
 from gradspec.text.lm._client import Client
@@ -16,6 +16,7 @@ from gradspec.text.lm._model import Completion, Message
 from gradspec.text.lm._request import Request
 from gradspec.text.lm._schema import parse
 from gradspec.text.lm._stand_in import answered_by, instance
+from gradspec.text.ops._template import lost_places
 from gradspec.text.optim._examples import Examples
 from gradspec.text.optim._gain import keys_of
 from gradspec.text.optim._plan import Plan, plan_of
@@ -24,8 +25,6 @@ from gradspec.text.optim._tgd import TextualGradientDescent
 
 #: The bytes of a stand-in for a reply that has no limit.
 UNLIMITED = 64
-#: A place of a template.
-_PLACE = re.compile(r"\{\w+\}")
 #: The tokens that say what is wrong with a reply that misses its schema.
 CORRECTION = 1024
 
@@ -53,9 +52,9 @@ class Rehearsal:
     is shorter than a byte.
     """
 
-    def __init__(self, texts: Sequence[str] = ()) -> None:
-        """Take the texts that are rewritten: a new one has the places of the old one, `{name}`."""
-        self._texts = [*texts]
+    def __init__(self, params: Sequence[Variable] = ()) -> None:
+        """Take what is rewritten: a new text of a template has the places that the program fills."""
+        self._params = params
         #: What the part in hand has asked so far.
         self.asked: list[Asked] = []
         self.begin(writing=False)
@@ -103,9 +102,8 @@ class Rehearsal:
         self._repaired = not self._repaired
         text = "x" * length
         if self._writing:
-            places = "".join(dict.fromkeys(_PLACE.findall("".join(one for one in self._texts if one in said))))
+            places = "".join(p for param in self._params if str(param.data) in said for p in lost_places(param, ""))
             text = f"{places}{text}"[: max(length, len(places))]
-            self._texts.append(text)
         return Completion(text=f"<new>{text}</new>" if self._writing and self._repaired else text)
 
 
@@ -126,7 +124,7 @@ def rehearsed(
     """
     params, state = optimizer.params, optimizer.state_dict()
     before = [(param.data, param.grad) for param in params]
-    stand_in = Rehearsal([str(param.data) for param in params])
+    stand_in = Rehearsal(params)
     remarks: dict[str, None] = {}
 
     def metric(prediction: Any, target: Any) -> tuple[float, str]:
