@@ -139,3 +139,26 @@ def test_a_block_that_backward_runs_again_has_the_state_of_its_call():
     found = {v.law: v.finding for v in audit(wrong, ["(randn(5, 4),)"], laws=[*SURROGATE, DRAWS]).report.failures}
     assert found["declared_draws"].message.startswith("backward draws noise anew")
     assert found["surrogate"].follows == "declared_draws"
+
+
+class BesideItsSize(torch.autograd.Function):
+    """A product, whose gradient is wrong for the second factor, and its size, which has none."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        sizes = (x * w).abs()
+        ctx.mark_non_differentiable(sizes)
+        return x * w, sizes
+
+    @staticmethod
+    def backward(ctx, y_bar, _):
+        x, w = ctx.saved_tensors
+        return y_bar * w, 3 * y_bar * x
+
+
+def test_an_output_without_a_gradient_has_no_part_in_the_differences():
+    said = finding(BesideItsSize, "(randn(3), randn(3))")
+
+    assert said.argument.startswith("gradient of `w`")
+    assert said.likely == "the gradient of `w` is off by the factor 3, and right for `x`"

@@ -188,3 +188,33 @@ def test_a_module_may_hold_its_specs_in_a_tuple_alone(tmp_path: Path) -> None:
     ((path, spec),) = resolve(str(file))
 
     assert (path.rpartition(":")[0], spec.name) == (str(file), "sin")
+
+
+class Eager(torch.autograd.Function):
+    """A product that computes a gradient for its second factor whether it is asked or not."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+        x, w = ctx.saved_tensors
+        return grad * w, grad * x
+
+
+def _product(x: Tensor, w: Tensor) -> Tensor:
+    return x * w
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_beneath_several_specs_each_line_names_its_own(number: int) -> None:
+    specs = [
+        FunctionSpec(Eager.apply, _product, cases=lambda make: [(make(3), make(3))], name=f"product_{k}")
+        for k in range(number)
+    ]
+    said = str(verify(specs, [law for law in LAWS if law.name == "needs_input_grad"], isolate=False))
+
+    assert ("  product_0: `needs_input_grad`, waste: " in said) is (number > 1)
+    assert ("  `needs_input_grad`, waste: " in said) is (number == 1)

@@ -250,10 +250,14 @@ def test_a_template_keeps_its_places_where_it_is_rewritten():
     template = Variable("Hint: {question}", role="template", requires_grad=True)
     client = Client(Worst(), name="worst", options=LIMIT)
 
+    lengths = set()
+
     def program(question):
+        lengths.add(len(template.data))
         return chat(client, [{"role": "user", "content": ops.fill(template, question=question)}])
 
     writer = TextualGradientDescent([template], client)
     plan = optimize(program, DATA, lambda prediction, target: 0.0, writer, batch=2, steps=2, dry_run=True)
     assert sum(load.calls for load in plan.loads) > 0
+    assert max(lengths) == LIMIT["max_tokens"]  # a new text is as long as it may be, and no old one that stayed
     assert template.data == "Hint: {question}"

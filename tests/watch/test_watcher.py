@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from gradspec._audit._saved_call import load_call
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import Store, rows_in
-from gradspec._watch._uses import Use
+from gradspec._watch._uses import Use, is_asked
 from gradspec._watch._watcher import Watcher
 from watch.watched import Cubed, Doubled, Wrong
 
@@ -428,3 +428,18 @@ def test_a_call_that_trains_is_kept_and_audited_before_those_of_evaluation(watch
             Doubled.apply(torch.randn((1,) * rank))
     Doubled.apply(x()).sum().backward()
     assert only(watcher).calls[0].text == "(float32[3, 4])"
+
+
+@pytest.mark.parametrize(
+    ("only", "is_it"),
+    [
+        ((), True),
+        (("mine",), True),
+        (("mine.ops",), True),
+        (("mine.op",), False),
+        (("mine.ops:Round",), False),
+        (("other", "mine.ops"), True),
+    ],
+)
+def test_a_function_is_asked_about_by_its_package_or_its_module(only, is_it):
+    assert is_asked("mine.ops:Rounded", "mine", only) is is_it
