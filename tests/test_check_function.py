@@ -299,6 +299,7 @@ def test_an_iteration_that_has_no_end_in_lower_precision_is_right_in_that_of_the
     assert gradspec.check(Ends, x)
 
 
+@pytest.mark.slow
 def test_an_iteration_is_asked_in_lower_precision_whether_rounding_explains_a_difference_and_is_ended_there(
     tmp_path: Path,
 ) -> None:

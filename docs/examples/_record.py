@@ -49,11 +49,11 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": round(mean, DIGITS), "low": round(min(values), DIGITS), "high": round(max(values), DIGITS)}
 
 
-def provenance(seeds: int) -> dict[str, Any]:
-    """Return when, where and on what versions a run was made; no host name."""
+def provenance(seeds: int, *packages: str) -> dict[str, Any]:
+    """Return when, where and on what versions a run was made, those of some packages too; no host name."""
     return {
         **measured_now(folder=Path(__file__).parent),
-        "scikit-learn": version("scikit-learn"),
+        **{name: version(name) for name in packages},
         "threads": torch.get_num_threads(),
         "seeds": list(range(seeds)),
         "command": shlex.join(["python", *sys.argv]),

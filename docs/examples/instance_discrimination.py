@@ -170,7 +170,7 @@ def main(
         record = {
             "name": "instance_discrimination",
             "what": "accuracy of neighbours in a space learnt without labels, by epoch, on scikit-learn's digits",
-            "provenance": _record.provenance(seeds),
+            "provenance": _record.provenance(seeds, "scikit-learn"),
             "settings": {**settings, "batch": BATCH, "learning_rate": LEARNING_RATE, "tau": TAU},
             "numbers": numbers,
             "figures": figures(raw, histories, losses),

@@ -125,7 +125,7 @@ def save(runs: Sequence[Sequence[tuple[float, float, str]]], settings: dict[str,
     record = {
         "name": "optimise_prompt",
         "what": "share of messages answered rightly, by step of the optimisation of a prompt",
-        "provenance": {k: v for k, v in _record.provenance(len(runs)).items() if k not in ("torch", "scikit-learn")},
+        "provenance": {k: v for k, v in _record.provenance(len(runs)).items() if k != "torch"},
         "settings": settings,
         "numbers": ends,
         "figures": {"right": figure},

@@ -139,7 +139,7 @@ def main(
         record = {
             "name": "shake_digits",
             "what": "errors and losses by epoch of a small Shake-Shake network on scikit-learn's digits, by mode",
-            "provenance": _record.provenance(seeds),
+            "provenance": _record.provenance(seeds, "scikit-learn"),
             "settings": settings,
             "numbers": numbers,
             "figures": figures(runs),

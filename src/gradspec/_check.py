@@ -25,10 +25,9 @@ from gradspec._audit._words import in_words, reworded
 from gradspec._engine._named import laws_of
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
-from gradspec._finding import MEANT
 from gradspec._one_line import in_short
 from gradspec._outcome import CheckError
-from gradspec.law import Law, Status, Verdict
+from gradspec.law import Law, Status
 from gradspec.laws import LAWS
 from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
@@ -42,11 +41,6 @@ _STATE = (
 
 #: What the inputs are, where they are a list or a dict.
 _IN_A_TUPLE = "a list or a dict is one argument: give several in a tuple"
-#: How to say that a gradient is meant.
-_OTHER = (
-    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: surrogate=... or gradient=..."
-)
-_LOST = "if it is, give the argument without requires_grad, or zero_gradient in a spec"
 
 
 def check(
@@ -146,7 +140,7 @@ def check(
         report = explained(report, subject, (case,), measured, chosen, profile, seed)
         report = reworded(report, in_words(subject, (case,)))
     # A command cannot make the call of a notebook again.
-    report = replace(report, verdicts=tuple(map(_in_code, report.verdicts)))
+    report = replace(report, verdicts=tuple(replace(v, rerun="") for v in report.verdicts))
     # A question is not an answer: nothing is called right that is not known to be.
     is_open = any(verdict.status is Status.QUESTION for verdict in report.verdicts)
     has_state = measured.stateful and not subject.has_reference
@@ -172,15 +166,6 @@ def _is_of_training(law: Law, subject: Subject) -> bool:
         and law.refusable_without is None
         and not (subject.has_reference and law.name == "surrogate")
     )
-
-
-def _in_code(verdict: Verdict) -> Verdict:
-    """Return a verdict with what a call in code can say, in place of the options of a command."""
-    finding = verdict.finding
-    if MEANT in finding.details:
-        meant = _LOST if "lost" in finding.details else _OTHER
-        finding = replace(finding, details={**finding.details, MEANT: meant})
-    return replace(verdict, rerun="", finding=finding)
 
 
 def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:

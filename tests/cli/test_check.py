@@ -178,6 +178,7 @@ def test_that_a_pipe_gets_what_the_text_of_a_report_is(gradspec, target):
     assert run.stdout == f"{read_record(Path('report.json'))}\n"
 
 
+@pytest.mark.slow
 def test_that_a_terminal_gets_a_progress_bar_on_stderr(folder):
     terminal, child = pty.openpty()
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=child, env=_environment()) as run:

@@ -23,6 +23,7 @@ def test_a_full_disk_behind_stdout():
     assert done.stderr == "Error: the output cannot be written (No space left on device)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", [pytest.param("list", marks=pytest.mark.slow), "check gradspec.text:text_add --law arity"]
 )

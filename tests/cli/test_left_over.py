@@ -91,6 +91,7 @@ def test_that_what_a_function_starts_ends_with_it(folder, then):
     assert ("no answer, and asleep for more than 2 s" in done.stdout) == ("while" in then)
 
 
+@pytest.mark.slow
 def test_that_a_run_that_is_terminated_leaves_no_child(folder):
     text = "def function(x):\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(600)\nA = spec(function)"
     (folder / "theirs.py").write_text(HEAD + text)
@@ -120,6 +121,7 @@ B = spec(narrow, name="narrow", primal=exp)
 """
 
 
+@pytest.mark.slow
 def test_that_the_cases_of_one_spec_do_not_hide_what_the_next_one_breaks(folder):
     done = run(folder, DISTURBED, "--law", "primal")
 
@@ -156,6 +158,7 @@ def test_that_what_no_law_can_judge_is_a_fault_of_the_spec(folder, text, says):
     assert "it breaks" not in done.stdout
 
 
+@pytest.mark.slow
 def test_that_a_daemon_verifies_in_its_own_process(folder):
     (folder / "theirs.py").write_text(
         HEAD + "A = spec(lambda x: x.exp(), primal=exp)\n"

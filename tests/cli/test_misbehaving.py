@@ -58,6 +58,7 @@ def test_on_the_command_line(folder):
     assert "and at me" in run.stderr
 
 
+@pytest.mark.slow
 @needs_a_fork
 def test_in_pytest(folder):
     options = [word for law in LAWS for word in ("--gradspec-law", law)]
@@ -73,6 +74,7 @@ def test_in_pytest(folder):
     assert len(said) + sum(map(int, told_by_others)) == (len(SAID) + 1) * len(LAWS)
 
 
+@pytest.mark.slow
 @needs_a_fork
 def test_in_python_and_in_an_audit(folder, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))

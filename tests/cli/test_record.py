@@ -88,6 +88,7 @@ SLOW = replace(HONEST, name="slow", function=slow)
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_what_it_has_measured(folder):
     (folder / "slow.py").write_text(SLOW)
     words = [sys.executable, "-m", "gradspec", "check", "slow:SLOW", "--record", "record.json", "--jobs", "1"]

@@ -35,6 +35,7 @@ def moved_by_one(y: list[list[int]]) -> list[list[float]]:
     return bank.memory.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", MOVES.values(), ids=MOVES)
 def test_rows_move_bit_for_bit_as_in_one_process_on_all_batches(two: Pool, y: list[list[int]]) -> None:
     assert [*chain(*two.run(update, ROWS, y))] == moved_by_one(y)
@@ -61,6 +62,7 @@ def test_a_bank_goes_from_four_ranks_to_two_to_one_to_three(
         assert found == [{"same rows": True, "params": [0.3, 0.25]}] * pool.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["load_state_dict", "set_model_state_dict"])
 def test_a_published_file_is_loaded_into_shards(two: Pool, tmp_path: Path, how: str) -> None:
     torch.save({"params": torch.tensor([0.3, 0.25]), "memory": numbered(ROWS)}, tmp_path / "published.pt")

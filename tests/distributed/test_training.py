@@ -28,6 +28,7 @@ def _held(found: list[dict[str, float]], tolerance: float) -> None:
         assert max(errors.values()) <= allowed <= 10 * tolerance, errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "dtype"),
     [
@@ -45,6 +46,7 @@ def test_training_on_four_ranks_ends_where_one_process_ends(four: Pool, how: str
     _held(four.run(train, how, HOW[how]), TOLERANCES[HOW[how]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_ranks_may_have_batches_of_different_sizes(pool: Pool, dtype: torch.dtype) -> None:
     _held(pool.run(train, "DistributedDataParallel", dtype, (1, 4, 0)), TOLERANCES[dtype])

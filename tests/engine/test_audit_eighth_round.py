@@ -182,6 +182,7 @@ class Recomputes(Function):
         return x_bar * x, None, None
 
 
+@pytest.mark.slow
 def test_what_would_call_itself_without_a_cut_is_judged():
     x, weight, bias = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 4), (4,), (4,)))
     Recomputes.apply(x, weight, bias).sum().backward()  # a fork of a process that has run backward has no more threads

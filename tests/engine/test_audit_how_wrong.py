@@ -13,8 +13,8 @@ from gradspec.laws import LAWS
 from gradspec.render import finding_text
 
 MEANT = (
-    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, or a "
-    "spec"
+    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: the option `surrogate` or "
+    "`gradient` of an audit, a check or a spec"
 )
 
 

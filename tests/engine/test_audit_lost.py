@@ -191,8 +191,8 @@ def test_what_is_not_marked_is_asked_about_once(function, case, words):
 
     status, text = said(found)
     assert (status, words in text) == (Status.QUESTION, True), text
-    assert "--wrt" in text
-    assert "--zero-gradient" in text
+    assert "the option `wrt`" in text
+    assert "the option `zero_gradient`" in text
     assert not judge(found.report).fails
     assert not any("no gradient" in remark for remark in found.remarks)
 

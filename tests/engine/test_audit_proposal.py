@@ -79,6 +79,7 @@ def failures(report):
     return {(v.law, v.case) for v in report.failures if v.status is Status.BROKEN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "case"),
     [
@@ -147,6 +148,7 @@ def test_what_has_no_import_path_is_a_todo(function, todo):
     assert compile(found.proposal, "it", "exec")
 
 
+@pytest.mark.slow
 def test_a_file_that_no_import_names_is_a_todo():
     found = audit(LSQ, ["(randn(4), tensor(0.3))"], laws=CHEAP, path="my ops.py:LSQ")
 

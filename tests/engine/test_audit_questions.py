@@ -86,7 +86,7 @@ def test_a_gradient_of_what_is_flat_is_asked_about(function):
     assert verdict.finding.message.startswith(
         "Is the gradient of `args[0]` meant? Forward is flat nearly everywhere in it"
     )
-    assert "--surrogate" in verdict.finding.likely
+    assert "the option `surrogate`" in verdict.finding.likely
 
 
 @pytest.mark.parametrize("function", UNMASKED)

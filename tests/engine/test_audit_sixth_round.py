@@ -292,6 +292,7 @@ UNIT = "(tensor([[1.0, 0.0, 0.0, 0.0], [0.6, 0.0, 0.8, 0.0]]), randn(2, 3))"
 SLOTS = "(randn(4, 2, 3), rand(4, 2), tensor([[0, 1], [2, -1], [1, 3], [-1, 0]]))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "call", "new"),
     [
@@ -350,7 +351,7 @@ def test_a_clipped_gradient_is_told_how_to_declare_it():
     verdict = judged(Clipped, "(randn(3, 4),)", "cotangent_linearity")
 
     assert (verdict.status, verdict.finding.reason.kind) == (Status.BROKEN, "clipped")
-    assert "--gradient" in verdict.finding.details[MEANT]
+    assert "the option `gradient`" in verdict.finding.details[MEANT]
 
 
 def test_the_answer_for_two_lost_gradients_names_both():
@@ -359,7 +360,7 @@ def test_the_answer_for_two_lost_gradients_names_both():
 
     assert verdict.status is Status.QUESTION
     assert verdict.finding.message.startswith("Are `q` and `k` trained?")
-    assert verdict.finding.message.endswith("--zero-gradient q --zero-gradient k.")
+    assert verdict.finding.message.endswith("name them in the option `zero_gradient` of an audit or a spec.")
 
 
 class RotateTwice(Rotate):

@@ -182,6 +182,7 @@ class Gathered(Function):
         return weight_bar, None
 
 
+@pytest.mark.slow
 def test_an_index_that_occurs_twice_shows_a_write_that_should_add():
     assert swept(Gathered, "(randn(4, 2), tensor([2, 0, 3]))")[0] == ["(randn(3, 1), tensor([2, 0, 2]))"]
 

@@ -80,6 +80,7 @@ def test_a_gradient_of_an_own_function_of_symmetric_matrices_is_not_accused(case
     assert found(Eigenvalues, case, "surrogate") == {"surrogate": Status.HOLDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [CASE, ROUNDED])
 @pytest.mark.parametrize("function", [Twice, Skew, Transposed])
 def test_a_wrong_gradient_of_a_symmetric_matrix_is_broken(function, case):

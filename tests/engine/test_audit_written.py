@@ -81,6 +81,7 @@ def broken(found):
     return {v.law for v in failed if v.finding.rank != "waste"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "call"),
     [(Relu, "(randn(3, 4),)"), (AddTo, "(randn(3), randn(3), randn(3))"), (lambda x: x.mul_(2), "(randn(3),)")],
@@ -118,6 +119,7 @@ def test_a_write_that_is_not_marked_stays_a_finding():
     assert any("writes to `x`" in remark for remark in found.remarks)
 
 
+@pytest.mark.slow
 def test_a_proposal_that_hands_a_copy_on_can_be_imported(tmp_path):
     found = audit(Relu, ["(randn(3, 4),)"])
 

@@ -259,6 +259,7 @@ def frames_spec(function, **more):
     )
 
 
+@pytest.mark.slow
 def test_that_torch_compiles_overlapping_outputs_wrongly_is_no_ones_fault():
     def copied(x):
         return Frames.apply(x).clone()
@@ -272,6 +273,7 @@ def test_that_torch_compiles_overlapping_outputs_wrongly_is_no_ones_fault():
     assert without.status is Status.HOLDS
 
 
+@pytest.mark.slow
 def test_overlapping_outputs_excuse_nothing_that_a_copy_would_not_mend():
     def wrong_where_it_is_traced(x):
         return Frames.apply(2 * x if torch.compiler.is_compiling() else x)

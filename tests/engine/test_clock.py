@@ -83,6 +83,7 @@ def test_a_limit_that_runs_out_is_not_measured_and_nothing_is_left(deed, message
         assert not left
 
 
+@pytest.mark.slow
 def test_what_was_computed_for_earlier_questions_does_not_count():
     with Child(compute, time_limit=0.5) as child:
         assert [child.ask(0.3) for _ in range(4)] == [0.3] * 4
@@ -129,6 +130,7 @@ time.sleep(600)
     assert seen == [computes] * 5
 
 
+@pytest.mark.slow
 def test_each_of_many_calls_has_the_limit_where_a_child_says_how_many_have_ended():
     def calls(_):
         for _ in range(4):
@@ -146,6 +148,7 @@ def slow(x):
     return x + 0 * compute(0.05)
 
 
+@pytest.mark.slow
 def test_an_audit_has_a_limit_on_each_call():
     laws = [Law(name="holding", family="values", statement="", check=lambda _: HOLDS, doc="")]
     profile = replace(load_profile("quick"), time_limit=0.5)
@@ -154,6 +157,7 @@ def test_an_audit_has_a_limit_on_each_call():
     assert {verdict.status for verdict in report.verdicts} == {Status.HOLDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "deed",
     [lambda: time.sleep(90), pytest.param(lambda: compute(90), marks=pytest.mark.slow)],
@@ -175,6 +179,7 @@ def test_a_run_of_which_a_limit_kept_something_out_fails_with_2(deed):
     assert exit_code(judge(report, baseline=report)) == 2
 
 
+@pytest.mark.slow
 def test_what_compiles_slowly_is_waited_for_once():
     plain = Law(name="plain", family="values", statement="", check=lambda _: HOLDS, doc="")
     first = replace(plain, name="first", cost="compile")

@@ -106,6 +106,7 @@ def finding_of(function, call, seed=0):
     return verdict.finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "call", "words", "line"),
     [
@@ -135,6 +136,7 @@ def test_what_float32_would_not_make_closer_holds(function, call, seed):
     assert finding_of(function, call, seed).status is Status.HOLDS
 
 
+@pytest.mark.slow
 def test_a_call_in_half_precision_is_not_blamed_for_the_digits_of_float32():
     """With terms that cancel a sum in float32 is off by more than its unit, in a call that keeps three digits."""
     call = "(randn(4, 8, dtype=bfloat16), randint(0, 4, (2048,)))"

@@ -5,6 +5,8 @@ import torch
 from torch.autograd import Function
 
 from gradspec import audit
+from gradspec.findings import judge
+from gradspec.law import Rank, Status
 
 
 class Norm(Function):
@@ -48,7 +50,11 @@ class Doubled(Norm):
 
 
 def likely(function, call, **how):
-    return next(v.finding.likely for v in audit(function, [call], laws=["surrogate", "vjp"], **how).report.failures)
+    return next(v.finding.likely for v in broken(function, call, **how))
+
+
+def broken(function, call, **how):
+    return [v for v in audit(function, [call], laws=["surrogate", "vjp"], **how).report.verdicts if v.finding.rank]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -64,6 +70,27 @@ def test_with_a_reference_too():
     said = likely(InFloat32, "(randn(24, 3), randn(3))", reference=lambda x, w: x * w)
 
     assert said.startswith("every number of it is a float32: it is summed, computed or kept")
+
+
+@pytest.mark.parametrize("reference", [None, lambda x, w: x * w])
+def test_what_float32_rounds_on_the_way_fails_nothing_at_either_door(reference):
+    (one,) = broken(InFloat32, "(randn(24, 3), randn(3))", reference=reference)
+
+    assert (one.finding.rank, one.finding.status) == (Rank.WASTE, Status.BROKEN)
+    assert not judge(audit(InFloat32, ["(randn(24, 3), randn(3))"], laws=["surrogate"]).report).fails
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-6, 1 - 1e-6])
+def test_what_is_off_by_more_than_float32_rounds_is_wrong(factor):
+    off = type("Off", (Norm,), {"backward": classmethod(lambda cls, ctx, g: scaled(factor, ctx, g))})
+    (one,) = broken(off, "(randn(24, 3), randn(3))", reference=lambda x, w: x * w)
+
+    assert one.finding.rank == Rank.WRONG
+
+
+def scaled(factor, ctx, y_bar):
+    x_bar, w_bar = Norm.backward(ctx, y_bar)
+    return x_bar, factor * w_bar
 
 
 @pytest.mark.parametrize("reference", [None, lambda x, w: x * w])

@@ -113,6 +113,7 @@ def test_one_new_process_serves_all_cases_of_an_export(monkeypatch):
     assert found["rounded"].status is Status.NOT_APPLICABLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

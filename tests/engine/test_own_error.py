@@ -164,6 +164,7 @@ def test_an_audit_says_what_a_plain_call_that_gives_nothing_did(function, messag
     assert bool(verdict.finding.likely) == bool(likely)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available(), reason="no fork on this machine")
 def test_a_loop_that_ends_for_the_given_numbers_only_is_told_from_one_that_never_does():
     profile = replace(load_profile("quick"), time_limit=2.0)

@@ -56,6 +56,7 @@ def test_support_that_was_denied_breaks_the_promise():
     assert statuses(spec, "func_grad") == {Status.BROKEN}
 
 
+@pytest.mark.slow
 def test_silence_is_no_refusal():
     spec = replace(DISEASED["dropped_under_compile_grad"].spec, supports=Supports.all(compile_grad=False))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,17 @@ def test_the_committed_record_is_what_the_script_measures_today(example) -> None
         found = list(example.optimise(seed, **record["settings"], model=MODEL))
         assert [round(scores[0], 6) for scores in found] == train[seed]
         assert [round(scores[1], 6) for scores in found] == test[seed]
+
+
+def test_the_record_asks_for_no_package_that_the_script_does_not_use(example, monkeypatch, tmp_path: Path) -> None:
+    import _record
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(_record, "version", missing)
+    example.save([[(0.1, 0.2, "a"), (0.3, 0.4, "b")]], {"steps": 1, "hints": 1}, tmp_path / "a.json")
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["numbers"]
 
 
 def test_what_the_page_says_of_the_record_is_so() -> None:
@@ -127,6 +139,7 @@ def test_a_server_may_take_the_place_of_the_rules(run, load) -> None:
     assert peak > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -35,6 +35,7 @@ def test_the_same_options_give_the_same_numbers(run, tmp_path: Path) -> None:
     assert even["runs"] != shake["runs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -106,6 +106,7 @@ TRANSFORMS = {
 ALIKE = ("compile(dynamic)", "compile(vmap(grad))", "export(strict)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "transform", [pytest.param(one, marks=pytest.mark.slow if one in ALIKE else ()) for one in TRANSFORMS]
 )

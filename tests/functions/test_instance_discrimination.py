@@ -130,7 +130,8 @@ def test_one_row_has_no_loss_at_all():
     assert (loss.tolist(), gradient.any().item()) == ([0.0] * 3, False)
 
 
-@pytest.mark.parametrize("size", [5, pytest.param(700, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5, 700])
 def test_an_empty_batch_is_that_of_cross_entropy(size):
     # In a process of its own: flash attention on no query kills the interpreter.
     script = f"""if True:
@@ -215,6 +216,7 @@ def test_nested_vmap_over_banks_embeddings_and_temperatures():
     torch.testing.assert_close(each(ours), each(plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("temperature", [0.5, torch.tensor(0.5, dtype=torch.float64)], ids=["float", "tensor"])
 def test_it_compiles_as_one_graph(dynamic, temperature):

@@ -251,6 +251,7 @@ def test_nested_vmap_over_weights_rows_and_temperatures():
     assert_same(each(ours), each(plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_it_compiles_as_one_graph(dynamic):
     torch._dynamo.reset()

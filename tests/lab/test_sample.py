@@ -53,6 +53,7 @@ def test_what_the_time_does_not_allow_is_left_out_and_named() -> None:
     assert said[-1] == "kills: left out 2: GradMultiply.sign_flipped, ShakeShake.sign_flipped"
 
 
+@pytest.mark.slow
 def test_an_exception_of_a_published_class_is_among_what_ten_seeds_draw_whether_or_not_the_summary_has_it() -> None:
     cheap = {law.name for law in sample.LAWS if law.cost == "ms"}
     odd = sorted({(v.spec, v.law) for v in PEERS.verdicts if v.status.is_failure and v.law in cheap})

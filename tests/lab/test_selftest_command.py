@@ -12,6 +12,7 @@ from gradspec_lab.__main__ import main
 from gradspec_lab.selftest._record import read_matrix
 
 
+@pytest.mark.slow
 def test_a_mutant_is_killed_and_recorded(tmp_path):
     record = tmp_path / "kills.json"
     found = CliRunner().invoke(main, ["selftest", "GradFactor.sign_flipped", "--record", str(record)])

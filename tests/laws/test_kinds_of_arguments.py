@@ -163,6 +163,7 @@ def objects(function: Any) -> FunctionSpec:
     return spec(function.apply, reduced, calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "function", "place"),
     [
@@ -184,6 +185,7 @@ def test_the_right_function_is_green_and_the_wrong_one_red(
     assert first.law == "vjp"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "uint8", "int8"])
 def test_a_call_in_text_may_have_8_bits_and_no_gradient_is_asked_of_them(dtype: str) -> None:
     text = f"(tensor([1, 3, 2], dtype={dtype}), tensor(0.5))"

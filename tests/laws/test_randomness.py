@@ -33,6 +33,7 @@ def test_another_implementation_is_not_held_to_the_form_that_draws_ours():
     assert SHAKEN.for_(SHAKEN.function, name="theirs", noise=NOISE).noise is NOISE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", [pytest.param(SHAKE_SHAKE, marks=pytest.mark.slow), SHAKEN], ids=lambda spec: spec.name
 )

@@ -32,14 +32,14 @@ embeddings = torch.nn.functional.normalize(torch.rand(3, 4), dim=1).requires_gra
 instances = torch.tensor([0, 5, 2])
 """,
 }
-#: Pages whose code runs laws that compile.
-COMPILES = ("tutorial/your-first-spec.md", "reference/operator-spec.md")
+#: Pages whose code compiles, or takes many seconds.
+SLOW = ("how-to/specify-a-solver.md", "reference/operator-spec.md", "tutorial/your-first-spec.md")
 
 
 @pytest.mark.parametrize(
     "blocks",
     [
-        pytest.param(list(group), id=page, marks=[pytest.mark.slow] if page in COMPILES else [])
+        pytest.param(list(group), id=page, marks=[pytest.mark.slow] if page in SLOW else [])
         for page, group in itertools.groupby(PYTHON, key=lambda block: block.page)
     ],
 )

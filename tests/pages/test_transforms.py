@@ -28,6 +28,7 @@ def test_the_table_has_a_row_for_each_transform() -> None:
     assert list(table()[1]) == list(TRANSFORMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_row_of_the_table_is_what_torch_does(name: str, classes: dict[str, Any]) -> None:
     columns, rows = table()

@@ -35,6 +35,7 @@ print("after", gc.get_threshold())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "reading"),
     [((700, 10, 10), RARE), ((0, 10, 10), (0, 10, 10)), ((10**6, 50, 50), (10**6, 50, 50))],

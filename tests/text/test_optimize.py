@@ -165,6 +165,25 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, text) -> None:
     assert file.read_text() == text
 
 
+def test_after_an_error_the_best_text_stays_and_a_note_says_how_far_the_run_was(tmp_path) -> None:
+    prompt, runs = Variable("n=0", role="prompt", requires_grad=True), []
+
+    def metric(prediction: str, target: str) -> tuple[float, str]:
+        runs.append(prediction)
+        if len(runs) > 16:
+            raise ConnectionError("the network is down")
+        return float(prediction.split()[0][2:]) / 10, "higher"
+
+    writer = TextualGradientDescent([prompt], Writer("n=3", "n=2", "n=5"))
+    file = tmp_path / "run.json"
+    with pytest.raises(ConnectionError) as caught:
+        optimize(lambda question: prompt + " " + question, DATA, metric, writer, steps=3, batch=2, checkpoint=file)
+    assert prompt.data == "n=3"
+    (note,) = caught.value.__notes__
+    assert note.startswith("2 steps were made, validation 0.000 before and 0.300 after: the parameters hold the texts")
+    assert f"run it again with the checkpoint {file} to go on" in note
+
+
 @pytest.mark.parametrize(
     ("wrong", "kind", "says"),
     [
@@ -177,9 +196,9 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, text) -> None:
         ({"data": []}, ValueError, "no example for training"),
         ({"data": {"train": []}}, ValueError, "data in parts has the parts"),
         ({"data": ["abc"]}, TypeError, "number 0 is 'abc'"),
-        ({"metric": lambda p, t: "good"}, TypeError, "a scorer returns a number"),
-        ({"metric": lambda p, t: math.nan}, TypeError, "a scorer returns a number"),
-        ({"metric": lambda p, t: (1, 2, 3)}, TypeError, "a metric returns a score"),
+        ({"metric": lambda p, t: "good"}, TypeError, "a metric returns a number"),
+        ({"metric": lambda p, t: math.nan}, TypeError, "a metric returns a number"),
+        ({"metric": lambda p, t: (1, 2, 3)}, TypeError, "a metric returns a number"),
         ({"concurrency": 0}, ValueError, "max_concurrency is a positive number"),
     ],
 )

@@ -243,6 +243,7 @@ def voted(limit: int):
     return told, sorted(json.dumps(body, sort_keys=True) for body in server.requests), server.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [2, 16])
 def test_votes_are_those_of_the_sequential_program_and_keep_to_the_limit(limit) -> None:
     *sequential, alone = voted(1)

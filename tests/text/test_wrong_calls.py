@@ -27,8 +27,8 @@ from gradspec.text import (
     tree,
     watch,
 )
-from gradspec.text.lm import Cache, Client, OpenAIModel, Retry, RuleModel, acomplete, complete
-from gradspec.text.ops import achat, chat, evaluate, fill, join, judge, split
+from gradspec.text.lm import Budget, Cache, Client, OpenAIModel, Retry, RuleModel, acomplete, complete
+from gradspec.text.ops import Prompts, achat, chat, evaluate, fill, join, judge, split
 from gradspec.text.ops import sum as total
 from gradspec.text.optim import TextualGradientDescent, optimize
 from text.lm.server import Server
@@ -120,6 +120,27 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a reply of no bytes": (lambda: OpenAIModel("a", base_url=URL, max_reply_bytes=-1), "1 or more, not -1"),
     "a list of rules": (lambda: RuleModel(["a"]), "rules map a regular expression to an answer"),
     "a broken rule": (lambda: RuleModel({"(": "a"}), r"the rule '\(' is not a regular expression"),
+    "a rule that answers with a number": (lambda: RuleModel({"a": 3}), "the answer of a rule is a text or a function"),
+    "a rule without its group": (lambda: RuleModel({"a": r"\3"}), r"the answer '.*3' of the rule 'a': invalid group"),
+    "a path that keeps a budget": (lambda: Budget(calls=1, kept="a.db"), r"kept is such as Cache\(.*; not 'a.db'"),
+    "a number as a key": (lambda: OpenAIModel("a", base_url=URL, api_key=5), "api_key is a text, not .* type int"),
+    "a key with its line end": (lambda: OpenAIModel("a", api_key="sk-ab\n"), "api_key holds a line end .*: strip"),
+    "a list of headers": (lambda: OpenAIModel("a", base_url=URL, headers=["a"]), "headers map a name to a text"),
+    "a header that is a number": (lambda: OpenAIModel("a", base_url=URL, headers={"a": 1}), "that of 'a' is .* int"),
+    "messages as an option": (
+        lambda: Client(model, options={"messages": 1}),
+        "those of the model, .*'messages' is none",
+    ),
+    "a number as an option": (lambda: Client(model, options={1: 2}), "those of the model, .*; 1 is none"),
+    "prompts in a dict": (lambda: chat(model, "a", prompts={"limit": 3}), "prompts are such as replace"),
+    "prompts in a dict for a step": (
+        lambda: TextualGradientDescent([text()], model, prompts={}),
+        "prompts are such as",
+    ),
+    "a number as a prompt of ours": (lambda: Prompts(update=3), "the prompt `update` is a text, not 3"),
+    "None in a template": (lambda: fill("{a}", a=None), r"the place \{a\} of a template takes a text or a number"),
+    "a metric that returns None": (lambda: tuned(metric=lambda p, t: None), "a metric returns a number, .*not None"),
+    "a program that loses the prompt": (lambda: tuned(program=lambda q: Variable("a")), "an f-string and `.data` lose"),
     "a number as parameters": (lambda: TextualGradientDescent(3, model), "params is a list of Variables, not 3"),
     "an optimizer of a name": (lambda: TextualGradientDescent([text()], "gpt-4o"), "a model is a callable"),
     "constraints in numbers": (lambda: TextualGradientDescent([text()], model, constraints=[3]), "a list of texts"),

@@ -33,6 +33,7 @@ def test_what_computes_in_float32_is_found_wrong_in_it():
     assert [one.found.laws for one in row.asked] == [["surrogate"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "likely"),
     [

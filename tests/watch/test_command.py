@@ -55,6 +55,7 @@ def program(folder: Path, text: str) -> str:
     return "train.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "end", [pytest.param(end, marks=() if end == "by itself" else pytest.mark.slow) for end in ENDS]
 )

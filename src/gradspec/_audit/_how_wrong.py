@@ -25,6 +25,8 @@ from gradspec.spec import Case
 
 #: How far they are apart where a constant has the digits of float32.
 _SHORT = torch.finfo(torch.float32).eps
+#: And where their numbers show that float32 rounds them, as sums that are carried in it.
+_SUMMED = 32 * _SHORT
 #: What nobody means.
 _CERTAIN = ("repeated index",)
 
@@ -91,7 +93,7 @@ class _Shown:
             index=numbers.index,
             got=numbers.got,
             expected=f"{numbers.expected} by central differences",
-            rank=Rank.WASTE if numbers.rank == Rank.WASTE and _off(finding) <= _SHORT else finding.rank,
+            rank=Rank.WASTE if numbers.rank == Rank.WASTE and _off(finding) <= _SUMMED else finding.rank,
         )
 
 

@@ -149,7 +149,7 @@ def _asked_of_flat(names: list[str]) -> Finding:
     it, get = ("them", "get") if len(names) > 1 else ("it", "gets")
     asked = (
         f"Is it meant that {listed(names)} {get} no gradient? Forward is flat nearly everywhere in {it}, where a "
-        f"derivative is 0. If so, say {' '.join(f'--zero-gradient {name}' for name in names)}; if not, a "
+        f"derivative is 0. If so, name {it} in the option `zero_gradient` of an audit or a spec; if not, a "
         "straight-through gradient is lost."
     )
     return Finding(status=Status.QUESTION, message=asked, details={"lost": names})
@@ -161,7 +161,7 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     if wrong:
         names, words = [one.name for one in wrong], _words(wrong)
         also = f"; {before.message}" if before.status is Status.BROKEN else ""
-        meant = f"if it is, say --zero-gradient {names[0]}, or zero_gradient in a spec"
+        meant = f"if it is, name `{names[0]}` in the option `zero_gradient` of an audit or a spec"
         return broken(
             f"{_sentence(wrong)}{also}",
             argument=f"gradient of {listed(names)}",
@@ -179,8 +179,8 @@ def _said(lost: list[Lost], before: Finding) -> Finding:
     names = [one.name for one in lost]
     it = "them" if len(names) > 1 else "it"
     asked = f"{'Is' if len(names) == 1 else 'Are'} {listed(names)} trained? {_capital(_sentence(lost))}."
-    answer = f"If so, mark {it} ({' '.join(f'--wrt {name}' for name in names)}, or requires_grad=True in the case); "
-    answer += f"if not, say {' '.join(f'--zero-gradient {name}' for name in names)}."
+    answer = f"If so, mark {it} (the option `wrt`, or requires_grad=True in the case); "
+    answer += f"if not, name {it} in the option `zero_gradient` of an audit or a spec."
     rest = [before.message, before.likely] if before.status is Status.QUESTION else []
     said = " ".join(filter(None, (asked, f"{_capital(_words(lost))}." if _words(lost) else "", answer)))
     return Finding(

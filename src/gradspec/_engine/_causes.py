@@ -118,4 +118,5 @@ def _follows(check: Check, root: Law, finding: Finding) -> Finding:
     if _promised(check, root) is None:
         return Finding(status=Status.NOT_PROMISED, message=f"{said}, which is not promised")
     details = {**finding.details, "found": finding.message}
-    return replace(finding, message=said, follows=root.name, rank="", likely="", reason=None, details=details)
+    rank = Rank.WASTE if finding.rank == Rank.WASTE else ""  # else it has that of its root
+    return replace(finding, message=said, follows=root.name, rank=rank, likely="", reason=None, details=details)

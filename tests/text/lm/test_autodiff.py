@@ -139,6 +139,7 @@ def start(url, path, mode="read_write", **env):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **env})
 
 
+@pytest.mark.slow
 def test_killed_in_backward_and_resumed_pays_only_the_rest(tmp_path):
     path = tmp_path / "replies.sqlite3"
     enough = threading.Event()

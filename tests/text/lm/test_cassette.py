@@ -477,6 +477,7 @@ def test_a_fork_is_told_that_it_is_not_recorded(tmp_path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_recorded_run_does_not_grow_with_its_calls(tmp_path):
     def peak(calls):
         tracemalloc.start()

@@ -132,6 +132,7 @@ def a_pass_with(kind, wanted, tmp_path):
         return took
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

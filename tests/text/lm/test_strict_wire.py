@@ -36,6 +36,7 @@ def test_a_redirect_is_an_error_and_nothing_goes_elsewhere(call):
     assert (caught.value.status, caught.value.retryable) == (307, False)
 
 
+@pytest.mark.slow
 @both_worlds
 @pytest.mark.parametrize("fault", ["drip", "drip_error", "drip_head", "drip_status", "drip_informed", "drip_chunks"])
 def test_the_timeout_is_that_of_the_whole_call(fault, call):

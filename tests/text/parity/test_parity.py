@@ -31,6 +31,7 @@ def test_they_agree_with_several_calls_in_flight_too() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_the_programs_reach_everything_that_they_are_to_compare() -> None:
     counts: Counter[str] = Counter()
     for seed in range(400):

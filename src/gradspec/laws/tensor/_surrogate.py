@@ -47,8 +47,10 @@ from gradspec.laws.tensor.support._solver import at_a_tolerance, of_a_solver
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
 
-_MEANT = "if it is, as in a straight-through estimator or a clipped gradient, say what it is: --surrogate, --gradient, "
-_MEANT += "or a spec"
+_MEANT = (
+    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: the option `surrogate` or "
+)
+_MEANT += "`gradient` of an audit, a check or a spec"
 #: How much shorter the steps are within a domain such as that of unit vectors, which is left by a large one.
 _SHORT = 1e-5
 #: How far float32 may take a derivative whose gradients are numbers of float32, of its size.

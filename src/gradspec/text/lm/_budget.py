@@ -81,6 +81,8 @@ class Budget:
                 raise ValueError(f"a limit on {what} is a whole number, not {limit!r}")
             if limit is not None and limit < 0:
                 raise ValueError(f"a limit on {what} is at least 0, not {limit}")
+        if kept is not None and not hasattr(kept, "account"):
+            raise TypeError(f'kept is such as Cache("spent.sqlite3"), or None; not {kept!r}')
         self._limits = (calls, tokens)
         self._account = Memory() if kept is None else kept.account(name)
         self._queue = Queue(self._take)

@@ -171,7 +171,11 @@ class Cache:
             with self._lock:
                 opened = self._open.get(os.getpid())
                 if opened is None:
-                    opened = self._open[os.getpid()] = (connect(self.path, self.mode == "replay"), _shared(self.path))
+                    opened = self._open[os.getpid()] = (
+                        connect(self.path, self.mode == "replay"),
+                        # What makes no request needs no lock, and may lie where nothing can be written.
+                        Flights(None) if self.mode == "replay" else _shared(self.path),
+                    )
         return opened
 
 

@@ -19,6 +19,8 @@ PARTS = {
     "rate": (RateLimit, "RateLimit(requests=60)"),
     "options": (Mapping, '{"temperature": 0}'),
 }
+#: What a call is given beside options.
+OF_A_CALL = ("messages", "model", "sample", "schema")
 
 
 def check_client(model: object, schema_attempts: int, **parts: Any) -> None:
@@ -37,3 +39,6 @@ def check_client(model: object, schema_attempts: int, **parts: Any) -> None:
         kind, example = PARTS[name]
         if part is not None and not isinstance(part, kind):
             raise TypeError(f"{name} is such as {example}, or None; not {part!r}")
+    for option in parts.get("options") or {}:
+        if not isinstance(option, str) or option in OF_A_CALL:
+            raise ValueError(f"options are those of the model, {PARTS['options'][1]}; {option!r} is none")

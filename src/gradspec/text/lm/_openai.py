@@ -17,7 +17,7 @@ from gradspec.text.lm._errors import StatusError
 from gradspec.text.lm._http import Reply, written
 from gradspec.text.lm._model import Completion, Messages, acomplete, as_messages, complete
 from gradspec.text.lm._route import Route
-from gradspec.text.lm._secrets import Secrets
+from gradspec.text.lm._secrets import Secrets, check_secrets
 from gradspec.text.lm._sockets import Sockets
 from gradspec.text.lm._stand_in import stand_in
 from gradspec.text.lm._streams import Streams
@@ -78,6 +78,7 @@ class OpenAIModel:
             raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
         if not isinstance(max_reply_bytes, int) or max_reply_bytes < 1:
             raise ValueError(f"max_reply_bytes is a whole number, 1 or more, not {max_reply_bytes!r}")
+        check_secrets(api_key, headers)
         key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY"))
         if key is None and base_url is None and url == OFFICIAL:
             raise ValueError("OpenAI needs a key: pass api_key, or set OPENAI_API_KEY; a local server needs base_url")

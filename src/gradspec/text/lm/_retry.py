@@ -34,7 +34,8 @@ class Retry:
     max_delay: float = 60.0
     #: The part of a wait that is random, from 0 to 1.
     jitter: float = 0.25
-    #: Seconds that a request may take in all, waits included; None for no limit.
+    #: Seconds that a request may take in all, waits included; None for no limit. A call under way is cut short where
+    #: the model heeds it, as `OpenAIModel` does; a plain function runs to its end, and is not called again.
     deadline: float | None = None
 
     def __post_init__(self) -> None:

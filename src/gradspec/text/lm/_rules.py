@@ -36,6 +36,8 @@ class RuleModel:
         if not isinstance(rules, Mapping):
             raise TypeError(f"rules map a regular expression to an answer, {{'hello': 'Hi.'}}; not {rules!r}")
         self._rules = [(_compiled(pattern), answer) for pattern, answer in rules.items()]
+        for pattern, answer in self._rules:
+            _check_answer(pattern, answer)
         self._default = default
 
     @property
@@ -61,6 +63,16 @@ class RuleModel:
         if self._default is None:
             raise ReplyError(f"no rule matches {messages[-1].content[:200]!r}; add one, or a default")
         return self._default
+
+
+def _check_answer(pattern: re.Pattern[str], answer: object) -> None:
+    if not isinstance(answer, str) and not callable(answer):
+        raise TypeError(f"the answer of a rule is a text or a function that returns one, not {answer!r}")
+    try:
+        if isinstance(answer, str):
+            pattern.sub(answer, "")
+    except (re.error, IndexError) as error:
+        raise ValueError(f"the answer {answer!r} of the rule {pattern.pattern!r}: {error}") from None
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

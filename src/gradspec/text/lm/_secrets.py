@@ -17,6 +17,30 @@ BEGINNING = 4
 CREDENTIALS = ("authorization", "proxy-authorization", "api-key", "x-api-key")
 
 
+def check_secrets(key: object, headers: object) -> None:
+    r"""Refuse what cannot be sent as a key or as headers, without a word of it.
+
+    Examples:
+        >>> check_secrets("sk-from-a-file\n", None)
+        Traceback (most recent call last):
+        ...
+        ValueError: api_key holds a line end or another character that no header can: strip what was read from a file
+    """
+    if key is not None and not isinstance(key, str):
+        raise TypeError(f"api_key is a text, not a value of type {type(key).__name__}")
+    if key and not (key.isprintable() and key.isascii()):
+        raise ValueError(
+            "api_key holds a line end or another character that no header can: strip what was read from a file"
+        )
+    if headers is None:
+        return
+    if not isinstance(headers, Mapping):
+        raise TypeError(f"headers map a name to a text, not a value of type {type(headers).__name__}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers map a name to a text; that of {name!r} is of type {type(value).__name__}")
+
+
 class Secrets:
     """A key and headers that are sent and never shown.
 

@@ -17,7 +17,7 @@ from gradspec.text.lm._schema import parse
 from gradspec.text.lm._schema_check import check_schema
 from gradspec.text.ops._bounded import feedback_of
 from gradspec.text.ops._conversation import batch_length, conversations_of, each_of, message_of, pieces_of, text_at
-from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._prompts import PROMPTS, Prompts, check_prompts
 from gradspec.text.ops._template import filled
 
 
@@ -124,6 +124,7 @@ def chat(
         ('PARIS', 'Ask for lower case.')
     """
     check_model(model)
+    check_prompts(prompts)
     if isinstance(messages, str | Variable):
         messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, Iterable) or isinstance(messages, Mapping):

@@ -160,7 +160,7 @@ def exact_match(prediction: Variable, target: Any, **options: Any) -> tuple[Vari
 
 def _scored(scorer: Scorer, prediction: Any, target: Any) -> tuple[float, str]:
     found = scorer(prediction, target)
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str) or not _is_number(found[0]):
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], str) or not is_number(found[0]):
         raise TypeError(f"a scorer returns a number and a text that explains it, not {found!r}")
     return found
 
@@ -171,12 +171,13 @@ def _length(target: Any) -> int | None:
 
 def _reduced(scores: Sequence[float], reduction: Callable[[Sequence[float]], float]) -> float:
     score = reduction(scores)
-    if not _is_number(score):
+    if not is_number(score):
         raise ValueError(f"the reduction returned {score!r} for the scores {scores!r}; it must be a finite number")
     return score
 
 
-def _is_number(score: object) -> bool:
+def is_number(score: object) -> bool:
+    """Whether a score is one."""
     return isinstance(score, int | float) and math.isfinite(score)
 
 

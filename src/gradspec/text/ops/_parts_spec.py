@@ -107,6 +107,8 @@ def _fill_cases(make: TextMaker) -> Iterator[TextCase]:
 def _fill_misuses(make: TextMaker) -> Iterator[Misuse]:
     nowhere = TextCase(name="no such place", args=(make("Answer."),), kwargs={"question": "2 + 2?"})
     yield Misuse(case=nowhere, error=ValueError, match="the template has no place for question")
+    nothing = TextCase(name="a value is None", args=(make("{question}"),), kwargs={"question": None})
+    yield Misuse(case=nothing, error=TypeError, match="the place {question} of a template takes a text or a number")
 
 
 _SEPARATOR = "What is between two of them."

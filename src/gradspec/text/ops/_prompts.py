@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Prompts:
     """The texts that operations and optimizers send to a model; `dataclasses.replace` overrides one.
 
@@ -56,8 +56,23 @@ class Prompts:
 
     def __post_init__(self) -> None:
         limit = self.limit
+        for name, value in vars(self).items():
+            if name not in ("version", "limit") and not isinstance(value, str):
+                raise TypeError(f"the prompt `{name}` is a text, not {value!r}")
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
             raise ValueError(f"limit is a number of characters, 1 or more, or None; not {limit!r}")
+
+    def __repr__(self) -> str:
+        """Name what was changed; each prompt is long."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed = (f"{f.name}={own[f.name]!r}" for f in fields(self) if own[f.name] != f.default)
+        return f"Prompts({', '.join(changed)})"
+
+
+def check_prompts(prompts: object) -> None:
+    """Refuse what holds no prompts."""
+    if not isinstance(prompts, Prompts):
+        raise TypeError(f"prompts are such as replace(PROMPTS, update=...), not {prompts!r}")
 
 
 PROMPTS = Prompts()

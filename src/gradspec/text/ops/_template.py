@@ -45,6 +45,9 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     if missing:
         raise ValueError(f"the template has no place for {', '.join(missing)}: it is {template!r}")
     parts = [*pieces]
+    for name in pieces[1::2]:
+        if values[name] is None:
+            raise TypeError(f"the place {{{name}}} of a template takes a text or a number, not None")
     parts[1::2] = [str(values[name]) for name in pieces[1::2]]
     return "".join(parts)
 
@@ -67,6 +70,7 @@ def fill(template: Variable | str, **values: Any) -> Variable:
 
     Raises:
         ValueError: the template has no such place.
+        TypeError: a value is None.
 
     Example:
         >>> from gradspec.text import Variable

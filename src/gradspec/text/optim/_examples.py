@@ -38,7 +38,7 @@ def split(data: Any, parts: tuple[float, float, float], seed: int) -> Examples:
         found = Examples(**{name: _pairs(data.get(name, ())) for name in NAMES})
     else:
         if not _are_parts(parts) or not math.isclose(math.fsum(parts), 1):
-            raise ValueError(f"split says which parts train, validate and test, 1 in sum; not {parts!r}")
+            raise ValueError(f"parts says which part of the data trains, validates and tests, 1 in sum; not {parts!r}")
         pairs = _pairs(data)
         random.Random(f"split {seed}").shuffle(pairs)
         first, second = (round(len(pairs) * math.fsum(parts[:end])) for end in (1, 2))

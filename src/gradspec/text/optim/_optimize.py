@@ -121,6 +121,8 @@ def optimize(
 
     Returns:
         The report; the parameters hold the texts in its `after`. With `dry_run` the plan; nothing has changed then.
+        After an error they hold the texts that were best on the examples that validate, and a note of the error says
+        how far the run was.
 
     Raises:
         BudgetError: the budget does not allow for one comparison.
@@ -183,56 +185,58 @@ def optimize(
         if file is not None:
             save(file, {"fingerprint": made_for, "models": meter.counts, "optimizer": optimizer.state_dict(), **state})
 
-    with metered(meter):
-        if not state:
-            texts = [str(param.data) for param in params]
-            scores = run.scores(examples.validation)
-            state = {"first": texts, "best": texts, "before": scores, "scores": scores, "steps": [], "stale": 0}
-            keep()
-        else:
-            optimizer.load_state_dict(state.pop("optimizer"))
-            for name in ("version", "fingerprint", "models"):
-                state.pop(name)
-            put(state["best"])
-        while (ended := _ended(state, steps, patience)) is None:
-            places = minibatch(len(examples.training), batch, len(state["steps"]), seed)
-            optimizer.zero_grad()
-            training = run.learn([examples.training[place] for place in places])
-            with overlapping(concurrency):
-                optimizer.step()
-            texts = [str(param.data) for param in params]
-            try:
+    try:
+        with metered(meter):
+            if not state:
+                texts = [str(param.data) for param in params]
+                scores = run.scores(examples.validation)
+                state = {"first": texts, "best": texts, "before": scores, "scores": scores, "steps": [], "stale": 0}
+                keep()
+            else:
+                optimizer.load_state_dict(state.pop("optimizer"))
+                for name in ("version", "fingerprint", "models"):
+                    state.pop(name)
+                put(state["best"])
+            while (ended := _ended(state, steps, patience)) is None:
+                places = minibatch(len(examples.training), batch, len(state["steps"]), seed)
+                optimizer.zero_grad()
+                training = run.learn([examples.training[place] for place in places])
+                with overlapping(concurrency):
+                    optimizer.step()
+                texts = [str(param.data) for param in params]
                 new = run.scores(examples.validation) if texts != state["best"] else None
-            except BaseException:
-                put(state["best"])  # no text is left in place that was not found to be better
-                raise
-            accepted = new is not None and fmean(new) > fmean(state["scores"])
-            state["steps"].append(
-                {
-                    "batch": places,
-                    "training": fmean(training),
-                    "validation": None if new is None else fmean(new),
-                    "accepted": accepted,
-                    "outcome": "no new text" if new is None else "accepted" if accepted else "no better; dropped",
-                }
-            )
-            if accepted:
-                state |= {"best": texts, "scores": new, "stale": 0}
-            else:
-                state["stale"] += 1
-                put(state["best"])
-            optimizer.zero_grad()
-            keep()
-        if examples.test and state.get("tested") != state["best"]:
-            after = run.scores(examples.test)
-            if "test" in state:
-                before = state["test"][0]
-            else:
-                put(state["first"])
-                before = after if state["first"] == state["best"] else run.scores(examples.test)
-                put(state["best"])
-            state |= {"test": [before, after], "tested": state["best"]}
-            keep()
+                accepted = new is not None and fmean(new) > fmean(state["scores"])
+                state["steps"].append(
+                    {
+                        "batch": places,
+                        "training": fmean(training),
+                        "validation": None if new is None else fmean(new),
+                        "accepted": accepted,
+                        "outcome": "no new text" if new is None else "accepted" if accepted else "no better; dropped",
+                    }
+                )
+                if accepted:
+                    state |= {"best": texts, "scores": new, "stale": 0}
+                else:
+                    state["stale"] += 1
+                    put(state["best"])
+                optimizer.zero_grad()
+                keep()
+            if examples.test and state.get("tested") != state["best"]:
+                after = run.scores(examples.test)
+                if "test" in state:
+                    before = state["test"][0]
+                else:
+                    put(state["first"])
+                    before = after if state["first"] == state["best"] else run.scores(examples.test)
+                    put(state["best"])
+                state |= {"test": [before, after], "tested": state["best"]}
+                keep()
+    except BaseException as error:
+        if "best" in state:
+            put(state["best"])  # no text is left in place that was not found to be better
+            error.add_note(_so_far(state, file))
+        raise
     gain = Gain.of(state["test"][0], state["test"][1], examples.test) if "test" in state else None
     if only_shown and gain is not None and not gain.shown:
         put(state["first"])
@@ -249,6 +253,15 @@ def _ended(state: Mapping[str, Any], steps: int, patience: int | None) -> str | 
     if patience is not None and state["stale"] >= patience:
         return f"no better text in {state['stale']} steps"
     return f"{len(state['steps'])} steps are made" if len(state["steps"]) >= steps else None
+
+
+def _so_far(state: Mapping[str, Any], file: Path | None) -> str:
+    """Say how far a run was that an error ended, and what the parameters hold."""
+    done, before, now = len(state["steps"]), fmean(state["before"]), fmean(state["scores"])
+    kept = "the first texts" if state["first"] == state["best"] else "the texts that did best there, which no test has"
+    again = "" if file is None else f"; run it again with the checkpoint {file} to go on"
+    said = f"{done} step{'' if done == 1 else 's'} were made, validation {before:.3f} before and {now:.3f} after"
+    return f"{said}: the parameters hold {kept}{again}"
 
 
 def _report(

@@ -98,8 +98,13 @@ class Plan:
                 enough += f" and {self.comparison.tokens} tokens"
             raise BudgetError(
                 f"the budget has {has} left, and one comparison of a new text with the old one takes at least {needs}; "
-                f"{enough} suffice"
+                f"{enough} suffice{self._and_the_test}"
             )
+
+    @property
+    def _and_the_test(self) -> str:
+        test = self.loads[-1]
+        return f", and the test at the end takes up to {_calls(test.calls)} more" if test.name == "test" else ""
 
     def __str__(self) -> str:
         lines = [*map(str, self.loads), str(self.comparison), str(self.total)]
@@ -108,6 +113,9 @@ class Plan:
                 f"the budget allows for {self.proposals} proposal{'' if self.proposals == 1 else 's'} and "
                 f"{self.comparisons} comparison{'' if self.comparisons == 1 else 's'}, if each costs the most"
             )
+        given = zip(self.left, (self.total.calls, self.total.tokens), strict=True)
+        if self._and_the_test and any(left is not None and (most is None or left < most) for left, most in given):
+            lines.append("all of it may take more than the budget has left, and without the test nothing is shown")
         few, many = self.needed
         has = f"there {'is' if self.tests == 1 else 'are'} {self.tests}"
         lines.append(f"to show a difference of 5 points takes {few} to {many} different examples that test; {has}")

@@ -9,7 +9,7 @@ from gradspec.text._grad_mode import no_grad
 from gradspec.text._graph._backward import backward
 from gradspec.text._graph._variable import Variable
 from gradspec.text._scheduling._overlap import concurrency as overlapping
-from gradspec.text.ops._evaluate import evaluate
+from gradspec.text.ops._evaluate import evaluate, is_number
 from gradspec.text.optim._examples import Example
 
 #: From a prediction and a target to a score, or to a score and what is to be said of the prediction.
@@ -35,7 +35,10 @@ class Run:
             scores = [self._score(example) for example in examples]
             for score in scores:
                 if not score.requires_grad:
-                    raise TypeError("the program's prediction does not depend on a parameter of the optimizer")
+                    raise TypeError(
+                        "the program's prediction does not depend on a parameter of the optimizer: an f-string and "
+                        "`.data` lose it, `fill`, `join` and `+` keep it"
+                    )
             backward(scores)
         return [float(score.data) for score in scores]  # type: ignore[arg-type]
 
@@ -48,10 +51,10 @@ class Run:
 
     def _judged(self, prediction: Any, target: _Whole) -> tuple[float, str]:
         found = self.metric(prediction, target.value)
+        if not is_number(found[0] if isinstance(found, tuple) and len(found) == 2 else found):
+            raise TypeError(f"a metric returns a number, or a number and side information, not {found!r}")
         if not isinstance(found, tuple):
             return found, f"The score is {found}. Wanted was {target.value!r}."
-        if len(found) != 2:
-            raise TypeError(f"a metric returns a score, or a score and side information, not {found!r}")
         return found[0], str(found[1])
 
 

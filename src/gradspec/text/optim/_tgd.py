@@ -11,7 +11,7 @@ from gradspec.text._scheduling._overlap import overlap
 from gradspec.text.lm import Model, complete
 from gradspec.text.lm._model import check_model
 from gradspec.text.ops._bounded import feedback_of
-from gradspec.text.ops._prompts import PROMPTS, Prompts
+from gradspec.text.ops._prompts import PROMPTS, Prompts, check_prompts
 from gradspec.text.ops._tags import contents
 from gradspec.text.ops._template import fill, lost_places
 from gradspec.text.optim._state import check_state, is_count
@@ -82,8 +82,7 @@ class TextualGradientDescent:
             raise TypeError(f"constraints is a list of texts; write [{constraints!r}]")
         if not is_count(momentum):
             raise ValueError(f"momentum counts earlier texts: 0 or more, not {momentum!r}")
-        if not isinstance(prompts, Prompts):
-            raise TypeError(f"prompts are such as replace(PROMPTS, update=...), not {prompts!r}")
+        check_prompts(prompts)
         self.model, self.prompts = model, prompts
         constraints = tuple(constraints)
         if not all(isinstance(constraint, str) for constraint in constraints):

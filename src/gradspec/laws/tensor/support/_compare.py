@@ -13,7 +13,7 @@ from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
 from gradspec.laws.tensor.support._bound import Limits, declared
 from gradspec.laws.tensor.support._call import differentiable
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._guess import guess
+from gradspec.laws.tensor.support._guess import guess, of_float32
 from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._unit import is_allowed, is_only_noted, note_off
 from gradspec.laws.tensor.support._witness import note
@@ -257,15 +257,18 @@ def _off(
     """Return the finding that some elements are wrong, and which of them by most."""
     worst = int(error.flatten().argmax())
     index = [int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)] if got.ndim else []
+    is_short = of_float32(got, expected)
     differs = "is NaN" if bool(got[wrong].isnan().all()) else "differs"
+    said = said or f"{what} {differs} in {int(wrong.sum())} of {got.numel()} elements"
     return broken(
-        said or f"{what} {differs} in {int(wrong.sum())} of {got.numel()} elements",
+        f"{said}, by no more than float32 rounds" if is_short else said,
         argument=f"{what}, {describe(expected)}",
         index=str(index),
         got=_number(got.flatten()[worst]),
         expected=_number(expected.flatten()[worst]),
         likely=likely,
         reason=None if likely else guess(got, expected, is_derivative=is_derivative),
+        rank=Rank.WASTE if is_short else "",
     )
 
 

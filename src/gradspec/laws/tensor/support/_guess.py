@@ -49,6 +49,19 @@ def as_a_float32(got: Tensor, expected: Tensor) -> Reason | None:
     return Reason(kind="digits", words=EXACT)
 
 
+def of_float32(got: Tensor, expected: Tensor) -> bool:
+    """Whether a result in float64 is off by no more than what float32 rounds on the way: training in float32 sees none.
+
+    Either each of its numbers is a float32, or each is off by no more than a constant that is rounded to one.
+    """
+    if got.dtype not in (torch.float64, torch.complex128):
+        return False
+    eps, off = torch.finfo(torch.float32).eps, (got - expected).abs()
+    if narrow_type_of(got) == "float32" and _largest(off) <= 32 * eps * _largest(expected):
+        return True
+    return bool((off <= 2 * eps * expected.abs()).all())
+
+
 def factor_reason(found: float | complex, *, is_everywhere: bool = True, of: str = "") -> Reason:
     """Return as a reason that a result is the right one times a number.
 

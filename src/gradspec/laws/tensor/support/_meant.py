@@ -23,8 +23,8 @@ from gradspec.laws.tensor.support._memory import overlap
 
 #: How to answer.
 ANSWER = (
-    "If so, name the map whose derivative backward applies, by --surrogate or the surrogate of a spec; if not, "
-    "backward is wrong."
+    "If so, name the map whose derivative backward applies: the option `surrogate` of an audit, a check or a spec; if "
+    "not, backward is wrong."
 )
 #: How far an argument moves, by dtype. All digits of a float64 show in the smaller step, and in the larger one those of
 #: a function that computes in float32; a step of less than an element's plateau crosses no edge of most elements.
