@@ -45,7 +45,7 @@ def by_differences(trial: Trial) -> Finding | None:
         return None
 
     asked = _asked(trial, inputs, _STEP)
-    if asked.spec.accuracy.rtol:
+    if asked.spec.accuracy.rtol > _KNOWN:
         asked = min(asked, _asked(trial, inputs, _LARGER), key=lambda one: one.spec.accuracy.rtol)
     finding = VJP.check(asked)
     if finding.status is not Status.BROKEN or not finding.index:
@@ -70,7 +70,7 @@ def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:
     off = _MARGIN * max(_off(*one) for slopes in known.values() for one in slopes)
     return replace(
         trial,
-        spec=replace(spec, accuracy=Accuracy(rtol=off if off > _KNOWN else 0.0)),
+        spec=replace(spec, accuracy=Accuracy(rtol=off)),
         profile=replace(trial.profile, rtol=_KNOWN),
     )
 

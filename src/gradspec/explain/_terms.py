@@ -30,7 +30,10 @@ def missing_term(wrong: Wrong) -> Reason | None:
     lacks = wrong.expected - wrong.got
     for name, term in _terms(wrong):
         if (c := factor_of(lacks, term, tells_one=False)) is not None:
-            said = f"right once {_times(c)}{name} is added: a term is missing, or one too many"
+            said = (
+                f"right once {_times(abs(c))}{name} is {'added' if c > 0 else 'taken away'}: a term is missing, or one "
+            )
+            said += "too many"
             return Reason(kind="term", words=said, evidence={"term": name, "times": round(c, 9)})
     return None
 
@@ -128,7 +131,8 @@ def _terms(wrong: Wrong) -> Iterator[_Term]:
     factors = list(_factors(wrong, v))
     for (one, a), (other, b) in combinations_with_replacement(factors, 2):
         yield _product(_CONSTANT, one, other), v * a * b
-    for one, a in factors:
+    logarithms = [(f"`exp` of {name}", t.exp()) for name, t in factors if "output" in name]
+    for one, a in (*factors, *logarithms):
         for other, b in factors:
             for dim in range(v.ndim):
                 name = f"the sum of {_product(_CONSTANT, other)} over dimension {dim}"
@@ -141,4 +145,4 @@ def _product(*names: str) -> str:
 
 
 def _times(c: float) -> str:
-    return "" if c == 1 else f"{c:.3g} times "
+    return "" if f"{c:.3g}" == "1" else f"{c:.3g} times "
