@@ -230,6 +230,31 @@ def test_every_function_of_a_module_is_audited_and_the_most_dangerous_stands_fir
     assert "nothing found with a guessed call: (randn(4, 3), 0.5)" in result.stdout
 
 
+IMAGES = """
+import torch
+
+class Pooled(torch.autograd.Function):
+    # The mean over the last dimension of images.
+    @staticmethod
+    def forward(ctx, x):
+        ctx.width = x.shape[-1]
+        return x.mean(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return {factor} * grad.unsqueeze(-1).repeat(*[1] * grad.ndim, ctx.width) / ctx.width
+"""
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1, 0), (2, 1)])
+def test_what_is_wrong_with_a_guessed_call_is_held_to_images_too(gradspec, folder, factor, code):
+    (folder / "images.py").write_text(IMAGES.format(factor=f"({factor} if grad.ndim == 3 else 3)"))
+    result = gradspec("audit", "--all", "images")
+    assert (result.exit_code, "wrong silently" in result.stdout) == (code, bool(code))
+    said = "wrong with a guessed call, (randn(4, 3),), and right with (randn(2, 3, 4, 5),): give one of yours"
+    assert (said in " ".join(result.stdout.split())) is not bool(code)
+
+
 def test_rows_that_ranks_share_are_asked_of_an_audit_that_says_so(audit):
     call = ("ops:Drops", "--case", "(randn(4, 3), randn(3))", "--law", "sharded")
 

@@ -3,7 +3,7 @@
 import torch
 from torch.autograd import Function
 
-from gradspec._audit._of_module import suggested_case
+from gradspec._audit._of_module import other_cases, suggested_case
 from gradspec.profile import load_profile
 
 
@@ -64,3 +64,20 @@ class Between(Masked):
 
 def test_two_limits_are_apart_so_that_something_lies_between_them():
     assert suggested(Between) == "(randn(4, 3), -0.5, 0.5)"
+
+
+class Images(Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.ndim == 3:
+            raise ValueError("images, or one of their rows")
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar
+
+
+def test_a_guess_is_held_to_other_numbers_of_dimensions_that_work():
+    assert other_cases(Images, "(randn(4, 3),)", load_profile("quick"), 0) == ["(randn(2, 3, 4, 5),)"]
+    assert other_cases(Images, "(randn(3, 3),)", load_profile("quick"), 0) == []

@@ -50,6 +50,8 @@ _BY_ANNOTATION = {"Tensor": ("randn(4, 3)",), "float": ("0.5",), "int": ("2", "1
 }
 #: What else an argument may be.
 _ANYTHING = ("randn(4, 3)", "0.5", "2", "randn(3)", "randn(3, 3)")
+#: What else a tensor of rows may be: a sequence of them, an image.
+_OTHER_SHAPES = ("2, 4, 3", "2, 3, 4, 5")
 #: How many calls are tried before a Function is given up.
 _TRIED = 200
 
@@ -85,6 +87,13 @@ def suggested_case(function: Any, profile: Profile, seed: int) -> str:
         lambda: next(filter(lambda text: _works(function, text, profile, seed), _calls(parameters)), ""), profile, seed
     )
     return "" if isinstance(text, Finding) else text
+
+
+def other_cases(function: Any, text: str, profile: Profile, seed: int) -> list[str]:
+    """Return the calls of other numbers of dimensions that work: a guess may be a call that nobody makes."""
+    others = [text.replace("(4, 3", f"({shape}") for shape in _OTHER_SHAPES if "(4, 3" in text]
+    found = apart(lambda: [other for other in others if _works(function, other, profile, seed)], profile, seed)
+    return [] if isinstance(found, Finding) else found
 
 
 def _calls(parameters: list[inspect.Parameter]) -> Iterator[str]:

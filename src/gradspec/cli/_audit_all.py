@@ -123,7 +123,7 @@ def _row(
     seed: int,
     jobs: int | None,
 ) -> Row:
-    from gradspec._audit._of_module import suggested_case
+    from gradspec._audit._of_module import other_cases, suggested_case
 
     name = split(target)[1]
     cases = kept or list(filter(None, [suggested_case(function, profile, seed)]))
@@ -135,6 +135,13 @@ def _row(
     except Unusable as error:
         return Row(name, case, _UNASKED, "not asked", error.message)
     judgement = judge(found.report, bar)
+    if judgement.fails and not kept:
+        failing = tuple(law for law in laws if any(law.name in one.found.laws for one in judgement.findings))
+        for other in other_cases(function, case, profile, seed):
+            again = audited(target, [other], laws=failing, profile=replace(profile, laws=()), seed=seed, jobs=jobs)
+            if not judge(again.report, bar).fails:
+                said = f"wrong with a guessed call, {case}, and right with {other}: give one of yours with --case"
+                return Row(name, case, _UNASKED, "not asked", said)
     asked = [judged for judged in judgement.findings if judged.is_asked]
     worst = [judged.found for judged in asked if judged.fails] or [judged.found for judged in asked]
     if not worst:
