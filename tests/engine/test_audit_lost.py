@@ -31,6 +31,25 @@ class Product(Function):
         return y_bar * w, torch.zeros_like(w) if cls.zeros else None
 
 
+ANGLES = "randn(2, 3, 8, dtype=bfloat16), randn(3, 4, dtype=bfloat16), randn(3, 4, dtype=bfloat16)"
+
+
+class Turned(Function):
+    """A rotary embedding: no gradient for its tables."""
+
+    @staticmethod
+    def forward(ctx, x, cos, sin):
+        ctx.save_for_backward(cos, sin)
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        cos, sin = ctx.saved_tensors
+        a, b = y_bar.chunk(2, -1)
+        return torch.cat((a * cos + b * sin, b * cos - a * sin), -1), None, None
+
+
 class Zeros(Product):
     zeros = True
 
@@ -182,6 +201,7 @@ def test_it_is_the_first_of_all_findings():
     ("function", "case", "words"),
     [
         (Product, f"({X}, {W})", "Is `w` trained? Backward returns no gradient for `w`, and the output moves with it."),
+        (Turned, f"({ANGLES})", "Are `cos` and `sin` trained?"),
         (Spike, f"({X},)", "Is `x` trained? Backward returns zeros everywhere for `x`, and the output moves with it."),
         (lambda x, t: (x - t.detach()).square(), f"({X}, {X})", "The graph is cut by detach(): without it"),
     ],

@@ -142,3 +142,37 @@ def test_a_call_in_half_precision_is_not_blamed_for_the_digits_of_float32():
     call = "(randn(4, 8, dtype=bfloat16), randint(0, 4, (2048,)))"
 
     assert finding_of(EmbeddingIn32, call).status is Status.HOLDS
+
+
+class Gated(Function):
+    """silu(a) * b; the slope has a product where it should have a difference."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return torch.nn.functional.silu(a) * b
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        a, b = ctx.saved_tensors
+        s = torch.sigmoid(a)
+        return y_bar * b * s * (1 + a * s), y_bar * a * s
+
+
+def likely(function, call, reference):
+    (verdict,) = audit(function, [call], laws=["vjp"], reference=reference).report.failures
+    return verdict.finding.likely
+
+
+def test_with_a_reference_the_line_that_loses_digits_is_named_too():
+    said = likely(Embedding, TOKENS, lambda weight, index: weight[index])
+
+    assert said.startswith("a sum that is carried in bfloat16 (test_half_types.py:")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_with_a_reference_a_mistake_is_explained_as_in_float64(dtype):
+    call = f"(randn(3, 8, dtype={dtype}), randn(3, 8, dtype={dtype}))"
+    said = likely(Gated, call, lambda a, b: torch.nn.functional.silu(a) * b)
+
+    assert said.startswith("right with `a - a * s` in place of `a * s` (test_half_types.py:")

@@ -53,7 +53,8 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     for reason, others in () if is_factor else calls:
         if _holds(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
             return reason
-    if (distinct := _with_distinct_indices(trial)) is not None and _holds(law, distinct):
+    distinct = None if is_factor else _with_distinct_indices(trial)
+    if distinct is not None and _holds(law, distinct):
         shown = _holds(law, _of_one_element_an_index(trial))
         return Reason(kind="repeated index", words=f"right where no index repeats: {ASSIGNED if shown else SHARED}")
     if same := ignores(trial):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
+from typing import Any
 
 from torch import Tensor
 
@@ -15,9 +17,12 @@ from gradspec.explain._overwritten import why_not_again
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
+from gradspec.laws.tensor._surrogate import held_to_double
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._own_dtype import is_half
 
 #: What a comparison says of its numbers without another call.
 _GUESSED = ("zero", "sign", "rounding", "factor", "places", "digits", "narrow", "count")
@@ -48,7 +53,7 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
 
 def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "vjp":
-        return why_gradient(trial)
+        return _in_lower_precision(law, trial) or why_gradient(trial)
     if law.name == "cotangent_linearity":
         return why_not_linear(trial)
     if law.name == "retained_graph":
@@ -58,6 +63,24 @@ def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "second_order":
         return why_second_order(trial, finding)
     return _why_value(trial) if law.name == "primal" else None
+
+
+def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
+    """Return why a gradient in a half type is wrong: as in float64, or by what its own dtype loses on the way."""
+    inputs = Inputs.of(trial)
+    if not is_half(inputs):
+        return None
+    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
+    found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
+    if found is None or found.status is Status.BROKEN:
+        return None if found is None else with_reason(law, lambda: replace(of_wide), found).reason
+
+    @wraps(trial.spec.primal)
+    def itself(*args: Any) -> Any:
+        return trial.spec.function(*args)
+
+    return held_to_double(replace(trial, spec=replace(trial.spec, surrogate=itself, gradient=None)), inputs).reason
 
 
 def _why_value(trial: Trial) -> Reason | None:

@@ -122,9 +122,9 @@ def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Findi
         own = _twice(trial, inputs)  # it computes in float32 inside: small steps show only its rounding
         if own.status is Status.INCONCLUSIVE:
             return in_double
-        lost = _held_to_double(trial, inputs)
+        lost = held_to_double(trial, inputs)
         return lost if own.status is Status.HOLDS and lost.status is Status.BROKEN else own
-    own = _held_to_double(trial, inputs)
+    own = held_to_double(trial, inputs)
     if own.status is Status.INCONCLUSIVE:
         by_differences = _twice(trial, inputs)
         own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
@@ -132,7 +132,7 @@ def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Findi
     return own if own.status is Status.BROKEN else in_double
 
 
-def _held_to_double(trial: Trial, inputs: Inputs) -> Finding:
+def held_to_double(trial: Trial, inputs: Inputs) -> Finding:
     """Hold the call to the same function in float64: broken needs two failures, or an experiment that shows why."""
     own = HOLDS
     for attempt in range(2):

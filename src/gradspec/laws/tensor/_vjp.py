@@ -12,12 +12,14 @@ surrogate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._bound import lowest
 from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
@@ -28,6 +30,9 @@ from gradspec.laws.tensor.support._limits import gradient_limits
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 from gradspec.laws.tensor.support._slope import sloped
 from gradspec.laws.tensor.support._witness import is_blind, note
+
+#: How to say that an argument gets no gradient on purpose.
+_MEANT = "if it is, as of a table or a mask, say what is trained: `wrt` in an audit or a spec, requires_grad in a call"
 
 
 def _check(trial: Trial) -> Finding:
@@ -47,7 +52,7 @@ def _check(trial: Trial) -> Finding:
         limits = gradient_limits(trial, inputs, v, got)
         finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", limits=limits)
         if finding is not HOLDS:
-            return finding
+            return replace(finding, details={**finding.details, MEANT: _MEANT}) if finding.got == "None" else finding
     return _where_sloped(trial, inputs)
 
 
