@@ -5,7 +5,8 @@ import torch
 from torch.autograd import Function
 
 from gradspec import audit
-from gradspec.law import Status
+from gradspec.findings import judge
+from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 
 CHEAP = [law for law in LAWS if law.name in ("surrogate", "cotangent_linearity")]
@@ -128,3 +129,49 @@ def test_a_learned_step_size_is_one_question():
     lsq = made(lambda x, s: (x / s).round() * s, of_step)
 
     assert asked(lsq, "(randn(4, 3), tensor([0.3]))")["surrogate"].status is Status.QUESTION
+
+
+class Rows(Function):
+    """An embedding; the row that is named, or the last one, gets no gradient."""
+
+    is_named = True
+
+    @staticmethod
+    def forward(ctx, index, table, padding):
+        ctx.save_for_backward(index)
+        ctx.shape, ctx.padding = table.shape, padding
+        return table[index]
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (index,) = ctx.saved_tensors
+        table_bar = torch.zeros(ctx.shape, dtype=y_bar.dtype).index_add_(0, index, y_bar)
+        table_bar[ctx.padding if cls.is_named else -1] = 0
+        return None, table_bar, None
+
+
+class LosesItsLast(Rows):
+    is_named = False
+
+
+def embedded(index, table, padding):
+    return torch.nn.functional.embedding(index, table, padding_idx=padding)
+
+
+@pytest.mark.parametrize("reference", [None, embedded])
+def test_a_row_that_an_argument_names_is_asked_about(reference):
+    call = "(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), 2)"
+    found = audit(Rows, [call], laws=["surrogate", "vjp"][: 2 if reference else 1], reference=reference).report
+    (verdict,) = found.of(law="surrogate")
+
+    assert verdict.finding.status is Status.QUESTION
+    assert verdict.finding.message.startswith("Is it meant that row 2 of `table` gets no gradient? It is the row that")
+    assert "`padding` names, whichever that is" in verdict.finding.message
+    assert not judge(found).fails
+
+
+def test_a_row_that_is_lost_and_that_no_argument_names_is_wrong():
+    for padding in (5, 2):
+        call = f"(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), {padding})"
+        (verdict,) = audit(LosesItsLast, [call], laws=["surrogate"]).report.of(law="surrogate")
+        assert (verdict.finding.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG)

@@ -6,7 +6,7 @@ from gradspec.explain._follows import Explained, beside_others
 from gradspec.explain._instead import instead_of
 from gradspec.explain._misplaced import misplaced
 from gradspec.explain._noise import beside_noise, is_of_noise
-from gradspec.explain._not_derivative import why_not_derivative
+from gradspec.explain._not_derivative import holds_twice, why_not_derivative
 from gradspec.explain._reasons import with_reason
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "by_differences",
     "cut_by",
     "gradient_of",
+    "holds_twice",
     "instead_of",
     "is_of_noise",
     "is_stopped",

@@ -51,11 +51,11 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     inputs = Inputs.of(trial)
     calls = chain(without_negative_indices(inputs), without_empty_groups(inputs))
     for reason, others in () if is_factor else calls:
-        if _holds(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
+        if holds_twice(law, replace(trial, case=replace(trial.case, args=others.args(), kwargs={}))):
             return reason
     distinct = None if is_factor else _with_distinct_indices(trial)
-    if distinct is not None and _holds(law, distinct):
-        shown = _holds(law, _of_one_element_an_index(trial))
+    if distinct is not None and holds_twice(law, distinct):
+        shown = holds_twice(law, _of_one_element_an_index(trial))
         return Reason(kind="repeated index", words=f"right where no index repeats: {ASSIGNED if shown else SHARED}")
     if same := ignores(trial):
         which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
@@ -64,7 +64,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     is_mended = numbers is not None and numbers.reason is not None and numbers.reason.kind == "repair"
     if added and (is_left or not is_mended):
         return Reason(kind="offset", words=ADDS, evidence={"argument": added[0]})
-    if _holds(law, _with_small_cotangents(trial)):
+    if holds_twice(law, _with_small_cotangents(trial)):
         return Reason(kind="clipped", words=CLIPPED)
     # A backward may refuse a call in which an argument is frozen: of that one nothing is known.
     each = {name: quietly(lambda name=name: _of_argument(law, trial, name)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
@@ -204,7 +204,8 @@ def _distinct(value: object) -> object:
     return torch.arange(value.numel(), dtype=value.dtype, device=value.device).view(value.shape)
 
 
-def _holds(law: Law, trial: Trial) -> bool:
+def holds_twice(law: Law, trial: Trial) -> bool:
+    """Whether a law holds of a call under two seeds; not if one raises."""
     try:
         return all(law.check(replace(trial, seed=trial.seed + 10 * k)).status is Status.HOLDS for k in range(2))
     except Exception:

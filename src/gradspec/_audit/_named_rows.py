@@ -1,0 +1,112 @@
+"""Ask about a row without a gradient that an argument names, as the padding of an embedding: it may be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec._audit._apart import apart
+from gradspec._audit._measured import Measured
+from gradspec._audit._subject import Subject
+from gradspec._audit._trials import flat_trial
+from gradspec.explain import holds_twice
+from gradspec.law import Finding, Law, Rank, Status, Trial
+from gradspec.laws.tensor.support._call import Inputs, differentiable, vjp
+from gradspec.laws.tensor.support._meant import ANSWER
+from gradspec.profile import Profile
+from gradspec.report import Report
+from gradspec.spec import Case
+
+#: How many other rows are named in its place.
+_OTHERS = 8
+
+
+def with_named_rows(
+    report: Report,
+    subject: Subject,
+    cases: Sequence[Case],
+    measured: Measured,
+    laws: Sequence[Law],
+    profile: Profile,
+    seed: int,
+) -> Report:
+    """Return a report that asks about what the law `surrogate` calls wrong, where only such a row is."""
+    law = next((law for law in laws if law.name == "surrogate"), None)
+    broken = {
+        verdict.case
+        for verdict in report.verdicts
+        if verdict.law == "surrogate" and verdict.status is Status.BROKEN and verdict.finding.rank != Rank.WASTE
+    }
+    asked: dict[str, Finding] = {}
+    for case in cases:
+        if law is None or case.name not in broken or not any(map(_is_row, case.args)):
+            continue
+        found = apart(partial(_asked, law, subject, case, measured, profile, seed), profile, seed)
+        if isinstance(found, Finding) and found.status is Status.QUESTION:
+            asked[case.name] = found
+    verdicts = (
+        replace(v, finding=asked[v.case]) if v.law == "surrogate" and v.case in asked else v for v in report.verdicts
+    )
+    return replace(report, verdicts=tuple(verdicts)) if asked else report
+
+
+def _asked(law: Law, subject: Subject, case: Case, measured: Measured, profile: Profile, seed: int) -> Finding | None:
+    trial = flat_trial(subject, case, measured, profile, seed)
+    names = list(signature(trial.spec.primal).parameters)
+    for place, at in _pairs(trial.case.args):
+        row, table = trial.case.args[place], trial.case.args[at]
+        if names[at] not in trial.spec.wrt or not -len(table) <= row < len(table):
+            continue
+        if _is_left_out(trial, names[at], row) and holds_twice(law, _held(trial, at, row)):
+            others = [other for other in range(len(table)) if other not in (row, row + len(table))][:_OTHERS]
+            if any(_moves_to(law, trial, place, at, other) for other in others):
+                said = (
+                    f"Is it meant that row {row} of `{names[at]}` gets no gradient? It is the row that "
+                    f"`{names[place]}` names, whichever that is, as the padding of an embedding, and forward reads it."
+                )
+                return Finding(status=Status.QUESTION, message=said, likely=ANSWER)
+    return None
+
+
+def _pairs(args: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the places of a row and of a table."""
+    for place, row in enumerate(args):
+        for at, table in enumerate(args):
+            if _is_row(row) and isinstance(table, Tensor) and differentiable(table) and table.ndim:
+                yield place, at
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_left_out(trial: Trial, name: str, row: int) -> bool:
+    gradient = vjp(trial.spec.surrogate, Inputs.of(trial), seed=trial.seed)[name]
+    return gradient is not None and not bool(gradient[row].any()) and bool(gradient.any())
+
+
+def _moves_to(law: Law, trial: Trial, place: int, at: int, row: int) -> bool:
+    """Whether another row is the one without a gradient if it is named."""
+    args = tuple(row if k == place else value for k, value in enumerate(trial.case.args))
+    other = replace(trial, case=replace(trial.case, args=args))
+    return not holds_twice(law, other) and holds_twice(law, _held(other, at, row))
+
+
+def _held(trial: Trial, at: int, row: int) -> Trial:
+    """Return the call of a function in which a row of a table stays as it is."""
+    kept = trial.case.args[at].detach()[row]
+
+    @wraps(trial.spec.surrogate)
+    def held(*args: Any) -> Any:
+        table = args[at]
+        rows = (torch.arange(len(table), device=table.device) == row % len(table)).view(-1, *[1] * (table.ndim - 1))
+        stopped = torch.where(rows, kept.to(table.dtype), table)
+        return trial.spec.surrogate(*args[:at], stopped, *args[at + 1 :])
+
+    return replace(trial, spec=replace(trial.spec, surrogate=held, gradient=None))
