@@ -65,6 +65,7 @@ def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:
 
     known: dict[object, list[tuple[Tensor, Tensor]]] = {}
     differentiated.__signature__ = inspect.signature(trial.spec.primal)  # type: ignore[attr-defined]  # what it reads
+    differentiated.__dict__["gradspec_audited"] = True
     spec = replace(trial.spec, primal=differentiated, surrogate=differentiated, gradient=None, zero_gradient=())
     vjp(differentiated, inputs, seed=trial.seed)
     off = _MARGIN * max(_off(*one) for slopes in known.values() for one in slopes)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
-from typing import Any
 
 from torch import Tensor
 
@@ -17,7 +15,7 @@ from gradspec.explain._overwritten import why_not_again
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
-from gradspec.laws.tensor._surrogate import held_to_double
+from gradspec.laws.tensor._surrogate import of_function
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -75,12 +73,7 @@ def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
     found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
     if found is None or found.status is Status.BROKEN:
         return None if found is None else with_reason(law, lambda: replace(of_wide), found).reason
-
-    @wraps(trial.spec.primal)
-    def itself(*args: Any) -> Any:
-        return trial.spec.function(*args)
-
-    return held_to_double(replace(trial, spec=replace(trial.spec, surrogate=itself, gradient=None)), inputs).reason
+    return of_function(trial, inputs).reason
 
 
 def _why_value(trial: Trial) -> Reason | None:

@@ -42,7 +42,7 @@ from gradspec.laws.tensor.support._differences import Slope, double, inner, is_s
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._question import question
-from gradspec.laws.tensor.support._reference import declared_zero, is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._solver import at_a_tolerance, of_a_solver
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.spec._gradient import NO_MAP, gradient_of
@@ -112,6 +112,10 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         return _in_single(trial, inputs)  # so does its backward: it runs a module in that dtype
     if not is_low(inputs) or (finding.status is Status.BROKEN and finding.rank is not Rank.WASTE):
         return finding
+    if not is_stand_in(trial.spec.surrogate):
+        # What is declared is asked for in float64, whatever the dtype of the case; the function has that of the case.
+        lost = of_function(trial, inputs) if is_half(inputs) and is_audited(trial.spec) else HOLDS
+        return lost if lost.status is Status.BROKEN and lost.reason is not None else finding
     # What is off by as little as float32 rounds is no waste where nothing wider was given.
     return _in_its_own_dtype(trial, inputs, HOLDS if finding.status is Status.BROKEN else finding)
 
@@ -130,6 +134,16 @@ def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Findi
         own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
         return own if by_differences.status is Status.INCONCLUSIVE else by_differences
     return own if own.status is Status.BROKEN else in_double
+
+
+def of_function(trial: Trial, inputs: Inputs) -> Finding:
+    """Hold the function of a spec, in place of its surrogate, to the same function in float64."""
+
+    @wraps(trial.spec.primal)
+    def itself(*args: Any) -> Any:
+        return trial.spec.function(*args)
+
+    return held_to_double(replace(trial, spec=replace(trial.spec, surrogate=itself, gradient=None)), inputs)
 
 
 def held_to_double(trial: Trial, inputs: Inputs) -> Finding:

@@ -74,7 +74,7 @@ class Asked:
 
 def asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
     """Return the arguments whose gradient may be meant, of a function in whose form it may be; None in any other."""
-    for given in (Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs):
+    for given in _wide_first(inputs):
         try:
             found = vjp(trial.spec.surrogate, given, seed=trial.seed)
             if any(g is not None and not bool(g.isfinite().all()) for g in found.values()):
@@ -83,6 +83,10 @@ def asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
         except Exception:  # it takes its own dtype only
             continue
     return None
+
+
+def _wide_first(inputs: Inputs) -> tuple[Inputs, Inputs]:
+    return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs
 
 
 def flat_outputs(trial: Trial, inputs: Inputs) -> tuple[int, ...]:
@@ -102,8 +106,13 @@ def flat_outputs(trial: Trial, inputs: Inputs) -> tuple[int, ...]:
 
 def jumping(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
     """Return the arguments in which forward jumps: the derivative between two jumps need not be what is meant."""
-    function = inputs.closed(trial.spec.surrogate)
-    return tuple(name for name in inputs.wrt if _jumps(function, inputs, name))
+    for given in _wide_first(inputs):  # in a half type every function jumps
+        try:
+            function = given.closed(trial.spec.surrogate)
+            return tuple(name for name in given.wrt if _jumps(function, given, name))
+        except Exception:  # it takes its own dtype only
+            continue
+    return ()
 
 
 def _asked_about(trial: Trial, inputs: Inputs, found: Mapping[str, Tensor | None]) -> Asked | None:
