@@ -71,8 +71,10 @@ def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
     wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
     of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
     found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
-    if found is None or found.status is Status.BROKEN:
-        return None if found is None else with_reason(law, lambda: replace(of_wide), found).reason
+    if found is None:
+        return None
+    if found.status is Status.BROKEN:
+        return with_reason(law, lambda: replace(of_wide), found).reason
     return of_function(trial, inputs).reason
 
 

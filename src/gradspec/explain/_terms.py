@@ -30,10 +30,8 @@ def missing_term(wrong: Wrong) -> Reason | None:
     lacks = wrong.expected - wrong.got
     for name, term in _terms(wrong):
         if (c := factor_of(lacks, term, tells_one=False)) is not None:
-            said = (
-                f"right once {_times(abs(c))}{name} is {'added' if c > 0 else 'taken away'}: a term is missing, or one "
-            )
-            said += "too many"
+            how = "added" if c > 0 else "taken away"
+            said = f"right once {_times(abs(c))}{name} is {how}: a term is missing, or one too many"
             return Reason(kind="term", words=said, evidence={"term": name, "times": round(c, 9)})
     return None
 

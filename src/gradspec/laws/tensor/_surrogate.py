@@ -49,8 +49,8 @@ from gradspec.spec._gradient import NO_MAP, gradient_of
 
 _MEANT = (
     "if it is, as in a straight-through estimator or a clipped gradient, say what it is: the option `surrogate` or "
+    "`gradient` of an audit, a check or a spec"
 )
-_MEANT += "`gradient` of an audit, a check or a spec"
 #: How much shorter the steps are within a domain such as that of unit vectors, which is left by a large one.
 _SHORT = 1e-5
 #: How far float32 may take a derivative whose gradients are numbers of float32, of its size.
@@ -126,9 +126,9 @@ def _in_its_own_dtype(trial: Trial, inputs: Inputs, in_double: Finding) -> Findi
         own = _twice(trial, inputs)  # it computes in float32 inside: small steps show only its rounding
         if own.status is Status.INCONCLUSIVE:
             return in_double
-        lost = held_to_double(trial, inputs)
+        lost = _held_to_double(trial, inputs)
         return lost if own.status is Status.HOLDS and lost.status is Status.BROKEN else own
-    own = held_to_double(trial, inputs)
+    own = _held_to_double(trial, inputs)
     if own.status is Status.INCONCLUSIVE:
         by_differences = _twice(trial, inputs)
         own = Finding(status=Status.NOT_MEASURED, message=f"in float64 the law holds; {own.message}")
@@ -143,10 +143,10 @@ def of_function(trial: Trial, inputs: Inputs) -> Finding:
     def itself(*args: Any) -> Any:
         return trial.spec.function(*args)
 
-    return held_to_double(replace(trial, spec=replace(trial.spec, surrogate=itself, gradient=None)), inputs)
+    return _held_to_double(replace(trial, spec=replace(trial.spec, surrogate=itself, gradient=None)), inputs)
 
 
-def held_to_double(trial: Trial, inputs: Inputs) -> Finding:
+def _held_to_double(trial: Trial, inputs: Inputs) -> Finding:
     """Hold the call to the same function in float64: broken needs two failures, or an experiment that shows why."""
     own = HOLDS
     for attempt in range(2):

@@ -64,8 +64,7 @@ class Prompts:
 
     def __repr__(self) -> str:
         """Name what was changed; each prompt is long."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        changed = (f"{f.name}={own[f.name]!r}" for f in fields(self) if own[f.name] != f.default)
+        changed = (f"{f.name}={own!r}" for f in fields(self) if (own := getattr(self, f.name)) != f.default)
         return f"Prompts({', '.join(changed)})"
 
 

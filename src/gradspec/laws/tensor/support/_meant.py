@@ -257,7 +257,7 @@ def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
     # A half type hides a step of forward within its rounding.
     wide = [(names, tuple(t.float() if t.dtype in _HALF else t for t in x)) for names, x in places]
     said = [found for place in wide if (found := _is_flat_at(function, place, name)) is not None]
-    if not said:  # it takes its own type alone
+    if not said and any(t.dtype in _HALF for t in inputs.tensors()):  # it takes its own type alone
         said = [found for place in places if (found := _is_flat_at(function, place, name)) is not None]
     return len(said) > 1 and said.count(False) <= (len(said) > 2)
 
@@ -362,9 +362,8 @@ def _unlike(t: Tensor, seed: int = 3) -> Tensor:
 
 def _crossed(a: Tensor, b: Tensor, *, is_narrow: bool = False) -> float:
     """Return the share of elements that differ by more than rounding: what is added and taken away again leaves it."""
-    rounded = _ROUNDED_ONCE * torch.finfo(torch.float32).eps if is_narrow else _ROUNDED * torch.finfo(a.dtype).eps
-    if a.dtype in _HALF:
-        rounded = _ROUNDED_ONCE * torch.finfo(a.dtype).eps
+    units = _ROUNDED_ONCE if is_narrow or a.dtype in _HALF else _ROUNDED
+    rounded = units * torch.finfo(torch.float32 if is_narrow else a.dtype).eps
     return float(((a - b).abs() > rounded * largest(a)).double().mean())
 
 
