@@ -26,7 +26,10 @@ from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
 from gradspec.spec._gradient import gradient_of
 
-_MEANT = "if it is, as in a clipped gradient, say what backward returns: the option `gradient` of an audit, a check or a spec"
+_MEANT = (
+    "if it is, as in a clipped gradient, say what backward returns: the option `gradient` of an audit, a check or a "
+    "spec"
+)
 _Cotangents = tuple[Tensor, ...]
 _COMPARED = "gradient of the combined cotangent"
 #: How far off a gradient may be, of its largest element, that a solver has stopped at.
