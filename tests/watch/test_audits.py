@@ -93,3 +93,60 @@ def test_autocast_is_promised_where_the_program_uses_it(function, is_wrong):
 
     assert row.is_wrong is is_wrong
     assert [one.found.verdict.law for one in row.asked if one.fails] == (["autocast"] if is_wrong else [])
+
+
+class InBlocks(torch.autograd.Function):
+    """Sums the squares of rows, in blocks of 64; backward forgets the last block if it is not full."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sum(-1)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        x_bar = 2 * x * y_bar[:, None]
+        full = len(x) // 64 * 64 or len(x)
+        x_bar[full:] = 0
+        return x_bar
+
+
+class IgnoresOne(torch.autograd.Function):
+    """Sums the logits of the classes, without those of class -1; backward does not leave these out."""
+
+    @staticmethod
+    def forward(ctx, logits, classes):
+        ctx.save_for_backward(classes)
+        ctx.shape = logits.shape
+        kept = classes >= 0
+        return (logits.gather(1, classes.clamp(min=0)[:, None])[:, 0] * kept).sum()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (classes,) = ctx.saved_tensors
+        zeros = torch.zeros(ctx.shape, dtype=y_bar.dtype)
+        return zeros.scatter(1, classes.clamp(min=0)[:, None], y_bar.expand(len(classes), 1)), None
+
+
+def test_the_gradient_of_a_whole_call_is_compared_where_the_laws_are_tried_on_a_few_rows():
+    whole = audited(InBlocks, torch.randn(200, 20, requires_grad=True))
+    assert whole.is_wrong
+    assert [verdict.case for verdict in whole.report.of(law="surrogate") if verdict.status is Status.BROKEN] == [
+        "(float32[200, 20]) in float64"
+    ]
+    full = audited(InBlocks, torch.randn(192, 20, requires_grad=True))
+    assert not full.is_wrong
+    assert [verdict.case for verdict in full.report.of(law="surrogate")] == [
+        "(float32[192, 20]), a few rows in float64",
+        "(float32[192, 20]), a few rows",
+        "(float32[192, 20]) in float64",
+    ]
+
+
+def test_the_few_rows_of_a_call_have_the_one_that_a_loss_ignores(monkeypatch):
+    monkeypatch.setattr("gradspec._watch._audits.WHOLE", 0)
+    classes = torch.arange(300) % 7
+    classes[211] = -1
+    row = audited(IgnoresOne, torch.randn(300, 8, requires_grad=True), classes)
+    assert row.is_wrong

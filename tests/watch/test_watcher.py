@@ -385,7 +385,7 @@ def test_a_large_call_is_cut_to_a_few_rows_and_what_is_larger_still_is_not_kept(
     wrong, cubed = watcher.functions.values()
     assert [tuple(call.args[0].shape) for call in wrong.calls] == [(2, 1000, 20)]
     assert not cubed.calls
-    assert "MiB for 2 rows" in cubed.not_kept
+    assert "MiB for a few rows" in cubed.not_kept
 
 
 def test_a_call_that_is_cut_keeps_what_requires_a_gradient(watcher):
@@ -443,3 +443,23 @@ def test_a_call_that_trains_is_kept_and_audited_before_those_of_evaluation(watch
 )
 def test_a_function_is_asked_about_by_its_package_or_its_module(only, is_it):
     assert is_asked("mine.ops:Rounded", "mine", only) is is_it
+
+
+def test_the_rows_of_a_call_that_is_cut_are_in_memory_as_they_were(watcher):
+    class Gathered(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, classes):
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return None, None
+
+    classes = torch.arange(100) % 9
+    classes[50], classes[70] = -1, 9
+    turned = torch.arange(100 * 20_000.0).reshape(20_000, 100).T
+    Gathered.apply(turned, classes)
+    x, classes = only(watcher).calls[0].args
+    assert classes.tolist() == [0, 1, -1, 9]
+    assert torch.equal(x, turned[[0, 1, 50, 70]])
+    assert x.stride() == (1, 4)

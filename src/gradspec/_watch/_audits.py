@@ -22,12 +22,12 @@ from gradspec._held import unmoved
 from gradspec._registry._laws import select_laws
 from gradspec._scope import Scope
 from gradspec._watch._importing import importable
-from gradspec._watch._kept import ROWS, few_rows, mapped, tensors_in
+from gradspec._watch._kept import few_rows, mapped, tensors_in
 from gradspec._watch._row import scopes_of
 from gradspec._watch._seen import Seen
 from gradspec._watch._store import answered
 from gradspec._watch._uses import Use
-from gradspec.law import Verdict
+from gradspec.law import Status, Verdict
 from gradspec.profile import load_profile
 from gradspec.render._remarks import remarks_of
 from gradspec.report import Report
@@ -35,8 +35,10 @@ from gradspec.spec import Case, Supports
 
 #: How many calls are audited, the first of each kind first.
 CALLS = 3
-#: The numbers of a call above which it is tried on a few rows of the batch.
+#: The numbers of a call above which the laws are tried on a few rows of the batch.
 MANY = 2_000
+#: The numbers up to which the gradient of the whole call is compared with the derivative, after that of a few rows.
+WHOLE = 200_000
 #: The numbers above which it is not audited: each law calls it many times.
 TOO_MANY = 4_000_000
 
@@ -58,7 +60,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
         NotAuditedError: there is no call of it that works.
     """
     with unmoved((call.args, call.kwargs) for call in seen.calls):
-        cases, said = _cases(seen)
+        cases, whole, said = _cases(seen)
     scopes = scopes_of(seen.uses)
     compiled = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
     laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
@@ -67,10 +69,13 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     how["supports"] = Supports.eager(autocast=True if Use.AUTOCAST in seen.uses else None)
     try:
         report = audit(seen.target, cases, **how).report
+        if whole and {verdict.status for verdict in report.of(law="surrogate")} == {Status.HOLDS}:
+            rest = audit(seen.target, whole, **how | {"laws": ("surrogate",)}).report
+            report = replace(report, verdicts=(*report.verdicts, *rest.verdicts))
     except (TypeError, ValueError) as error:
         raise NotAuditedError(" ".join(str(error).split())) from None
     report = with_remarks(asked_of_a_program(report), seen.key, (*remarks_of(report, seen.key), *said))
-    files = {} if folder is None else _files(seen, cases, folder)
+    files = {} if folder is None else _files(seen, [*cases, *whole], folder)
     verdicts = [replace(verdict, rerun=_again(seen.key, verdict, files, seed)) for verdict in report.verdicts]
     return replace(report, verdicts=tuple(verdicts))
 
@@ -105,10 +110,11 @@ def _again(key: str, verdict: Verdict, files: Mapping[str, Path], seed: int) -> 
     )
 
 
-def _cases(seen: Seen) -> tuple[list[Case], list[str]]:
+def _cases(seen: Seen) -> tuple[list[Case], list[Case], list[str]]:
     """Return the calls to audit: each on a few rows and in float64, where the function takes them so; the first as is.
 
-    With them is what is to say: that a backward pass raises in float64, and does not in the dtype of the program.
+    With them are those of which these are only a few rows, whole, and what is to say: that a backward pass raises in
+    float64, and does not in the dtype of the program.
 
     Raises:
         NotAuditedError: no call was kept, or none works.
@@ -116,6 +122,7 @@ def _cases(seen: Seen) -> tuple[list[Case], list[str]]:
     if not seen.calls:
         raise NotAuditedError(seen.not_kept or "only traced by a compiler: no call with numbers was seen")
     found: list[Case] = []
+    whole: list[Case] = []
     whys: dict[str, None] = {}
     said: list[str] = []
     for call in seen.calls[:CALLS]:
@@ -132,9 +139,13 @@ def _cases(seen: Seen) -> tuple[list[Case], list[str]]:
             found += [_named(case, found) for case in choice if not refusals[case.name]][:1]
             if len(found) > max(before, 1):
                 break
+        if small is not given and len(found) > before and _numbers_of(given) <= WHOLE:
+            alike = in_dtype((given,), torch.float64) if found[before].name.endswith(" in float64") else None
+            alike = tuple(replace(one, name=f"{one.name} in float64") for one in alike) if alike else (given,)
+            whole += [_named(one, whole) for one in alike if not _refusal(seen, one)]
     if not found:
         raise NotAuditedError(list(whys)[-1])  # of the call as it was, and not in float64
-    return found, said
+    return found, whole, said
 
 
 def _only_there(seen: Seen, wide: Case, given: Case) -> str:
@@ -147,7 +158,7 @@ def _only_there(seen: Seen, wide: Case, given: Case) -> str:
 
 def _refusal(seen: Seen, case: Case) -> str:
     """Return why a call cannot be audited; empty if it can."""
-    if sum(tensor.numel() for tensor in tensors_in((case.args, dict(case.kwargs)))) > TOO_MANY:
+    if _numbers_of(case) > TOO_MANY:
         return f"its tensors are too large: {case.name}"
     try:
         subject, (one,) = subject_of(seen.target, (case,), seen.key)
@@ -191,7 +202,11 @@ def _named(case: Case, others: list[Case]) -> Case:
 def _small(case: Case) -> Case:
     """Return a call with a few rows of its batch, if it has many numbers."""
     call = (case.args, dict(case.kwargs))
-    if sum(map(Tensor.numel, tensors_in(call))) <= MANY or (small := few_rows(call)) is call:
+    if _numbers_of(case) <= MANY or (small := few_rows(call)) is call:
         return case
     args, kwargs = small
-    return replace(case, args=args, kwargs=kwargs, name=f"{case.name}, {ROWS} rows")
+    return replace(case, args=args, kwargs=kwargs, name=f"{case.name}, a few rows")
+
+
+def _numbers_of(case: Case) -> int:
+    return sum(map(Tensor.numel, tensors_in((case.args, dict(case.kwargs)))))

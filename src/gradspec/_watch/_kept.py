@@ -18,8 +18,10 @@ from gradspec._held import Holders, together
 WHOLE_BYTES = 4 * 2**20
 #: The bytes above which nothing of a call is kept, once it is cut.
 MOST_BYTES = 64 * 2**20
-#: The rows that are kept of the batch of a large call.
+#: The first rows that are kept of the batch of a large call.
 ROWS = 2
+#: How many more are kept: those with the least and the greatest of its integers, as the one that a loss ignores.
+MORE_ROWS = 2
 
 
 class NotKeptError(Exception):
@@ -56,7 +58,7 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
         if _bytes_of(given) > WHOLE_BYTES:
             given = few_rows(given)
             if (size := _bytes_of(given)) > MOST_BYTES:
-                raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for {ROWS} rows of the batch")
+                raise NotKeptError(f"its tensors have {size / 2**20:,.0f} MiB for a few rows of the batch")
         held = Holders(given)
         args, kwargs = held.each(_copied)
         is_flat = any(_is_flat(t) for t in held.given if id(t) not in held.own)
@@ -65,23 +67,44 @@ def kept(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Kept:
 
 
 def few_rows(call: Any) -> Any:
-    """Return a call with the first rows of its batch, the first dimension of its largest tensor; itself if it has few.
+    """Return a call with a few rows of its batch, the first dimension of its largest tensor; itself if it has few.
 
+    These are the first, and the rows with the least and the greatest of its integers, as the class that a loss ignores.
     What an object of the call holds too, as a module its parameters, stays whole.
     """
     held = Holders(call)
     free = [tensor for tensor in held.given if id(tensor) not in held.own]
     largest = max(free, key=Tensor.numel, default=None)
-    if largest is None or not largest.dim() or largest.shape[0] <= ROWS:
+    if largest is None or not largest.dim() or largest.shape[0] <= ROWS + MORE_ROWS:
         return call
     batch = largest.shape[0]
+    cut = {id(tensor) for tensor in free if tensor.dim() and tensor.shape[0] == batch}
+    rows = list(range(ROWS))
+    for tensor in free:
+        if id(tensor) in cut and len(rows) == ROWS:
+            rows += _telling(tensor)
+    return held.each(lambda tensor: _only(sorted(set(rows)), tensor) if id(tensor) in cut else tensor)
 
-    def cut(tensor: Tensor) -> Tensor:
-        if not tensor.dim() or tensor.shape[0] != batch or id(tensor) in held.own:
-            return tensor
-        return tensor.detach()[:ROWS].requires_grad_(tensor.requires_grad)
 
-    return held.each(cut)
+def _telling(tensor: Tensor) -> list[int]:
+    """Return the rows of a tensor of integers or of truth values that have its least and its greatest."""
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.device.type != "cpu" or not tensor.numel():
+        return []  # a device would be waited for
+    flat = tensor.detach().reshape(len(tensor), -1).to(torch.int64)
+    low, high = flat.amin(1), flat.amax(1)
+    return [int(low.argmin()), int(high.argmax())] if low.min() < high.max() else []
+
+
+def _only(rows: list[int], tensor: Tensor) -> Tensor:
+    """Return some rows of a tensor, its dimensions in memory in the order in which they are."""
+    if rows == list(range(len(rows))):
+        part = tensor.detach()[: len(rows)]
+    else:
+        order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
+        moved = tensor.detach().permute(order)
+        chosen = moved.index_select(order.index(0), torch.tensor(rows, device=tensor.device))
+        part = chosen.permute([order.index(d) for d in range(len(order))])
+    return part.requires_grad_(tensor.requires_grad)
 
 
 def _bytes_of(call: Any) -> int:
