@@ -304,7 +304,7 @@ def test_an_iteration_is_asked_in_lower_precision_whether_rounding_explains_a_di
     tmp_path: Path,
 ) -> None:
     class Nears(Ends):
-        """The cube root to eight digits: its difference from the exact one is small, and no rounding."""
+        """The cube root to eight digits: training in float32 would not see its difference from the exact one."""
 
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -320,9 +320,7 @@ def test_an_iteration_is_asked_in_lower_precision_whether_rounding_explains_a_di
             return low
 
     x = torch.tensor([0.6, 1.2], dtype=torch.float64, requires_grad=True)
-    with pytest.raises(gradspec.CheckError, match="value differs in 2 of 2 elements"):
-        gradspec.check(Nears, x, primal=lambda x: x ** (1 / 3))
-
+    assert gradspec.check(Nears, x, primal=lambda x: x ** (1 / 3))
     assert not (tmp_path / "endless").exists()
 
 
@@ -461,7 +459,7 @@ class Scaled(Function):
     ],
 )
 def test_a_backward_that_raises_by_a_mistake_is_wrong(function: Any, rest: tuple[None, ...], words: str) -> None:
-    x, weight = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (2, 3)))
+    x, weight = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (2, 3)))
     inputs = (x, weight, *rest) if function is Linear else (x, *rest)
 
     with pytest.raises(gradspec.CheckError, match=words):
@@ -502,3 +500,23 @@ def test_a_forward_that_is_a_classmethod_takes_no_keywords_and_is_not_accused(x:
     assert gradspec.check(OfItsClass, x, primal=lambda x: 2 * x)
     assert gradspec.check(OfAnotherClass, x, primal=lambda x: 3 * x)
     assert not gradspec.check(OfAnotherClass, x, primal=lambda x: 2 * x, raise_exception=False)
+
+
+class GatedByAScalar(torch.autograd.Function):
+    """x + a y, with a number that is learned."""
+
+    @staticmethod
+    def forward(ctx, x, y, a):
+        ctx.save_for_backward(y, a)
+        return x + a * y
+
+    @staticmethod
+    def backward(ctx, bar):
+        y, a = ctx.saved_tensors
+        return bar, a * bar, (bar * y).sum()
+
+
+def test_a_number_that_is_learned_does_not_keep_a_right_function_from_being_right():
+    x, y, a = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 8), (5, 8), ()))
+    assert gradspec.check(GatedByAScalar, (x, y, a))
+    assert gradspec.check(GatedByAScalar, (x, y, a), primal=lambda x, y, a: x + a * y)

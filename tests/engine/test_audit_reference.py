@@ -162,3 +162,51 @@ def test_what_is_nan_without_autocast_too_is_no_finding_of_autocast():
 
     assert autocast.status is Status.HOLDS
     assert surrogate.finding.message == "gradient of `x` is NaN in 1 of 3 elements, and the value is finite"
+
+
+class GuardedSqrt(Function):
+    """The root of |x|, whose gradient at 0 is 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.abs().sqrt()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, y = ctx.saved_tensors
+        return y_bar * torch.where(y > 0, x.sign() / (2 * y), 0)
+
+
+def guarded_sqrt(x):
+    return torch.where(x == 0, 0, torch.where(x == 0, 1, x).abs().sqrt())
+
+
+class Gathered(Function):
+    """What each of several processes gathers."""
+
+    @staticmethod
+    def forward(ctx, *xs):
+        ctx.sizes = [len(x) for x in xs]
+        return tuple(torch.cat(xs) for _ in xs)
+
+    @staticmethod
+    def backward(ctx, *bars):
+        return sum(bars).split(ctx.sizes)
+
+
+@pytest.mark.parametrize(
+    ("function", "reference", "case", "law"),
+    [
+        (GuardedSqrt, guarded_sqrt, "(tensor([1.0, 0.0, -2.0]),)", "compile_grad"),  # forward's own derivative is NaN
+        (Gathered, lambda *xs: tuple(torch.cat(xs) for _ in xs), "(randn(2, 3), randn(2, 3))", "compile_vmap"),
+    ],
+)
+def test_a_gradient_that_torch_drops_is_not_the_fault_of_a_function_whatever_stands_in_its_place(
+    function, reference, case, law
+):
+    found = audit(function, [case], laws=["primal", "vjp", law], reference=reference)
+
+    assert {v.status for v in found.report.of(law=law)} == {Status.NOT_PROMISED}
+    assert f"in eager mode under `{law}`, too." in " ".join(found.remarks)

@@ -169,7 +169,7 @@ def _rounded(finding: Finding, there: Finding) -> Finding:
     """Return what is said of a finding in float64 where the law holds in float32, in which something is computed."""
     if finding.status is Status.INCONCLUSIVE:
         return there
-    said = f"{finding.message}, by what float32 rounds"
+    said = f"{finding.message}, by no more than float32 rounds"
     return replace(finding, message=said, likely=LIKELY, rank=Rank.WASTE, reason=None)
 
 

@@ -97,7 +97,7 @@ def _again(law: Law, trial: NewTrial) -> None:
         RuntimeError: the law finds something else, as where it cannot be counted.
     """
     found = quietly(lambda: law.check(trial(0)))
-    if found is None or found.status is not Status.BROKEN or found.rank:
+    if found is None or found.status is not Status.BROKEN:
         raise RuntimeError("it is not found again")
 
 

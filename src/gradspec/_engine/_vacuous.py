@@ -13,6 +13,8 @@ _ROOTS = ("primal", "vjp")
 
 #: A law whose right answers are zero whatever the function: without elements, a sum over them is.
 _EXEMPT = ("empty",)
+#: A law of one element: which of several stands where, others say.
+_OF_ONE = ("scalar",)
 
 
 def with_witness(finding: Finding, facts: Mapping[str, Any]) -> Finding:
@@ -57,6 +59,8 @@ def _said(group: list[Verdict]) -> tuple[str, str]:
     details: list[Mapping[str, Any]] = [v.finding.details for v in group if v.status is Status.HOLDS]
     shown = {name for found in details for name in found.get("shows", ())}
     blind = dict.fromkeys(name for found in details for name in found.get("blind", ()) if name not in shown)
+    if group[0].law in _OF_ONE:
+        blind = {name: None for name in blind if not name.endswith(", swapped")}
     if not blind or any(v.status.is_failure or v.status is Status.NOT_PROMISED or v.law in _EXEMPT for v in group):
         return "", ""
     name = next(iter(blind))

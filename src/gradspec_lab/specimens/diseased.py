@@ -163,7 +163,7 @@ class ClippingInSingle(Scale):
         return (ctx.factor * y_bar.clamp(-10, 10).float()).to(y_bar.dtype), None
 
 
-@diseased(cotangent_linearity=r"by what float32 rounds")
+@diseased(cotangent_linearity=r"by no more than float32 rounds")
 class SingleBackward(Scale):
     @staticmethod
     def backward(ctx, y_bar):

@@ -282,7 +282,7 @@ def _in_direction(
     lines = [along, *(_along(trial, inputs, other, v) for other in others)]
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
     if off <= _OF_SINGLE * of and all(g is None or is_single(g) for g in grads):
-        return replace(finding, message=f"{finding.message}, by what float32 rounds", rank=Rank.WASTE)
+        return replace(finding, message=f"{finding.message}, by no more than float32 rounds", rank=Rank.WASTE)
 
     def is_right(other: Inputs) -> bool:
         found = (_one_direction(trial, other, seed + k, explains=False) for k in range(2))

@@ -209,7 +209,7 @@ def _elementwise(
     if isinstance(trial.spec, FunctionSpec) and is_audited(trial.spec) and of_float32(got, expected):
         is_narrow = finding.reason is not None and finding.reason.kind == "narrow"
         why = finding.reason if is_narrow else Reason(kind="digits", words=EXACT)
-        said = f"{finding.message}, by what float32 rounds"
+        said = f"{finding.message}, by no more than float32 rounds"
         return replace(finding.because(why), message=said, rank=Rank.WASTE)
     if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
         return _last_digits(finding, float(error.max() / finite.max()))
