@@ -14,6 +14,7 @@ from torch.autograd import Function
 import gradspec
 from forked import python
 from gradspec import CheckError
+from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 
 
@@ -520,3 +521,114 @@ def test_a_number_that_is_learned_does_not_keep_a_right_function_from_being_righ
     x, y, a = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 8), (5, 8), ()))
     assert gradspec.check(GatedByAScalar, (x, y, a))
     assert gradspec.check(GatedByAScalar, (x, y, a), primal=lambda x, y, a: x + a * y)
+
+
+class BiasBeforeNorm(Function):
+    """A bias whose mean is taken off again: its gradient is 0 but for rounding."""
+
+    @staticmethod
+    def forward(ctx, x, b):
+        y = x + b
+        rstd = (y.var(0, unbiased=False) + 1e-5).rsqrt()
+        yh = (y - y.mean(0)) * rstd
+        ctx.save_for_backward(yh, rstd)
+        return yh
+
+    @staticmethod
+    def backward(ctx, g):
+        yh, rstd = ctx.saved_tensors
+        x_bar = rstd * (g - g.mean(0) - yh * (g * yh).mean(0))
+        return x_bar, x_bar.sum(0)
+
+
+def bias_before_norm(x, b):
+    return torch.nn.functional.batch_norm(x + b, None, None, training=True, eps=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_gradient_that_is_zero_but_for_rounding_is_right_beside_a_reference(dtype):
+    x, b = (torch.randn(shape, dtype=dtype, requires_grad=True) for shape in ((6, 4), (4,)))
+    assert gradspec.check(BiasBeforeNorm, (x, b), primal=bias_before_norm)
+    found = gradspec.audit(BiasBeforeNorm, [(x, b)], laws=["vjp"], reference=bias_before_norm)
+    assert not found.report.failures
+
+
+def test_a_gradient_of_zeros_where_the_reference_has_another_is_wrong():
+    class Forgets(BiasBeforeNorm):
+        @staticmethod
+        def backward(ctx, g):
+            return g, torch.zeros_like(g[0])
+
+    x, b = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((6, 4), (4,)))
+    with pytest.raises(gradspec.CheckError, match=r"gradient of `b` .* differs in 4 of 4"):
+        gradspec.check(Forgets, (x, b), primal=bias_before_norm, surrogate=lambda x, b: x + b)
+
+
+class MeanOfRows(Function):
+    """Of what is centred it is 0 but for rounding, and the order of a sum is another one in other strides."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.rows = len(x)
+        return x.mean(0)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar.expand(ctx.rows, *y_bar.shape) / ctx.rows
+
+
+class ReadsTheMemory(MeanOfRows):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.rows = len(x)
+        return torch.as_strided(x, x.shape, (x.shape[1], 1)).mean(0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_value_that_is_zero_but_for_rounding_may_differ_in_other_strides(dtype):
+    for _ in range(4):
+        x = torch.randn(6, 4, dtype=dtype)
+        x = (x - x.mean(0)).requires_grad_()
+        assert gradspec.check(MeanOfRows, x)
+        assert gradspec.check(MeanOfRows, x, primal=lambda x: x.mean(0))
+        with pytest.raises(gradspec.CheckError, match="memory is read as if it were contiguous"):
+            gradspec.check(ReadsTheMemory, x)
+
+
+class Inner(Function):
+    """Keeps a graph of its own, which notices a write to what it needs."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            z = x.detach().requires_grad_()
+            y = torch.tanh(z) * z
+        ctx.graph = z, y
+        return y.detach()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        z, y = ctx.graph
+        return torch.autograd.grad(y, z, y_bar, retain_graph=True)[0]
+
+
+class Kept(Function):
+    """Keeps its argument, and nobody notices a write to it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * ctx.x * y_bar
+
+
+def test_that_a_write_goes_unnoticed_is_said_where_one_does(x: torch.Tensor) -> None:
+    assert gradspec.check(Inner, x)
+    with pytest.raises(gradspec.CheckError, match=r"(?s)sits on ctx\.x, and is an argument.*goes unnoticed"):
+        gradspec.check(Kept, x)
+    (verdict,) = gradspec.audit(Inner, [(x,)], laws=["ctx_clean"]).report.verdicts
+    assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WASTE)
+    assert "unnoticed" not in verdict.finding.likely

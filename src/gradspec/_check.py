@@ -17,7 +17,7 @@ from gradspec._audit._marks import with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
-from gradspec._audit._references import with_references
+from gradspec._audit._references import with_references, zero_in_the_reference
 from gradspec._audit._refusals import refused
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
@@ -124,7 +124,9 @@ def check(
     if measured.raised:
         said = f"{subject.name} raises on these inputs: {measured.raised}"
         raise ValueError(f"{said}; {_IN_A_TUPLE}" if isinstance(inputs, list | dict) else said)
-    zero = () if subject.has_reference else tuple(name for name in measured.zero if name in wrt)
+    zero = tuple(name for name in measured.zero if name in wrt)
+    if zero and subject.has_reference:
+        zero = zero_in_the_reference(subject, case, zero, profile, seed)
     lost = {one.name for one in measured.lost if not subject.has_reference}
     reached = tuple(name for name in wrt if name not in lost)  # the lost ones are said, once
     measured = replace(measured, wrt=reached or wrt, zero=zero)

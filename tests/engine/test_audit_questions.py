@@ -158,16 +158,21 @@ def embedded(index, table, padding):
     return torch.nn.functional.embedding(index, table, padding_idx=padding)
 
 
-@pytest.mark.parametrize("reference", [None, embedded])
-def test_a_row_that_an_argument_names_is_asked_about(reference):
-    call = "(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), 2)"
-    found = audit(Rows, [call], laws=["surrogate", "vjp"][: 2 if reference else 1], reference=reference).report
+def test_a_row_that_an_argument_names_is_asked_about():
+    found = audit(Rows, ["(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), 2)"], laws=["surrogate"]).report
     (verdict,) = found.of(law="surrogate")
 
     assert verdict.finding.status is Status.QUESTION
     assert verdict.finding.message.startswith("Is it meant that row 2 of `table` gets no gradient? It is the row that")
     assert "`padding` names, whichever that is" in verdict.finding.message
     assert not judge(found).fails
+
+
+@pytest.mark.parametrize(("function", "status"), [(Rows, Status.HOLDS), (LosesItsLast, Status.BROKEN)])
+def test_a_row_without_a_gradient_is_not_asked_about_where_a_reference_says_which(function, status):
+    call = "(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), 2)"
+    found = audit(function, [call], laws=["surrogate", "vjp"], reference=embedded).report
+    assert [found.of(law=law)[0].status for law in ("surrogate", "vjp")] == [Status.HOLDS, status]
 
 
 def test_a_row_that_is_lost_and_that_no_argument_names_is_wrong():

@@ -85,3 +85,32 @@ def test_what_it_stops_unseen_is_broken() -> None:
 
 def test_one_that_detaches_by_its_values_is_no_map() -> None:
     assert said_of(other_detaches)["surrogate"] is Status.ERROR
+
+
+def test_the_padding_of_an_embedding_of_torch_is_what_it_says():
+    class Padded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, index, padding):
+            ctx.save_for_backward(index)
+            ctx.shape, ctx.padding = weight.shape, padding
+            return weight[index]
+
+        @staticmethod
+        def backward(ctx, bar):
+            (index,) = ctx.saved_tensors
+            kept = bar * (index != ctx.padding)[..., None]
+            return bar.new_zeros(ctx.shape).index_add(0, index, kept), None, None
+
+    def cases(make):
+        yield (make(5, 4), torch.tensor([1, 0, 3, 3]), 3)
+
+    def padded(weight, index, padding):
+        return torch.nn.functional.embedding(index, weight, padding_idx=padding)
+
+    def detaches_another(weight, index, padding):
+        return torch.where((index == 1)[:, None], weight.data[index], padded(weight, index, padding))
+
+    for surrogate, status in ((padded, Status.HOLDS), (detaches_another, Status.BROKEN)):
+        spec = FunctionSpec(name="padded", function=Padded.apply, primal=padded, surrogate=surrogate, cases=cases)
+        (verdict,) = verify([spec], ["surrogate"]).verdicts
+        assert verdict.status is status

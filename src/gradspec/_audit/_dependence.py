@@ -13,9 +13,7 @@ from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import double, inner, slope
-
-#: How many units of rounding a gradient may be off by that is a sum of terms which cancel.
-_ROUNDED = 1024
+from gradspec.laws.tensor.support._slope import ROUNDED
 
 
 def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = False) -> bool:
@@ -75,7 +73,7 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
     """
     values = [t for t in _values(trial, inputs) if differentiable(t)]
     size = sum(float((w * t).abs().sum()) for w, t in zip(like(tuple(values), trial.seed), values, strict=True))
-    tiny = _ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
+    tiny = ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
     here = gradient_of(trial, inputs, name)
     if here is None or not float(here.abs().max() if here.numel() else 0.0) <= tiny:  # nor is a NaN zero
         return False

@@ -134,6 +134,15 @@ def measured_with(
     )
 
 
+def zero_in_the_reference(
+    subject: Subject, case: Case, names: Sequence[str], profile: Profile, seed: int
+) -> tuple[str, ...]:
+    """Return those of some arguments whose gradient is zero everywhere in what backward should apply, too."""
+    declared = subject.surrogate or subject.primal
+    seen = Measured() if declared is None else _seen(subject, declared, (case,), profile, seed)
+    return tuple(name for name in names if name in seen.zero)
+
+
 def _seen(subject: Subject, call: Callable[..., Any], cases: Sequence[Case], profile: Profile, seed: int) -> Measured:
     """Return what plain calls of a reference show."""
     alone = replace(subject, call=call, implementation=None, operator=None, primal=None, surrogate=None)

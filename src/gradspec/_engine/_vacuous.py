@@ -9,7 +9,7 @@ from typing import Any
 from gradspec.law import Finding, Status, Verdict
 
 #: A spec under which one of these is broken has been shown something.
-_ROOTS = ("primal", "vjp")
+_ROOTS = ("primal", "vjp", "surrogate")
 
 #: A law whose right answers are zero whatever the function: without elements, a sum over them is.
 _EXEMPT = ("empty",)

@@ -87,7 +87,7 @@ def _of_arguments(law: Law, trial: Trial, each: Mapping[str, str], *, tell_sign:
     for name, how in each.items():
         groups.setdefault(how, []).append(name)
     right, unclear = groups.pop("right", []), groups.pop("", [])
-    if len(groups) == 1 and not right and not unclear:
+    if len(groups) == 1 and not right and not unclear and "zero" not in groups:
         (how,) = groups
         return how if how != "wrong" else _by_sign(law, trial) if tell_sign else ""
     parts = [f"the gradient of {listed(names)} is {how}" for how, names in groups.items()]

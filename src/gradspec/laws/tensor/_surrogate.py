@@ -39,6 +39,7 @@ from gradspec.laws.tensor.support._call import (
 )
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
+from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._question import question
@@ -73,6 +74,9 @@ def _check(trial: Trial) -> Finding:
         finding = _judged(trial, inputs)
         # What is compared with a number that `detach()` stops jumps where only one of the two moves, as behind a top-k.
         moves = finding.status is Status.INCONCLUSIVE and _judged(_with_what_is_stopped(trial), inputs) is HOLDS
+        if finding.status is Status.BROKEN:
+            with PlainEmbedding():
+                moves = _judged(trial, inputs) is HOLDS
         return HOLDS if moves else finding
     if not (wrt := tuple(name for name in inputs.wrt if name not in declared_zero(trial.spec))):
         return not_applicable("no gradient is asked about")

@@ -15,7 +15,7 @@ from gradspec.laws.tensor.support._call import differentiable
 from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._guess import EXACT, guess, of_float32
 from gradspec.laws.tensor.support._reference import is_audited
-from gradspec.laws.tensor.support._rounding import FAR, rounding_where_it_vanishes
+from gradspec.laws.tensor.support._rounding import FAR, rounding_of_values, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._unit import is_allowed, is_only_noted, note_off
 from gradspec.laws.tensor.support._witness import note
 from gradspec.spec import FunctionSpec
@@ -111,13 +111,13 @@ def _unless_it_vanishes(
     times: float,
     zero: tuple[str, ...],
 ) -> Finding:
-    """Return a finding, or that a derivative holds because only rounding is left of it."""
-    if finding is HOLDS or not is_derivative:
+    """Return a finding, or that a result holds because only rounding is left of it."""
+    if finding is HOLDS:
         return finding
-    if largest(got - expected) > (limit := _rounding(trial, got.detach(), expected.detach(), times)):
+    if largest(got - expected) > (limit := _rounding(trial, got.detach(), expected.detach(), times, is_derivative)):
         return finding
     # Zeros would have been as right.
-    note(what, expected.detach() if largest(expected) > limit else None, zero)
+    note(what, expected.detach() if largest(expected) > limit or not is_derivative else None, zero)
     return HOLDS
 
 
@@ -146,15 +146,17 @@ def compare_all(
     return HOLDS
 
 
-def _rounding(trial: AnyTrial, got: Tensor, expected: Tensor, times: float) -> float:
-    """Return how far two derivatives may differ because of rounding; -1.0 if nothing excuses them."""
+def _rounding(trial: AnyTrial, got: Tensor, expected: Tensor, times: float, is_derivative: bool) -> float:
+    """Return how far two results may differ because of rounding; -1.0 if nothing excuses them."""
     if got.dtype not in FAR or not isinstance(trial.spec, FunctionSpec):
         return -1.0
     is_finite = bool((got - expected).isfinite().all())
     if not is_finite or largest(got - expected) > FAR[got.dtype]:  # no reference need run again
         return -1.0
     try:
-        return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]  # asked above
+        if not is_derivative:
+            return rounding_of_values(trial)  # type: ignore[arg-type]  # asked above
+        return rounding_where_it_vanishes(trial, largest(expected), times)  # type: ignore[arg-type]
     except Exception:  # it was to excuse a difference, and excuses nothing then
         return -1.0
 

@@ -54,6 +54,35 @@ def rounding_where_it_vanishes(trial: Trial, gradient: float, times: float = 1.0
     return UNITS * rounding * times * _largest(y) * _largest(like(y, trial.seed))
 
 
+def rounding_of_values(trial: Trial) -> float:
+    """Return how far apart rounding takes two right values: as far as they move with the last digit of the arguments.
+
+    Where terms cancel, as in the mean of what is centred, a value has no digits of its own, and another order of the
+    same sum gives another one. What a stable algorithm returns is near to the exact value of arguments that are off by
+    a few units of rounding.
+
+        |y - y'| <= 32 max_k |f(x (1 + eps d_k)) - f(x)|,   |d_k| <= 1
+
+    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.5: mixed stability.)
+
+    Args:
+        trial: the law's view of the case.
+    """
+    inputs = Inputs.of(trial)
+    given = inputs.tensors()
+    if not given or any(t.dtype not in FAR for t in given):
+        return 0.0
+    y = outputs(trial.spec.primal(*inputs.args()))
+    spread = []
+    for k in range(POINTS):
+        signs = like(given, trial.seed + k)
+        moved = (t * (1 + torch.finfo(t.dtype).eps * s.sign()) for t, s in zip(given, signs, strict=True))
+        at = Inputs({**inputs.values, **dict(zip(inputs.wrt, moved, strict=True))}, inputs.wrt)
+        spread += [b - a for a, b in zip(y, outputs(trial.spec.primal(*at.args())), strict=True) if differentiable(a)]
+    found = _largest(spread)
+    return UNITS * found if found <= min(FAR[t.dtype] for t in given) else 0.0  # one that steps says nothing
+
+
 def _largest(tensors: Iterable[Any]) -> float:
     sizes = (
         float(t.detach().abs().max()) for t in tensors if isinstance(t, Tensor) and differentiable(t) and t.numel()

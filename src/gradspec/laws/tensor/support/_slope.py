@@ -11,6 +11,8 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 #: The values that are tried for all elements of an argument, and the factors that are tried on the argument itself.
 GRID = tuple(k / 4 for k in range(-40, 41))
 FACTORS = (0.5, 0.1, 0.01, -1.0, 2.0, 10.0)
+#: How many units of rounding a gradient may be off by that is a sum of terms which cancel.
+ROUNDED = 1024
 
 
 def sloped(trial: Trial, inputs: Inputs, name: str) -> str:
@@ -37,7 +39,11 @@ def _moves(trial: Trial, inputs: Inputs, name: str, value: Tensor) -> bool:
     leaves = {name: value.detach().clone().requires_grad_()}
     try:
         y = outputs(trial.spec.surrogate(*inputs.args(leaves)))
-        gradient = gradients(y, leaves, like(y, trial.seed))[name]
+        v = like(y, trial.seed)
+        gradient = gradients(y, leaves, v)[name]
+        size = sum(float((w * t.detach()).abs().sum()) for w, t in zip(v, y, strict=True))
     except Exception:  # a value outside of the domain
         return False
-    return gradient is not None and bool(gradient.isfinite().all()) and bool(gradient.any())
+    if gradient is None or not bool(gradient.isfinite().all()):
+        return False
+    return bool((gradient.abs() > ROUNDED * torch.finfo(gradient.dtype).eps * (1 + size)).any())
