@@ -180,3 +180,45 @@ def test_a_row_that_is_lost_and_that_no_argument_names_is_wrong():
         call = f"(tensor([0, 3, 5, 1, 2, 5, 4]), randn(6, 5), {padding})"
         (verdict,) = audit(LosesItsLast, [call], laws=["surrogate"]).report.of(law="surrogate")
         assert (verdict.finding.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG)
+
+
+class Normalises(torch.autograd.Function):
+    """Takes the mean and the inverse deviation that a module has computed without a graph, and goes through both."""
+
+    @staticmethod
+    def forward(ctx, x, weight, mean, rstd):
+        normed = (x - mean) * rstd
+        ctx.save_for_backward(normed, weight, rstd)
+        return normed * weight
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        normed, weight, rstd = ctx.saved_tensors
+        bar = y_bar * weight
+        x_bar = bar - bar.mean(0) - normed * (bar * normed).mean(0)
+        return rstd * x_bar, (y_bar * normed).sum(0), None, None
+
+
+class ForgetsTheMean(Normalises):
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        normed, weight, rstd = ctx.saved_tensors
+        bar = y_bar * weight
+        return rstd * (bar - normed * (bar * normed).mean(0)), (y_bar * normed).sum(0), None, None
+
+
+def test_a_gradient_through_statistics_that_are_arguments_is_asked_about():
+    x, weight = torch.randn(16, 3, dtype=torch.float64), torch.randn(3, dtype=torch.float64)
+    mean, rstd = x.mean(0), (x.var(0, correction=0) + 1e-5).rsqrt()
+    (verdict,) = audit(Normalises, [(x, weight, mean, rstd)], laws=["surrogate"]).report.verdicts
+    assert verdict.status is Status.QUESTION
+    assert "Is it meant that the gradient of `x` goes through `mean` and `rstd`? Here `mean` is the mean over " in (
+        verdict.finding.message
+    )
+    for function, args in (
+        (ForgetsTheMean, (mean, rstd)),
+        (Normalises, (mean + 1, rstd)),
+        (Normalises, (mean, 2 * rstd)),
+    ):
+        (verdict,) = audit(function, [(x, weight, *args)], laws=["surrogate"]).report.verdicts
+        assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WRONG)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import audit
+from gradspec import FunctionSpec, audit, verify
 from gradspec.law import Status
 
 
@@ -176,3 +176,41 @@ def test_with_a_reference_a_mistake_is_explained_as_in_float64(dtype):
     said = likely(Gated, call, lambda a, b: torch.nn.functional.silu(a) * b)
 
     assert said.startswith("right with `a - a * s` in place of `a * s` (test_half_types.py:")
+
+
+class CumulativeSum(torch.autograd.Function):
+    """A cumulative sum that is carried in float32."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.float().cumsum(0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar.float().flip(0).cumsum(0).flip(0).to(y_bar.dtype)
+
+
+class ReadsTheMemory(CumulativeSum):
+    @staticmethod
+    def backward(ctx, y_bar):
+        packed = torch.as_strided(y_bar, y_bar.shape, (y_bar.shape[1], 1)) if y_bar.stride()[0] == 1 else y_bar
+        return CumulativeSum.backward(ctx, packed)
+
+
+def in_the_type_of_its_argument(x):
+    sums, total = [], torch.zeros_like(x[0])
+    for row in x:
+        total = total + row
+        sums.append(total)
+    return torch.stack(sums)
+
+
+@pytest.mark.parametrize(("function", "status"), [(CumulativeSum, Status.HOLDS), (ReadsTheMemory, Status.BROKEN)])
+def test_a_reference_that_adds_up_in_a_half_type_accuses_no_layout(function, status):
+    def cases(make):
+        yield make(600, 4).abs().bfloat16()
+
+    spec = FunctionSpec(name="sums", function=function.apply, primal=in_the_type_of_its_argument, cases=cases)
+    report = verify([spec], ["primal", "vjp", "cotangent_layout", "layout", "retained_graph"])
+    broken = {verdict.law for verdict in report.verdicts if verdict.status is Status.BROKEN}
+    assert broken == (set() if status is Status.HOLDS else {"cotangent_layout"})

@@ -13,6 +13,7 @@ from gradspec.law import HOLDS, Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._meant import Asked, asked_about, flat_outputs, jumping
+from gradspec.laws.tensor.support._statistics import of_statistics
 
 #: Holds the gradients of some arguments to the derivative of forward.
 Judge = Callable[[Trial, Inputs], Finding]
@@ -30,7 +31,7 @@ def question(trial: Trial, inputs: Inputs, judged: Judge) -> Finding | None:
     """
     asked = asked_about(trial, inputs)
     if asked is None:
-        return _of_outputs(trial, inputs, judged)
+        return _of_outputs(trial, inputs, judged) or quietly(lambda: of_statistics(trial, inputs, judged))
     if asked.may_be_right:
         wrong_alone = [name for name in asked.names if _broken(trial, replace(inputs, wrt=(name,)), judged)]
         asked = replace(asked, names=tuple(wrong_alone) or asked.names)
