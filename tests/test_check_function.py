@@ -632,3 +632,12 @@ def test_that_a_write_goes_unnoticed_is_said_where_one_does(x: torch.Tensor) -> 
     (verdict,) = gradspec.audit(Inner, [(x,)], laws=["ctx_clean"]).report.verdicts
     assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WASTE)
     assert "unnoticed" not in verdict.finding.likely
+
+
+def test_what_holds_no_numbers_or_is_no_function_is_refused_in_words(x: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match="has a tensor on the device meta, which holds no numbers"):
+        gradspec.check(Kept, torch.empty(3, device="meta", requires_grad=True))
+    with pytest.raises(TypeError, match=r"Other is a class, and neither a torch\.autograd\.Function nor"):
+        gradspec.check(type("Other", (), {}), x)
+    with pytest.raises(ValueError, match=r"^the gradient raises TypeError: "):
+        gradspec.audit(Kept, [(x,)], gradient=lambda y: y)

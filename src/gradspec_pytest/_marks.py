@@ -51,6 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     option = metafunc.config.option
     specs, given = marker.args
+    why = ""
     try:
         given = laws_of(given) if given else None
         profile = profile_of(option)
@@ -58,7 +59,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         select_laws(profile.laws, given)  # refuses a name that no law has
         checks = plan(specs, given or laws(), profile)
     except (LawError, ProfileError, ScopeError, TypeError, ValueError) as error:
-        raise pytest.UsageError(f"gradspec: {' '.join(str(error).split())}") from None
+        why = f"gradspec: {' '.join(str(error).split())}"
+    if why:
+        pytest.fail(why, pytrace=False)
     session = Session(checks, profile)
     metafunc.config.add_cleanup(session.close)
     of_spec = {spec.name: [check for check in checks if check.spec is spec] for spec in specs}

@@ -163,6 +163,12 @@ def test_a_wrong_call_is_one_line_that_says_what_was_given(what) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_key_of_the_environment_with_its_line_end_is_refused_before_a_call(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ab\n")
+    with pytest.raises(ValueError, match=r"^OPENAI_API_KEY holds a line end .*: strip"):
+        OpenAIModel("a")
+
+
 def example(*arguments: str) -> list[str]:
     """Return what the example writes on stderr, once it has failed."""
     command = [sys.executable, "docs/examples/optimise_prompt.py", "--seeds", "1", *arguments]

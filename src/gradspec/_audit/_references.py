@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -97,6 +98,10 @@ def _with_backward(subject: Subject, primal: Any, gradient: Any) -> Callable[...
     return declared_gradient(value, gradient)
 
 
+#: What a fault of a spec says before the error itself: an audit has none.
+_OF_A_SPEC = re.compile(r"^SpecFaultError: the \w+ of the spec raised ")
+
+
 def measured_with(
     subject: Subject,
     measured: Measured,
@@ -116,7 +121,8 @@ def measured_with(
         if call is not None:
             seen = apart(lambda call=call: _seen(subject, call, cases, profile, seed), profile, seed)  # type: ignore[misc,assignment]  # of this round
             if isinstance(seen, Finding) or seen.raised:
-                raise ValueError(f"the {role} raises {seen.message if isinstance(seen, Finding) else seen.raised}")
+                why = seen.message if isinstance(seen, Finding) else seen.raised
+                raise ValueError(f"the {role} raises {_OF_A_SPEC.sub('', why)}")
     marked = {subject.parameter_of(leaf) for leaves in subject.marked.values() for leaf in leaves} - set(subject.state)
     # Where the call says what is trained, nothing else has to get a gradient.
     expected = [name for name in seen.wrt if not marked or name in marked]

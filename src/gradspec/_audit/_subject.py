@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch._library.custom_ops import CustomOpDef
+from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._module_call import with_state
 from gradspec._audit._running import running_its_own
@@ -115,6 +116,8 @@ def subject_of(function: Any, cases: tuple[Case, ...], name: str = "") -> tuple[
             signature.bind(*case.args, **case.kwargs)
         except TypeError as error:
             raise ValueError(f"the case {case.name!r} does not fit {name}{signature}: {error}") from None
+        if any(isinstance(leaf, torch.Tensor) and leaf.is_meta for leaf in tree_leaves((case.args, dict(case.kwargs)))):
+            raise ValueError(f"the case {case.name!r} has a tensor on the device meta, which holds no numbers")
     subject = Subject(name=name, call=call, implementation=implementation, signature=signature, operator=operator)
     if isinstance(call, torch.nn.Module):
         return with_state(subject, call, cases)
@@ -131,6 +134,9 @@ def _called(function: Any, name: str) -> tuple[Callable[..., Any], type | None]:
         raise TypeError(
             f"{given} is a class of modules: audit an instance, as `layer = {function.__name__}(...)` and then `layer`"
         )
+    if isinstance(function, type) and not issubclass(function, torch.Tensor):
+        given = name or function.__name__
+        raise TypeError(f"{given} is a class, and neither a torch.autograd.Function nor an object that is called")
     if isinstance(function, torch.autograd.Function):
         cls = type(function).__name__
         raise TypeError(

@@ -80,6 +80,7 @@ class OpenAIModel:
             raise ValueError(f"max_reply_bytes is a whole number, 1 or more, not {max_reply_bytes!r}")
         check_secrets(api_key, headers)
         key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY"))
+        check_secrets(key, None, of="OPENAI_API_KEY")
         if key is None and base_url is None and url == OFFICIAL:
             raise ValueError("OpenAI needs a key: pass api_key, or set OPENAI_API_KEY; a local server needs base_url")
         self.model = model

@@ -17,8 +17,13 @@ BEGINNING = 4
 CREDENTIALS = ("authorization", "proxy-authorization", "api-key", "x-api-key")
 
 
-def check_secrets(key: object, headers: object) -> None:
+def check_secrets(key: object, headers: object, *, of: str = "api_key") -> None:
     r"""Refuse what cannot be sent as a key or as headers, without a word of it.
+
+    Args:
+        key: the key.
+        headers: the headers.
+        of: where the key was given.
 
     Examples:
         >>> check_secrets("sk-from-a-file\n", None)
@@ -30,7 +35,7 @@ def check_secrets(key: object, headers: object) -> None:
         raise TypeError(f"api_key is a text, not a value of type {type(key).__name__}")
     if key and not (key.isprintable() and key.isascii()):
         raise ValueError(
-            "api_key holds a line end or another character that no header can: strip what was read from a file"
+            f"{of} holds a line end or another character that no header can: strip what was read from a file"
         )
     if headers is None:
         return
