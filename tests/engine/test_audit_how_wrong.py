@@ -318,3 +318,24 @@ def test_a_function_whose_forward_alone_is_known_is_not_told_that_its_gradient_i
     (finding,) = findings(audit(Binary, ["(2 * randn(3, 4),)"], laws=["vjp"], surrogate=reference).report)
 
     assert finding.verdict.finding.reason.evidence == {"statement": "return y_bar * (w <= 1) * (w.abs() <= 1)"}
+
+
+class RowsOfTheFirst(torch.autograd.Function):
+    """Takes the mean of each row off; backward takes the length of the first dimension for the number of rows."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x - x.mean(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        rows = ctx.shape[0]
+        flat = y_bar.reshape(rows, -1)
+        return (flat - flat.mean(1, keepdim=True)).reshape(ctx.shape)
+
+
+def test_what_mends_a_batch_of_one_and_no_other_is_not_said():
+    (verdict,) = audit(RowsOfTheFirst, ["(randn(1, 2, 4),)"], laws=["surrogate"]).report.verdicts
+    assert verdict.status is Status.BROKEN
+    assert "shape[1]" not in verdict.finding.likely

@@ -186,7 +186,7 @@ def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
 
 def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
     """Whether a test shows the same for arguments of other sizes, one more at a time; or can show nothing there."""
-    for size in sorted({size for t in wrong.inputs.tensors() for size in t.shape if size > 1}):
+    for size in sorted({size for t in wrong.inputs.tensors() for size in t.shape if size}):
         more = quietly(lambda size=size: _with_more_of(wrong, size))  # type: ignore[misc]
         asked = more is not None and quietly(lambda more=more: not more.same(more.got, more.expected))  # type: ignore[misc]
         if asked and not found.is_as(quietly(partial(test, more))):
@@ -197,12 +197,13 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
 def _with_more_of(wrong: Wrong, size: int) -> Wrong | None:
     """Return the same question with one more element in each dimension of a size: the first one, once more.
 
-    It is None where the function cannot be given that.
+    Of dimensions of one element only a batch is more: others are there to be expanded. It is None where the function
+    cannot be given that.
     """
 
     def grown(value: Any) -> Any:
         for dim in range(value.ndim) if isinstance(value, Tensor) else ():
-            if value.shape[dim] == size:
+            if value.shape[dim] == size and (size > 1 or (dim == 0 and value.ndim > 1)):
                 value = torch.cat((value, value.narrow(dim, 0, 1)), dim)
         return value.detach() if isinstance(value, Tensor) else value
 

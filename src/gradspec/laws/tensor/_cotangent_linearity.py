@@ -69,8 +69,8 @@ def _judged(trial: Trial, inputs: Inputs, function: Callable[..., Any], v: _Cota
     if is_new and all(map(is_single, numbers)):  # it hands on what it has in float32
         narrow = [{name: t if t is None else single(t) for name, t in found.items()} for found in (both, expected)]
         if compare_all(trial, _COMPARED, *narrow, times=TIMES) is HOLDS:
-            finding = replace(finding, message=f"{finding.message}, by no more than float32 rounds", rank=Rank.WASTE)
-    if finding.status is not Status.BROKEN or finding.rank == Rank.WASTE or function is not trial.spec.function:
+            return replace(finding, message=f"{finding.message}, by no more than float32 rounds", rank=Rank.WASTE)
+    if finding.status is not Status.BROKEN or function is not trial.spec.function:
         return finding
     return _of_a_solver(finding, lambda c: vjp(function, inputs, c), (v, w), both, expected)
 
