@@ -214,3 +214,26 @@ def test_a_reference_that_adds_up_in_a_half_type_accuses_no_layout(function, sta
     report = verify([spec], ["primal", "vjp", "cotangent_layout", "layout", "retained_graph"])
     broken = {verdict.law for verdict in report.verdicts if verdict.status is Status.BROKEN}
     assert broken == (set() if status is Status.HOLDS else {"cotangent_layout"})
+
+
+def test_the_rounding_of_a_half_type_is_no_other_layout_in_the_second_order():
+    class Normed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            r = (x.float().square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+            ctx.save_for_backward(x, weight, r)
+            return (x.float() * r * weight.float()).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            x, weight, r = ctx.saved_tensors
+            normed, bar = x.float() * r, y_bar.float() * weight.float()
+            x_bar = (r * (bar - normed * (bar * normed).mean(-1, keepdim=True))).to(x.dtype)
+            weight_bar = torch.zeros_like(weight)
+            for row in y_bar * normed.to(x.dtype):
+                weight_bar += row
+            return x_bar, weight_bar
+
+    call = "(randn(600, 6, dtype=float16), randn(6, dtype=float16))"
+    (verdict,) = audit(Normed, [call], laws=["cotangent_layout"]).report.verdicts
+    assert verdict.status is Status.HOLDS

@@ -92,7 +92,9 @@ def _gradients(
         }
         got = order.differentiate()
         found |= {
-            f"{n}, order {number}": t if t is None or number == 1 else single(t) for n, t in got.items() if number < 3
+            f"{n}, order {number}": single(t) if number == 2 and t is not None and t.itemsize > 4 else t
+            for n, t in got.items()
+            if number < 3
         }
     return found
 
