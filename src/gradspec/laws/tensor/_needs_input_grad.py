@@ -125,7 +125,7 @@ def _nobody_asked(trial: Trial, cls: type, place: int, raw: Tensor) -> Finding:
     is_own = trial.spec.autograd_function is cls and place < len(names)
     what = f"`{names[place]}`" if is_own else f"argument {place} of {cls.__name__}.apply"
     return broken(
-        f"backward computes a gradient for {what}, which nobody asked for",
+        f"backward computes a gradient for {what} also where none is asked for",
         argument=f"what backward returns for {what}",
         got=describe(raw),
         expected="None",
