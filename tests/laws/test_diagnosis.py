@@ -88,7 +88,7 @@ DISEASES = {
     "where no index in `index` repeats": of(
         lambda weight, index: weight[index], _embed_backward, (X, torch.tensor([1, 1])), wrt=("weight",)
     ),
-    "wrong at a kink alone (its elements tie)": of(
+    "wrong at this point alone (its elements tie)": of(
         lambda x: x.amax(1, keepdim=True), lambda x, y, v: v * (x == y), (TIED,)
     ),
     "0/0 or 0 * inf (an element of it is 0)": of(

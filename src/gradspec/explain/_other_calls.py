@@ -21,10 +21,10 @@ _NEAR = 1e-2
 
 
 def beside_a_kink(wrong: Wrong) -> Reason | None:
-    """Whether it is wrong at a kink only."""
+    """Whether it is wrong at this point only, as at a kink, or where a divisor is zero."""
     if not all(wrong.is_right(_aside(wrong.inputs, seed)) for seed in range(3)):
         return None
-    is_nan = "0/0 or 0 * inf" if not bool(wrong.got.isfinite().all()) else "wrong at a kink alone"
+    is_nan = "0/0 or 0 * inf" if not bool(wrong.got.isfinite().all()) else "wrong at this point alone"
     return Reason(kind="kink", words=f"{is_nan} ({_what_meets(wrong)}): right a little aside of this `{wrong.name}`")
 
 
