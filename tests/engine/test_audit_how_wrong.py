@@ -339,3 +339,73 @@ def test_what_mends_a_batch_of_one_and_no_other_is_not_said():
     (verdict,) = audit(RowsOfTheFirst, ["(randn(1, 2, 4),)"], laws=["surrogate"]).report.verdicts
     assert verdict.status is Status.BROKEN
     assert "shape[1]" not in verdict.finding.likely
+
+
+class Centred(torch.autograd.Function):
+    """Times a weight that is centred around one if it is said so; forward does not, or backward always does."""
+
+    in_forward, in_backward = True, True
+
+    @classmethod
+    def forward(cls, ctx, x, weight, centred):
+        ctx.save_for_backward(x, weight)
+        ctx.centred = centred
+        return x * (weight + 1 if centred and cls.in_forward else weight)
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar * (weight + 1 if ctx.centred or not cls.in_backward else weight), (y_bar * x).sum(0), None
+
+
+def centred_by(x, weight, centred):
+    return x * (weight + centred)
+
+
+class NotInForward(Centred):
+    in_forward = False
+
+
+class AlwaysInBackward(Centred):
+    in_backward = False
+
+
+class WrongInItsBranch(Centred):
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return y_bar * (weight - 1 if ctx.centred else weight), (y_bar * x).sum(0), None
+
+
+def test_what_is_wrong_in_the_branch_of_a_flag_is_mended_there():
+    call = "(randn(4, 5), randn(5), True)"
+    (verdict,) = audit(WrongInItsBranch, [call], laws=["vjp"], reference=centred_by).report.verdicts
+    assert "`weight + 1` in place of `weight - 1`" in verdict.finding.likely
+
+
+@pytest.mark.parametrize(
+    ("function", "centred", "law"), [(NotInForward, True, "primal"), (AlwaysInBackward, False, "vjp")]
+)
+def test_a_flag_that_is_forgotten_is_named(function, centred, law):
+    call = f"(randn(4, 5), randn(5), {centred})"
+    found = audit(function, [call], laws=["primal", "vjp"], reference=lambda x, weight, centred: x * (weight + centred))
+    (verdict,) = found.report.of(law=law)
+    assert verdict.finding.likely == f"right where `centred` is {not centred}, and wrong where it is {centred}"
+
+
+class Gathered(torch.autograd.Function):
+    """What each of several ranks gathers; backward keeps of each gradient the slice of its own rank."""
+
+    @staticmethod
+    def forward(ctx, *xs):
+        ctx.sizes = [len(x) for x in xs]
+        return tuple(torch.cat(xs) for _ in xs)
+
+    @staticmethod
+    def backward(ctx, *bars):
+        return tuple(bar.split(ctx.sizes)[rank] for rank, bar in enumerate(bars))
+
+
+def test_the_output_of_which_an_argument_gets_nothing_is_named():
+    (verdict,) = audit(Gathered, ["(randn(2, 3), randn(2, 3))"], laws=["surrogate"]).report.verdicts
+    assert verdict.finding.likely.startswith("the gradient of `xs[0]` ignores the cotangent of output 1: ")

@@ -6,6 +6,7 @@ import faulthandler
 import fcntl
 import gc
 import io
+import logging
 import os
 import pickle
 import select
@@ -45,6 +46,8 @@ def _serve(
     import torch
 
     after_fork()
+    # What a compiler raises is in the verdict, and torch logs it too, a screen of it.
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     os.register_at_fork(after_in_child=end_where_it_comes_back)
     gc.freeze()  # a search for cycles would copy whatever it touches of what the parent has made
     child = os.getpid()

@@ -174,7 +174,8 @@ def _shown(test: Test, wrong: Wrong) -> Reason | None:
         return None
     if test not in _OF_ALL_SIZES:
         return found
-    return found if _holds_for_larger(found, test, wrong) and _holds_for_more(found, test, wrong) else None
+    holds = (_holds_for_larger, _holds_for_more, _holds_for_flags)
+    return found if all(one(found, test, wrong) for one in holds) else None
 
 
 def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:
@@ -191,6 +192,20 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
         asked = more is not None and quietly(lambda more=more: not more.same(more.got, more.expected))  # type: ignore[misc]
         if asked and not found.is_as(quietly(partial(test, more))):
             return False
+    return True
+
+
+def _holds_for_flags(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether what mends a call leaves right what is right with the other value of a flag."""
+    for name, value in wrong.inputs.values.items():
+        if not isinstance(value, bool):
+            continue
+        other = Inputs({**wrong.inputs.values, name: not value}, wrong.inputs.wrt)
+        if wrong.holds(other, drawn=True):
+            y = outputs(wrong.trial.spec.primal(*other.args()))
+            flipped = Wrong(wrong.trial, other, wrong.name, like(y, wrong.trial.seed), wrong.found)
+            if not found.is_as(quietly(partial(test, flipped))):
+                return False
     return True
 
 

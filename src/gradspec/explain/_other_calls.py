@@ -149,21 +149,27 @@ def in_contiguous_memory(wrong: Wrong) -> Reason | None:
 
 
 def with_another_option(wrong: Wrong) -> Reason | None:
-    """Whether a number or a flag is the cause: right where it changes nothing."""
-    for name, value in wrong.inputs.values.items():
-        if not isinstance(value, bool | int | float) or (plain := _plain(value)) == value:
-            continue
-        other = Inputs({**wrong.inputs.values, name: plain}, wrong.inputs.wrt)
+    """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one."""
+    for reason, other in with_other_options(wrong.inputs):
         if wrong.holds(other, drawn=True) and _moves_as_much(wrong, other):
-            said = f"right where `{name}` is {plain!r}, and wrong where it is {value!r}"
-            return Reason(kind="option", words=said, evidence={"argument": name, "value": plain})
+            return reason
     return None
 
 
+def with_other_options(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with another value of one option, and what it shows."""
+    for name, value in inputs.values.items():
+        if not isinstance(value, bool | int | float) or (plain := _plain(value)) == value:
+            continue
+        said = f"right where `{name}` is {plain!r}, and wrong where it is {value!r}"
+        reason = Reason(kind="option", words=said, evidence={"argument": name, "value": plain})
+        yield reason, Inputs({**inputs.values, name: plain}, inputs.wrt)
+
+
 def _plain(value: bool | float) -> bool | float:
-    """Return the value of an option that asks for less: no flag, one group, no share, a factor of one."""
+    """Return the value of an option that asks for less: one group, no share, a factor of one; of a flag the other."""
     if isinstance(value, bool):
-        return False
+        return not value
     if isinstance(value, int):
         return min(value, 1)
     return 0.0 if 0 < value < 1 else 1.0

@@ -32,14 +32,38 @@ def _ignored(wrong: Wrong) -> Reason:
 
 
 def ignores_an_output(wrong: Wrong) -> Reason | None:
-    """Whether nothing comes of the cotangent of one output, and all else is right."""
+    """Whether nothing comes of the cotangent of one output, or of some to one argument, and all else is right."""
     if (found := _wrong_output(wrong)) is None:
-        return None
+        return _ignored_by_one(wrong)
     k, got = found
     if got is not None and bool(got.any()):
         return None
     said = f"backward ignores the cotangent of output {k}: what comes from it is missing"
     return Reason(kind="missing output", words=said, evidence={"output": k})
+
+
+def _ignored_by_one(wrong: Wrong) -> Reason | None:
+    """Whether the gradient in question is right for the cotangents of some outputs, and zero for those of others."""
+    missing: list[int] = []
+    is_told = False
+    for k, given in enumerate(wrong.v):
+        alone = tuple(given.clone() if k == j else torch.zeros_like(t) for j, t in enumerate(wrong.v))
+        right = vjp(reference(wrong.trial.spec), wrong.inputs, alone)[wrong.name]
+        got = vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name]
+        if right is None or not bool(right.any()):
+            if got is not None and bool(got.any()):
+                return None
+        elif got is None or not bool(got.any()):
+            missing.append(k)
+        elif wrong.same(got, right):
+            is_told = True
+        else:
+            return None
+    if not missing or not is_told:
+        return None
+    ignored = " and ".join(f"output {k}" for k in missing)
+    said = f"the gradient of `{wrong.name}` ignores the cotangent of {ignored}: what comes from it is missing"
+    return Reason(kind="missing output", words=said, evidence={"argument": wrong.name, "outputs": missing})
 
 
 def of_one_output(wrong: Wrong) -> Reason | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradspec.explain._other_calls import counted_from_the_front
+from gradspec.explain._other_calls import counted_from_the_front, with_other_options
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
@@ -29,8 +30,8 @@ def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> Reason
         return DEFAULT
     if quietly(lambda: _is_squeezed(trial, inputs, place, expected)):
         return SQUEEZED
-    for said, counted in counted_from_the_front(inputs):
-        if quietly(lambda counted=counted: _is_right(trial, counted, place)):  # type: ignore[misc]
+    for said, other in chain(counted_from_the_front(inputs), with_other_options(inputs)):
+        if quietly(lambda other=other: _is_right(trial, other, place)):  # type: ignore[misc]
             return said
     return None
 
@@ -44,7 +45,7 @@ def _is_squeezed(trial: Trial, inputs: Inputs, place: int, expected: Any) -> boo
 
 def _is_right(trial: Trial, inputs: Inputs, place: int) -> bool:
     got, expected = (outputs(f(*inputs.args()))[place] for f in (trial.spec.function, trial.spec.primal))
-    return compare(trial, "a value", got, expected) is HOLDS
+    return bool(expected.any()) and compare(trial, "a value", got, expected) is HOLDS  # of zeros nothing is seen
 
 
 def _of_the_default_dtype(trial: Trial, inputs: Inputs, place: int, expected: Tensor) -> bool:
