@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradspec.explain._other_calls import counted_from_the_front, with_other_options
 from gradspec.law import HOLDS, Reason, Trial
+from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
@@ -30,8 +31,13 @@ def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> Reason
         return DEFAULT
     if quietly(lambda: _is_squeezed(trial, inputs, place, expected)):
         return SQUEEZED
-    for said, other in chain(counted_from_the_front(inputs), with_other_options(inputs)):
-        if quietly(lambda other=other: _is_right(trial, other, place)):  # type: ignore[misc]
+    # Of a flag alone: a tolerance of 0 has no end.
+    flags = ((said, other) for said, other in with_other_options(inputs) if isinstance(said.evidence["value"], bool))
+    bounded = bound_by(lambda: _is_right(trial, inputs, place))
+    for said, other in chain(counted_from_the_front(inputs), flags):
+        with bounded():
+            is_right = quietly(lambda other=other: _is_right(trial, other, place))  # type: ignore[misc]
+        if is_right:
             return said
     return None
 
