@@ -13,7 +13,7 @@ from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like, outputs, resembling
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import double, inner, slope
-from gradspec.laws.tensor.support._slope import ROUNDED
+from gradspec.laws.tensor.support._slope import rounding_of_a_sum
 
 
 def moves_with(trial: Trial, inputs: Inputs, name: str, *, is_value: bool = False) -> bool:
@@ -71,9 +71,8 @@ def zero_gradient(trial: Trial, inputs: Inputs, name: str) -> bool:
 
     So is one that is as small as rounding leaves it, if the output does not move with the argument.
     """
-    values = [t for t in _values(trial, inputs) if differentiable(t)]
-    size = sum(float((w * t).abs().sum()) for w, t in zip(like(tuple(values), trial.seed), values, strict=True))
-    tiny = ROUNDED * torch.finfo(inputs.values[name].dtype).eps * (1 + size)
+    values = tuple(t for t in _values(trial, inputs) if differentiable(t))
+    tiny = rounding_of_a_sum(like(values, trial.seed), values, inputs.values[name].dtype)
     here = gradient_of(trial, inputs, name)
     if here is None or not float(here.abs().max() if here.numel() else 0.0) <= tiny:  # nor is a NaN zero
         return False

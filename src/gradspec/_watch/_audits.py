@@ -132,15 +132,17 @@ def _cases(seen: Seen) -> tuple[list[Case], list[Case], list[str]]:
         if wide and (raised := _only_there(seen, wide[0], small)):
             said.append(f"In float64 the backward pass raises {raised}: the call is audited as the program makes it.")
             wide = []
-        before = len(found)
+        before, is_wide = len(found), False
         for choice in (wide, [small, given]):
             refusals = {case.name: _refusal(seen, case) or _narrowing(seen, case) for case in choice}
             whys |= dict.fromkeys(filter(None, refusals.values()))
             found += [_named(case, found) for case in choice if not refusals[case.name]][:1]
+            if len(found) > before:
+                is_wide = is_wide or choice is wide
             if len(found) > max(before, 1):
                 break
         if small is not given and len(found) > before and _numbers_of(given) <= WHOLE:
-            alike = in_dtype((given,), torch.float64) if found[before].name.endswith(" in float64") else None
+            alike = in_dtype((given,), torch.float64) if is_wide else None
             alike = tuple(replace(one, name=f"{one.name} in float64") for one in alike) if alike else (given,)
             whole += [_named(one, whole) for one in alike if not _refusal(seen, one)]
     if not found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import torch
@@ -33,6 +34,8 @@ def _ignored(wrong: Wrong) -> Reason:
 
 def ignores_an_output(wrong: Wrong) -> Reason | None:
     """Whether nothing comes of the cotangent of one output, or of some to one argument, and all else is right."""
+    if len(wrong.v) == 1:
+        return None
     if (found := _wrong_output(wrong)) is None:
         return _ignored_by_one(wrong)
     k, got = found
@@ -46,8 +49,7 @@ def _ignored_by_one(wrong: Wrong) -> Reason | None:
     """Whether the gradient in question is right for the cotangents of some outputs, and zero for those of others."""
     missing: list[int] = []
     is_told = False
-    for k, given in enumerate(wrong.v):
-        alone = tuple(given.clone() if k == j else torch.zeros_like(t) for j, t in enumerate(wrong.v))
+    for k, alone in _each_alone(wrong):
         right = vjp(reference(wrong.trial.spec), wrong.inputs, alone)[wrong.name]
         got = vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name]
         if right is None or not bool(right.any()):
@@ -79,8 +81,7 @@ def _wrong_output(wrong: Wrong) -> tuple[int, Tensor | None] | None:
     if len(wrong.v) == 1:
         return None
     off, is_told = [], False
-    for k, given in enumerate(wrong.v):
-        alone = tuple(given if k == j else torch.zeros_like(t) for j, t in enumerate(wrong.v))
+    for k, alone in _each_alone(wrong):
         if not wrong.is_right(wrong.inputs, alone):
             off.append((k, vjp(wrong.trial.spec.function, wrong.inputs, alone)[wrong.name]))
         else:
@@ -89,6 +90,12 @@ def _wrong_output(wrong: Wrong) -> tuple[int, Tensor | None] | None:
     if len(off) != 1 or not is_told:  # beside an index, which has no gradient, one output is all there is
         return None
     return off[0]
+
+
+def _each_alone(wrong: Wrong) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
+    """Yield the cotangent of each output, and zeros for the others."""
+    for k, given in enumerate(wrong.v):
+        yield k, tuple(given.clone() if k == j else torch.zeros_like(t) for j, t in enumerate(wrong.v))
 
 
 def in_another_order(wrong: Wrong) -> Reason | None:

@@ -19,7 +19,7 @@ from gradspec.laws.tensor._surrogate import of_function
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._differences import in_double
 from gradspec.laws.tensor.support._own_dtype import is_half
 
 #: What a comparison says of its numbers without another call.
@@ -68,7 +68,7 @@ def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:
     inputs = Inputs.of(trial)
     if not is_half(inputs):
         return None
-    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    wide = in_double(inputs)
     of_wide = replace(trial, case=replace(trial.case, args=wide.args(), kwargs={}))
     found: Finding | None = quietly(lambda: law.check(replace(of_wide)))
     if found is None:

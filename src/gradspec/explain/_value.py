@@ -33,8 +33,9 @@ def why_value(trial: Trial, inputs: Inputs, place: int, expected: Any) -> Reason
         return SQUEEZED
     # Of a flag alone: a tolerance of 0 has no end.
     flags = ((said, other) for said, other in with_other_options(inputs) if isinstance(said.evidence["value"], bool))
-    bounded = bound_by(lambda: _is_right(trial, inputs, place))
+    bounded = None
     for said, other in chain(counted_from_the_front(inputs), flags):
+        bounded = bounded or bound_by(lambda: _is_right(trial, inputs, place))
         with bounded():
             is_right = quietly(lambda other=other: _is_right(trial, other, place))  # type: ignore[misc]
         if is_right:

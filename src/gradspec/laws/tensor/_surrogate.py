@@ -38,7 +38,7 @@ from gradspec.laws.tensor.support._call import (
     like,
 )
 from gradspec.laws.tensor.support._detached import held_still
-from gradspec.laws.tensor.support._differences import Slope, double, inner, is_single, slope
+from gradspec.laws.tensor.support._differences import Slope, in_double, inner, is_single, slope
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
@@ -101,7 +101,7 @@ def _with_what_is_stopped(trial: Trial) -> Trial:
 def _judged(trial: Trial, inputs: Inputs) -> Finding:
     if any(inputs.values[name].numel() == 0 for name in inputs.wrt):
         return not_applicable("a zero-size input has no direction to move in")
-    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    wide = in_double(inputs)
     try:
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)

@@ -15,7 +15,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._call import Inputs, differentiable
 
 #: How often a start step is halved.
 HALVINGS = 5
@@ -125,6 +125,11 @@ def double(value: Tensor) -> Tensor:
     if not differentiable(value):
         return value
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
+
+
+def in_double(inputs: Inputs) -> Inputs:
+    """Return arguments in double precision."""
+    return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
 def is_single(value: Tensor) -> bool:

@@ -9,13 +9,13 @@ from torch import Tensor
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._bound import Bound, Compute, Limits, declared, lowest, units_of
 from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs, vjp
-from gradspec.laws.tensor.support._differences import double
+from gradspec.laws.tensor.support._differences import double, in_double
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 
 def value_limits(trial: Trial, inputs: Inputs, got: Mapping[int, Tensor]) -> dict[int, Limits | None]:
     """Return the limits of outputs by place; nothing where the numbers are float64, or the primal takes none."""
-    wide = _wide(inputs)
+    wide = in_double(inputs)
     bound = _bound(trial, inputs, lambda: outputs(on_spec_side("primal", trial.spec.primal, *wide.args())))
     if bound is None or len(bound.right) <= max(got, default=0):
         return {}
@@ -26,15 +26,11 @@ def gradient_limits(
     trial: Trial, inputs: Inputs, v: tuple[Tensor, ...], got: Mapping[str, Tensor | None]
 ) -> dict[str, Limits | None]:
     """Return the limits of each gradient, by name; of cotangents as they are, in the low precision."""
-    wide, cotangents = _wide(inputs), tuple(map(double, v))
+    wide, cotangents = in_double(inputs), tuple(map(double, v))
     bound = _bound(trial, inputs, lambda: list(vjp(reference(trial.spec), wide, cotangents).values()))
     if bound is None:
         return {}
     return {name: _limits(bound, place, got[name]) for place, name in enumerate(inputs.wrt)}
-
-
-def _wide(inputs: Inputs) -> Inputs:
-    return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
 def _bound(trial: Trial, inputs: Inputs, compute: Compute) -> Bound | None:

@@ -18,7 +18,7 @@ from gradspec._one_line import listed
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
-from gradspec.laws.tensor.support._differences import double, is_single
+from gradspec.laws.tensor.support._differences import in_double, is_single
 from gradspec.laws.tensor.support._memory import overlap
 
 #: How to answer.
@@ -86,7 +86,7 @@ def asked_about(trial: Trial, inputs: Inputs) -> Asked | None:
 
 
 def _wide_first(inputs: Inputs) -> tuple[Inputs, Inputs]:
-    return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt), inputs
+    return in_double(inputs), inputs
 
 
 def flat_outputs(trial: Trial, inputs: Inputs) -> tuple[int, ...]:

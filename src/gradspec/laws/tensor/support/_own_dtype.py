@@ -12,7 +12,7 @@ from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
 from gradspec.laws.tensor.support._compare import describe
-from gradspec.laws.tensor.support._differences import digits, double
+from gradspec.laws.tensor.support._differences import digits, double, in_double
 
 #: What a function returns, and its gradients.
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
@@ -54,7 +54,7 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
         seed: of the cotangents.
     """
     dtype = min((inputs.values[name].dtype.to_real() for name in inputs.wrt), key=lambda t: -torch.finfo(t).eps)
-    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    wide = in_double(inputs)
     v = like(compute(inputs, ())[0], seed)
     y, low = compute(inputs, v)
     narrow, v = v, tuple(double(w) for w in v)

@@ -12,7 +12,7 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 GRID = tuple(k / 4 for k in range(-40, 41))
 FACTORS = (0.5, 0.1, 0.01, -1.0, 2.0, 10.0)
 #: How many units of rounding a gradient may be off by that is a sum of terms which cancel.
-ROUNDED = 1024
+_ROUNDED = 1024
 
 
 def sloped(trial: Trial, inputs: Inputs, name: str) -> str:
@@ -41,9 +41,15 @@ def _moves(trial: Trial, inputs: Inputs, name: str, value: Tensor) -> bool:
         y = outputs(trial.spec.surrogate(*inputs.args(leaves)))
         v = like(y, trial.seed)
         gradient = gradients(y, leaves, v)[name]
-        size = sum(float((w * t.detach()).abs().sum()) for w, t in zip(v, y, strict=True))
+        tiny = rounding_of_a_sum(v, y, value.dtype)
     except Exception:  # a value outside of the domain
         return False
     if gradient is None or not bool(gradient.isfinite().all()):
         return False
-    return bool((gradient.abs() > ROUNDED * torch.finfo(gradient.dtype).eps * (1 + size)).any())
+    return bool((gradient.abs() > tiny).any())
+
+
+def rounding_of_a_sum(v: tuple[Tensor, ...], y: tuple[Tensor, ...], dtype: torch.dtype) -> float:
+    """Return how large rounding leaves a gradient that is zero: terms of the size of `v y` cancel in it."""
+    size = sum(float((w * t.detach()).abs().sum()) for w, t in zip(v, y, strict=True))
+    return _ROUNDED * torch.finfo(dtype).eps * (1 + size)

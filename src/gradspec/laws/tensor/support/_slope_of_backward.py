@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Status, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor.support._differences import Slope, double, inner, slope
+from gradspec.laws.tensor.support._differences import Slope, double, in_double, inner, slope
 from gradspec.laws.tensor.support._kink import beside, is_kink
 from gradspec.laws.tensor.support._symmetric import kept_symmetric
 
@@ -114,7 +114,7 @@ def by_autograd(trial: Trial, inputs: Inputs) -> dict[str, float | None]:
 
 def _wide(trial: Trial, inputs: Inputs) -> Inputs:
     """Return the arguments in double precision, where the function takes that."""
-    wide = Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
+    wide = in_double(inputs)
     try:
         _Backward.of(trial, wide, trial.seed).at(COTANGENT, 0.0)
     except Exception:

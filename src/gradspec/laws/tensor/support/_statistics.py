@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
@@ -22,23 +23,22 @@ _RTOL = 1e-4
 #: What is added to a variance at most.
 _EPS = 0.1
 
+#: Of which a small number is added, and the root of the inverse taken: as a normalisation does.
+_SQUARES: Mapping[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
+    "variance": lambda x, dims: x.var(dims, correction=0),
+    "unbiased variance": lambda x, dims: x.var(dims, correction=1),
+    "mean square": lambda x, dims: x.square().mean(dims),
+}
 _STATISTICS: Mapping[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
     "mean": lambda x, dims: x.mean(dims),
     "sum": lambda x, dims: x.sum(dims),
-    "variance": lambda x, dims: x.var(dims, correction=0),
-    "unbiased variance": lambda x, dims: x.var(dims, correction=1),
+    **_SQUARES,
     "standard deviation": lambda x, dims: x.std(dims, correction=0),
     "unbiased standard deviation": lambda x, dims: x.std(dims, correction=1),
     "norm": lambda x, dims: torch.linalg.vector_norm(x, dim=dims),
     "largest element": lambda x, dims: x.amax(dims),
     "largest size": lambda x, dims: x.abs().amax(dims),
     "logarithm of the sum of the exponentials": lambda x, dims: x.logsumexp(dims),
-}
-#: Of which a small number is added, and the root of the inverse taken: as a normalisation does.
-_SQUARES: Mapping[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
-    "variance": lambda x, dims: x.var(dims, correction=0),
-    "unbiased variance": lambda x, dims: x.var(dims, correction=1),
-    "mean square": lambda x, dims: x.square().mean(dims),
 }
 
 
@@ -97,7 +97,7 @@ def _statistics(m: Tensor, x: Tensor) -> Iterator[tuple[str, Statistic]]:
         return
     for count in range(1, x.ndim + 1):
         for dims in combinations(range(x.ndim), count):
-            if x.numel() // max(m.numel(), 1) != torch.Size([x.shape[d] for d in dims]).numel():
+            if x.numel() != m.numel() * math.prod(x.shape[d] for d in dims):
                 continue
             over = f" over dimension{'s' if count > 1 else ''} {' and '.join(map(str, dims))}" if count < x.ndim else ""
             for words, of in _STATISTICS.items():
