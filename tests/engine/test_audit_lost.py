@@ -272,6 +272,7 @@ def test_a_bias_that_a_normalisation_takes_away_is_no_finding():
             "wrt names 'v', and no call of Product has a floating-point tensor of this name: ",
         ),
         ({"zero_gradient": ("v",)}, "zero_gradient names 'v'"),
+        ({"zero_gradient": ("x",)}, "zero_gradient names `x`, and backward gives it a gradient that is not zero"),
         ({"wrt": "w"}, "wrt is the text 'w': write a tuple of names, as ('w',)"),
         ({"wrt": ("w",), "zero_gradient": ("w",)}, "`w` is named by wrt and by zero_gradient"),
     ],

@@ -710,3 +710,24 @@ def test_a_repair_of_what_is_off_by_the_digits_of_a_float32_says_so_first():
     likely = said(Narrow, "(randn(5), 0.9)", reference=pinball).likely
 
     assert likely.startswith("as exact as a float32: something is computed in float32 on the way")
+
+
+class Along(Function):
+    """The mean along any dimension, whose gradient is spread along the first."""
+
+    @staticmethod
+    def forward(ctx, x, dim):
+        ctx.save_for_backward(x)
+        return x - x.square().mean(dim, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar - 2 * x * y_bar.mean(0, keepdim=True), None
+
+
+def test_what_mends_one_value_of_an_option_and_breaks_another_is_not_said():
+    likely = said(Along, "(randn(3, 4), 2 - 1)").likely
+
+    assert "in place of" not in likely
+    assert likely == "right where `dim` is 0, and wrong where it is 1"

@@ -70,6 +70,14 @@ def _with_that_of_empty_groups(x, groups, n, y, v):
     return torch.zeros_like(x).index_add(0, torch.tensor(best), v)
 
 
+def _spread(x):
+    return x.var(2, unbiased=False, keepdim=True).sqrt()
+
+
+def _normed(x):
+    return (x - x.mean(2, keepdim=True)) / _spread(x)
+
+
 DISEASES = {
     "wrong at 2 of dimension 1 (of 3), right elsewhere": of(
         lambda x: x.sin(), lambda x, y, v: x.cos() * v * torch.tensor([1.0, 1.0, 0.5]), (X,)
@@ -115,6 +123,11 @@ DISEASES = {
         lambda x: x / x.norm(dim=1, keepdim=True),
         lambda x, y, v: (v - y * (v * y).sum()) / x.norm(dim=1, keepdim=True),
         (X,),
+    ),
+    "right where dimension 1 of `x` has one element": of(
+        _normed,
+        lambda x, y, v: (v - v.mean((1, 2), keepdim=True) - y * (v * y).mean((1, 2), keepdim=True)) / _spread(x),
+        (torch.stack((X[:2], X[1:], W[:2], W[1:])),),
     ),
     "right where `x` is contiguous": of(lambda x: x.sin(), _written_to_a_copy, (X[:, :2].T,)),
     "right where all numbers of the cotangent are equal": of(

@@ -22,7 +22,7 @@ from gradspec._audit._eager_spec import eager_spec
 from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._in_place import REFUSED, on_copies, written_by
 from gradspec._audit._look import Look, is_answered, look
-from gradspec._audit._marks import with_marks
+from gradspec._audit._marks import check_zero, with_marks
 from gradspec._audit._measured import Measured
 from gradspec._audit._of_form import silent_for_form
 from gradspec._audit._own_dtype import in_dtype
@@ -133,8 +133,8 @@ def audit(
         TypeError: `function`, `reference`, `surrogate` or `gradient` cannot be called.
         ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call
             of a Function has a floating-point tensor; a law is unknown, or none of those can judge it; or
-            `reference` or `surrogate` takes other arguments, or raises on a case; or both `surrogate` and `gradient`
-            are given.
+            `reference` or `surrogate` takes other arguments, or raises on a case; both `surrogate` and `gradient` are
+            given; or `zero_gradient` names an argument whose gradient is not zero.
 
     Example:
         >>> import torch
@@ -196,6 +196,7 @@ def audit(
     measured = found.measured
     made = (in_dtype(named, found.own) or named) if found.own else named
     refuses = measured.raised or measured.no_arithmetic
+    check_zero(subject, named, zero_gradient, measured)
     if subject.has_reference and not refuses:
         measured = measured_with(subject, measured, made, profile, seed, roles=roles)
     spec = eager_spec(subject, made, measured)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._flat import taken_apart
 from gradspec.laws.tensor.support._call import bound, differentiable
@@ -58,6 +59,24 @@ def with_marks(
         for case in cases
     )
     return replace(subject, marked=marked, zero=zero), unmarked
+
+
+def check_zero(subject: Subject, cases: Sequence[Case], names: Sequence[str], measured: Measured) -> None:
+    """Refuse to take a gradient for zero that is not.
+
+    Raises:
+        ValueError: an argument that `zero_gradient` names gets one that is not zero.
+    """
+    if not measured.is_repeatable or measured.raised or measured.no_arithmetic:
+        return  # nothing was measured
+    for leaf in sorted(_leaves(subject, cases, "zero_gradient", names) - set(measured.zero)):
+        name = subject.parameter_of(leaf)
+        among = measured.partly.get(name)
+        if name in measured.wrt and (among is None or f"{name}[{leaf[len(name) + 1 :]}]" in among):
+            raise ValueError(
+                f"zero_gradient names `{subject.state.get(leaf, leaf)}`, and backward gives it a gradient that is not "
+                "zero: leave the name out, or mend backward"
+            )
 
 
 def _leaves(subject: Subject, cases: Sequence[Case], option: str, names: Sequence[str]) -> frozenset[str]:

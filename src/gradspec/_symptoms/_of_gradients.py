@@ -214,6 +214,13 @@ OF_GRADIENTS = (
         "keep the samples apart",
         ("vjp",),
     ),
+    Symptom(
+        "one element",
+        "the gradient is right where one dimension has one element",
+        "backward sums, averages, orders or shifts along it as along another one, or does not where it should",
+        "look for what runs along that dimension: a sum, a mean, an index, a stride",
+        ("vjp",),
+    ),
     # Only for some numbers.
     Symptom(
         "missing mask",

@@ -22,13 +22,16 @@ from gradspec.explain._other_calls import (
     along_which_it_is_the_same,
     beside_a_kink,
     in_contiguous_memory,
+    moves_as_much,
     with_a_negative_index,
     with_a_negative_number,
     with_a_symmetric_argument,
     with_an_index_that_repeats,
     with_another_option,
     with_no_empty_group,
+    with_one_element,
     with_one_sample,
+    with_other_options,
 )
 from gradspec.explain._other_cotangents import (
     conjugated,
@@ -109,6 +112,7 @@ TESTS: tuple[Test, ...] = (
     with_a_symmetric_argument,
     with_one_sample,
     missing_sum,
+    with_one_element,
 )
 #: What holds at the point of the case only, and is asked again for other cotangents there.
 _OF_THE_POINT = (
@@ -174,7 +178,7 @@ def _shown(test: Test, wrong: Wrong) -> Reason | None:
         return None
     if test not in _OF_ALL_SIZES:
         return found
-    holds = (_holds_for_larger, _holds_for_more, _holds_for_flags)
+    holds = (_holds_for_larger, _holds_for_more, _holds_for_options)
     return found if all(one(found, test, wrong) for one in holds) else None
 
 
@@ -195,13 +199,16 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
     return True
 
 
-def _holds_for_flags(found: Reason, test: Test, wrong: Wrong) -> bool:
-    """Whether what mends a call leaves right what is right with the other value of a flag."""
-    for name, value in wrong.inputs.values.items():
-        if not isinstance(value, bool):
-            continue
-        other = Inputs({**wrong.inputs.values, name: not value}, wrong.inputs.wrt)
-        if wrong.holds(other, drawn=True):
+def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether what mends a call leaves right what is right with another number or the other value of a flag."""
+    beside = [
+        Inputs({**wrong.inputs.values, name: value + step}, wrong.inputs.wrt)
+        for name, value in wrong.inputs.values.items()
+        if type(value) is int
+        for step in (-1, 1)
+    ]
+    for other in (*beside, *(one for _, one in with_other_options(wrong.inputs))):
+        if wrong.holds(other, drawn=True) and quietly(lambda other=other: moves_as_much(wrong, other)):  # type: ignore[misc]  # a default
             y = outputs(wrong.trial.spec.primal(*other.args()))
             flipped = Wrong(wrong.trial, other, wrong.name, like(y, wrong.trial.seed), wrong.found)
             if not found.is_as(quietly(partial(test, flipped))):

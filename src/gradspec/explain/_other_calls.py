@@ -151,7 +151,7 @@ def in_contiguous_memory(wrong: Wrong) -> Reason | None:
 def with_another_option(wrong: Wrong) -> Reason | None:
     """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one."""
     for reason, other in with_other_options(wrong.inputs):
-        if wrong.holds(other, drawn=True) and _moves_as_much(wrong, other):
+        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
             return reason
     return None
 
@@ -171,11 +171,11 @@ def _plain(value: bool | float) -> bool | float:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return min(value, 1)
+        return 0 if value == 1 else min(value, 1)
     return 0.0 if 0 < value < 1 else 1.0
 
 
-def _moves_as_much(wrong: Wrong, other: Inputs) -> bool:
+def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
     """Whether the gradient in question is there with another option too: without one there is nothing to be wrong."""
     y = outputs(wrong.trial.spec.primal(*other.args()))
     return bool(some(vjp(reference(wrong.trial.spec), other, like(y, wrong.trial.seed))[wrong.name]).any())
@@ -191,7 +191,7 @@ def along_which_it_is_the_same(wrong: Wrong) -> Reason | None:
             if torch.equal(alike, value):
                 continue
             other = Inputs({**wrong.inputs.values, name: alike}, wrong.inputs.wrt)
-            if wrong.holds(other) and _moves_as_much(wrong, other):
+            if wrong.holds(other) and moves_as_much(wrong, other):
                 said = f"right where `{name}` is the same all along dimension {dim}, and wrong where it is not"
                 return Reason(kind="one slice", words=said, evidence={"argument": name, "dim": dim})
     return None
@@ -213,6 +213,28 @@ def with_one_sample(wrong: Wrong) -> Reason | None:
         return None
     said = "right where dimension 0 has one element: backward mixes its elements, as a sum or a mean over it does"
     return Reason(kind="mixed samples", words=said)
+
+
+def with_one_element(wrong: Wrong) -> Reason | None:
+    """Whether a dimension other than the first is mixed: whether all is right where it has one element."""
+    value = wrong.inputs.values[wrong.name]
+    for dim, size in enumerate(value.shape):
+        if size < 2 or value.shape.count(size) > 1:
+            continue  # of a square nobody knows which of its dimensions another argument shares
+        cut = {name: _first_along(t, size) if isinstance(t, Tensor) else t for name, t in wrong.inputs.values.items()}
+        other = Inputs(cut, wrong.inputs.wrt)
+        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
+            said = f"right where dimension {dim} of `{wrong.name}` has one element, and wrong where it has {size}"
+            return Reason(kind="one element", words=said, evidence={"argument": wrong.name, "dim": dim})
+    return None
+
+
+def _first_along(value: Tensor, size: int) -> Tensor:
+    """Return what is first along each dimension of a size."""
+    for dim in range(value.ndim):
+        if value.shape[dim] == size:
+            value = value.narrow(dim, 0, 1)
+    return value
 
 
 def _mixes(wrong: Wrong) -> bool:
