@@ -7,6 +7,7 @@ import torch
 from torch.autograd import Function
 
 from gradspec import FunctionSpec, audit, verify
+from gradspec.findings import findings
 from gradspec.law import Status
 
 
@@ -176,6 +177,32 @@ def test_with_a_reference_a_mistake_is_explained_as_in_float64(dtype):
     said = likely(Gated, call, lambda a, b: torch.nn.functional.silu(a) * b)
 
     assert said.startswith("right with `a - a * s` in place of `a * s` (test_half_types.py:")
+
+
+class OuterSum(Function):
+    """A product of matrices in float32, whose gradient of `w` is added up in the type of the arguments."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x.float() @ w.float()).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, w = ctx.saved_tensors
+        w_bar = torch.zeros_like(w)
+        for k in range(len(x)):
+            w_bar += torch.outer(x[k], y_bar[k])
+        return (y_bar.float() @ w.float().T).to(x.dtype), w_bar
+
+
+def test_what_float32_rounds_in_float64_is_no_cause_in_a_half_type_and_one_sum_is_one_finding():
+    call = "(randn(64, 3, dtype=bfloat16), randn(3, 5, dtype=bfloat16))"
+    report = audit(OuterSum, [call], laws=["vjp", "surrogate"], reference=torch.matmul).report
+    (found,) = findings(report)
+
+    assert found.laws == ["vjp", "surrogate"]
+    assert found.verdict.finding.likely.startswith("a sum that is carried in bfloat16 (test_half_types.py:")
 
 
 class CumulativeSum(torch.autograd.Function):

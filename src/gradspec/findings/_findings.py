@@ -159,6 +159,8 @@ def _cause(verdict: Verdict) -> str:
         return "form"
     if finding.reason is not None and _is_of_function(verdict):
         return finding.reason.kind
+    if finding.reason is not None and "line" in finding.reason.evidence:
+        return f"{finding.reason.kind} in {finding.reason.evidence['line']}"
     if finding.rank == Rank.LIMIT:
         return "limit"
     if verdict.finding.is_cut_off:
