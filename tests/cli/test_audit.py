@@ -88,6 +88,15 @@ def audit(gradspec, folder):
     return lambda *words: gradspec("audit", *words)
 
 
+def test_a_call_that_passes_says_what_was_not_tried(audit):
+    how = ("--case", "(randn(2), randn(2))", "--law", "surrogate", "--zero-gradient", "w")
+    words = "Other sizes, values and options were not tried: `--sweep` does."
+
+    assert words in audit("ops:cut", *how).stdout
+    assert words not in audit("ops:cut", *how, "--sweep").stdout
+    assert words not in audit("ops:cut", *how[:-2], "--wrt", "w").stdout  # it fails
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -70,6 +70,10 @@ def _with_that_of_empty_groups(x, groups, n, y, v):
     return torch.zeros_like(x).index_add(0, torch.tensor(best), v)
 
 
+def _to_nine_digits(t):
+    return (t * 1e9).round() / 1e9
+
+
 def _spread(x):
     return x.var(2, unbiased=False, keepdim=True).sqrt()
 
@@ -128,6 +132,12 @@ DISEASES = {
         _normed,
         lambda x, y, v: (v - v.mean((1, 2), keepdim=True) - y * (v * y).mean((1, 2), keepdim=True)) / _spread(x),
         (torch.stack((X[:2], X[1:], W[:2], W[1:])),),
+    ),
+    "what is left is less than 1e-6 of the largest element": of(
+        lambda x, w: x @ w.T,
+        lambda x, w, y, v: (_to_nine_digits(v @ w.T), _to_nine_digits(v.T @ x)),
+        (X, W),
+        wrt=("x", "w"),
     ),
     "right where `x` is contiguous": of(lambda x: x.sin(), _written_to_a_copy, (X[:, :2].T,)),
     "right where all numbers of the cotangent are equal": of(

@@ -186,14 +186,16 @@ def audit(
         kept.said(found.report)
         if proposal is not None and found.proposal:
             save(found.proposal, proposal, option="--proposal")
-    judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose))
+    judgement = output.put(found.report, lambda judgement: _print(judgement, found, verbose=verbose, swept=sweep))
     sys.exit(exit_code(judgement, exit_zero=exit_zero))
 
 
-def _print(judgement: Judgement, found: Audit, *, verbose: bool) -> None:
+def _print(judgement: Judgement, found: Audit, *, verbose: bool, swept: bool) -> None:
     from gradspec.cli import _report
 
     _report.print_report(judgement, verbose=verbose, brief=not verbose)
+    if not swept and not judgement.fails:
+        say("\nOther sizes, values and options were not tried: `--sweep` does.\n", nl=False)
     say("".join(f"\n{remark}\n" for remark in found.remarks_of_proposal), nl=False)
     if found.proposal:
         say(f"\nA spec to complete and paste:\n\n{found.proposal}", nl=False)

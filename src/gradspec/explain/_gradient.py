@@ -55,7 +55,7 @@ from gradspec.explain._symptoms import (
     transposed,
 )
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
-from gradspec.explain._wrong import Wrong
+from gradspec.explain._wrong import NEAR, NEARLY, Wrong
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
@@ -126,6 +126,9 @@ _OF_THE_POINT = (
 #: What a call that shows little may mend by chance, and is asked for larger arguments, too.
 _OF_ALL_SIZES = (of_an_edge, repaired, not_transposed)
 _LARGER = 2
+#: How far off a gradient is, in parts of the largest element, of which a mended one may be off by a little.
+_CLEARLY = 1e-3
+_LEFT = "what is left is less than 1e-6 of the largest element, as of a solver"
 #: How many times a test is asked again.
 _AGAIN = 2
 #: How often other numbers are drawn for that: on some, as where a projection is constant, no gradient is wrong.
@@ -145,12 +148,33 @@ def why_gradient(trial: Trial) -> Reason | None:
                 if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
-                found = next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+                found = _first(wrong) or _nearly(wrong)
                 short = (
                     as_a_float32(wrong.got, wrong.expected) if found is not None and found.kind == "repair" else None
                 )
                 return replace(found, words=f"{short.words}; {found.words}") if found and short else found
     return None
+
+
+def _first(wrong: Wrong) -> Reason | None:
+    return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+
+
+def _nearly(wrong: Wrong) -> Reason | None:
+    """Return what makes a gradient right but for what the tolerance of a solver or a float32 on the way leaves."""
+    if NEAR not in wrong.found or wrong.got.dtype not in (torch.float64, torch.complex128):
+        return None
+    if _up_to(wrong, _CLEARLY).same(wrong.got, wrong.expected):
+        return None
+    found = _first(_up_to(wrong, NEARLY))
+    return replace(found, words=f"{found.words}; {_LEFT}") if found else None
+
+
+def _up_to(wrong: Wrong, rtol: float) -> Wrong:
+    """Return the same question with a tolerance, in parts of the largest element."""
+    spec = wrong.trial.spec
+    accuracy = replace(spec.accuracy, rtol=max(rtol, spec.accuracy.rtol))
+    return Wrong(replace(wrong.trial, spec=replace(spec, accuracy=accuracy)), wrong.inputs, wrong.name, wrong.v)
 
 
 def _has_graph(trial: Trial, inputs: Inputs) -> bool:
