@@ -17,6 +17,8 @@ LIMIT = "limit"
 MEANT = "meant"
 #: The key under which a finding about some arguments names the others, whose gradient may be meant.
 ASIDE = "may be meant"
+#: The key under which a finding says that it is no more than float32 rounds, in a call in float64.
+SINGLE = "float32"
 #: The key under which a question says how many it is, where it is more than one.
 QUESTIONS = "questions"
 

@@ -118,6 +118,14 @@ def test_law(refused):
     assert refused("tiny", "--law", "vjpp") == "no law 'vjpp': did you mean 'vjp'?"
 
 
+@pytest.mark.parametrize(
+    ("rank", "said"),
+    [("wrogn", "did you mean 'wrong'?"), ("all", "choose from wrong, refused, waste, limit")],
+)
+def test_rank(refused, rank, said):
+    assert refused("--fail-on", rank, "tiny") == f"--fail-on: no rank {rank!r}: {said}"
+
+
 def test_an_empty_part_of_a_run_is_said(gradspec):
     result = gradspec("check", "tiny:HONEST", "--law", "primal", "--shard", "99/99")
 

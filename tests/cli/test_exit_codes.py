@@ -114,6 +114,15 @@ def codes_of(command: str) -> dict[int, str]:
     return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in lines if line.strip()}
 
 
+def test_the_page_says_of_other_commands_what_their_help_says() -> None:
+    part = PAGE.partition("## Other commands\n")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (.*) \|$", part, re.MULTILINE)
+    said = {(name, int(code)): words for name, code, words in rows}
+    others = [name for name in COMMANDS if name not in ("check", "audit")]
+
+    assert said == {(name, code): words for name in others for code, words in codes_of(name).items()}
+
+
 def place(file: str, words: str) -> str:
     """Return where a file says something: FILE:LINE."""
     text = (ROOT / file).read_text(encoding="utf-8")

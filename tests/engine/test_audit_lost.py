@@ -201,6 +201,7 @@ def test_it_is_the_first_of_all_findings():
     ("function", "case", "words"),
     [
         (Product, f"({X}, {W})", "Is `w` trained? Backward returns no gradient for `w`, and the output moves with it."),
+        (Zeros, f"({X}, {W})", "Is `w` trained? Backward returns zeros everywhere for `w`, and the output moves with"),
         (Turned, f"({ANGLES})", "Are `cos` and `sin` trained?"),
         (Spike, f"({X},)", "Is `x` trained? Backward returns zeros everywhere for `x`, and the output moves with it."),
         (lambda x, t: (x - t.detach()).square(), f"({X}, {X})", "The graph is cut by detach(): without it"),
@@ -284,9 +285,18 @@ def test_a_name_that_is_none_is_refused(how, words):
     assert words in str(refused.value)
 
 
-def test_a_call_of_a_function_without_a_floating_point_tensor_is_refused():
-    with pytest.raises(ValueError, match="no call of Product has a floating-point tensor"):
-        audited(Product, "(randint(0, 3, (2,)), randint(0, 3, (2,)))")
+@pytest.mark.parametrize("function", [Product, lambda x, w: x * w])
+def test_a_call_without_a_floating_point_tensor_is_refused(function):
+    with pytest.raises(ValueError, match=r"no call of \S+ has a floating-point tensor"):
+        audited(function, "(randint(0, 3, (2,)), randint(0, 3, (2,)))")
+
+
+def test_what_a_proposal_does_not_know_of_a_lost_gradient_is_to_be_done():
+    asked, marked = (audited(Product, call) for call in (f"({X}, {W})", f"({X}, randn(3, requires_grad=True))"))
+
+    assert "# TODO: say whether `w` is trained" in asked.proposal
+    assert any("whether `w` is trained" in remark for remark in asked.remarks_of_proposal)
+    assert "TODO: say whether" not in marked.proposal
 
 
 def test_a_tensor_of_a_list_is_named_as_it_is_written():

@@ -162,7 +162,8 @@ def test_a_law_to_which_the_calls_show_nothing_is_a_todo_of_the_cases():
 
     assert Status.VACUOUS in {v.status for v in found.report.of(law="layout")}
     assert "which shows nothing on these\n    yield read_case(" in found.proposal
-    assert found.remarks_of_proposal == ()
+    (said,) = found.remarks_of_proposal
+    assert "say whether `weight` is trained" in said
 
 
 class Forgets(Function):
@@ -299,3 +300,34 @@ def test_what_was_not_measured_is_left_as_a_spec_says_it_itself():
     found = audit(cases, [(torch.rand(3, dtype=torch.float64),)], laws=laws)
 
     assert "supports" not in found.proposal
+
+
+class Leaky(Function):
+    """`torch.where` of two numbers of Python is a float32."""
+
+    @staticmethod
+    def forward(ctx, x, slope):
+        factor = torch.where(x < 0, slope, 1.0)
+        ctx.save_for_backward(factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (factor,) = ctx.saved_tensors
+        return y_bar * factor, None
+
+
+def leaky(x, slope):
+    return torch.where(x < 0, x * slope, x)
+
+
+@pytest.mark.parametrize("slope", [0.1, 0.5])
+def test_a_proposal_says_how_exact_a_function_is_that_rounds_to_float32(slope):
+    laws = [law for law in LAWS if law.name in ("primal", "vjp", "layout")]
+    found = audit(Leaky, [f"(randn(5), {slope})"], laws=laws, reference=leaky)
+
+    # A half is a float32.
+    assert ("    accuracy=Accuracy(rtol=4e-6),  # given float64, it rounds to float32\n" in found.proposal) is (
+        slope == 0.1
+    )
+    assert failures(verify([made(found)], laws)) == set()

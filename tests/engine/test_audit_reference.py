@@ -105,6 +105,18 @@ def test_the_compiled_tangent_of_a_function_without_forward_mode_is_held_to_its_
     assert statuses(judged(OldSquare, "(randn(2, 3),)", "compile_jvp")) == {"compile_jvp": Status.HOLDS}
 
 
+def straight_through(x):
+    with torch.no_grad():
+        step = x.round() - x
+    return x + step
+
+
+def test_what_forward_mode_gives_in_eager_mode_too_is_no_finding_of_compile():
+    found = statuses(judged(straight_through, "(randn(2, 3),)", "adjoint", "compile_jvp"))
+
+    assert found == {"adjoint": Status.BROKEN, "compile_jvp": Status.NOT_APPLICABLE}
+
+
 @pytest.mark.parametrize(("function", "status"), [(SingleOnly, Status.HOLDS), (WrongInSingle, Status.BROKEN)])
 def test_a_function_of_one_dtype_is_judged_in_it(function, status):
     found = judged(function, "(randn(2, 3),)", "surrogate", "autocast")

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
-from gradspec.law import Law, Status, shown
+from gradspec.law import Law, Rank, Status, shown
 from gradspec.laws import LAWS
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -70,4 +70,5 @@ def _run(text: str, scope: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failures(report: Report) -> set[tuple[str, str]]:
-    return {(v.law, v.case) for v in report.verdicts if v.status in (Status.BROKEN, Status.ERROR)}
+    failed = (v for v in report.verdicts if v.status in (Status.BROKEN, Status.ERROR))
+    return {(v.law, v.case) for v in failed if v.finding.rank not in (Rank.WASTE, Rank.LIMIT)}

@@ -132,7 +132,7 @@ def audit(
     Raises:
         TypeError: `function`, `reference`, `surrogate` or `gradient` cannot be called.
         ValueError: there is no case, there are two of one name, or one does not fit the function's arguments; no call
-            of a Function has a floating-point tensor; a law is unknown, or none of those can judge it; or
+            has a floating-point tensor, unless it is of an operator; a law is unknown, or none of those can judge it;
             `reference` or `surrogate` takes other arguments, or raises on a case; both `surrogate` and `gradient` are
             given; or `zero_gradient` names an argument whose gradient is not zero.
 

@@ -72,7 +72,8 @@ def lost_of(subject: Subject, trial: Trial) -> Iterator[Lost]:
             continue  # a threshold: its derivative is zero, and what is trained gets its gradient
         cut = cut_by(trial, inputs, name) if gradient is None else None
         elsewhere = misplaced(trial, inputs, name) if gradient is None and with_graph and cut is None else None
-        is_wrong = name in marked or elsewhere is not None or (not flat and (is_zero or not with_graph))
+        is_lost = (is_zero and not is_trained) or not with_graph  # nothing gets a gradient
+        is_wrong = name in marked or elsewhere is not None or (not flat and is_lost)
         yield Lost(
             case=trial.case.name,
             name=name,

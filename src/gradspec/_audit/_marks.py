@@ -30,10 +30,10 @@ def with_marks(
 
     Raises:
         ValueError: a name is of no floating-point argument of any call, or is both marked and declared to be zero; or
-            no call of a Function has a floating-point argument.
+            no call has a floating-point argument, unless it is of an operator.
     """
     tensors = [value for case in cases for _, _, value in _given(subject, case) if isinstance(value, Tensor)]
-    if subject.implementation and tensors and not any(map(differentiable, tensors)):
+    if subject.operator is None and tensors and not any(map(differentiable, tensors)):
         raise ValueError(
             f"no call of {subject.name} has a floating-point tensor, so none has a gradient to judge: give it one, "
             "as randn(4)"

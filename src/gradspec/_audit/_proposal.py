@@ -14,6 +14,7 @@ from gradspec._audit._case_text import case_text, why_inexact
 from gradspec._audit._imports import Imported, constant_of, import_lines, imported, name_of, operator_import
 from gradspec._audit._roles import has_names, parameters_text, passed_text
 from gradspec._audit._supports_text import supports_text
+from gradspec._finding import SINGLE
 from gradspec.spec import Case, FunctionSpec, OperatorSpec
 from gradspec.spec._maker import Maker
 from gradspec.spec._schema import named
@@ -23,7 +24,21 @@ if TYPE_CHECKING:
     from gradspec.report import Report
 
 #: What a text calls otherwise than what it imports.
-_TAKEN = ("torch", "cases", "make", "tensors", "Case", "Effects", "FunctionSpec", "Supports", "read_case", "stand_in")
+_TAKEN = (
+    "torch",
+    "Accuracy",
+    "cases",
+    "make",
+    "tensors",
+    "Case",
+    "Effects",
+    "FunctionSpec",
+    "Supports",
+    "read_case",
+    "stand_in",
+)
+#: How far numbers that float32 rounds may be off, of the largest element: 32 roundings.
+_SINGLE = "4e-6"
 #: The tensors of a result that holds them in a dict or beside something else.
 _TENSORS = """
 
@@ -132,7 +147,8 @@ class Proposal:
             *self._backward(forms[1]),
         ]
         body = f"{roles}{calls}"
-        names = ["Case" if "Case(" in body else "", "Effects" if effects else "", kind]
+        names = ["Accuracy" if self._is_single else "", "Case" if "Case(" in body else ""]
+        names += ["Effects" if effects else "", kind]
         names += ["Supports" if supports else "", "read_case" if "read_case(" in body else ""]
         names += ["stand_in" if "stand_in(" in body else ""]
         lines = [
@@ -159,6 +175,8 @@ class Proposal:
         ]
         lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
         lines += [f"    noise={spec.noise!r},  # calls are compared with the same draws"] if spec.noise else []
+        digits = f"    accuracy=Accuracy(rtol={_SINGLE}),  # given float64, it rounds to float32"
+        lines += [digits] if self._is_single else []
         lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
         lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
         failures = [v for v in self.report.failures if not (v.finding.is_cut_off or v.finding.follows)]
@@ -167,6 +185,11 @@ class Proposal:
             said = "mend it, or declare a Waiver with the reason"
             lines.append(f"    # Broken: {', '.join(broken)} (`gradspec explain`): {said}.")
         return "\n".join([*lines, ")", ""])
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether it computes in float32 on the way, next to a reference in float64."""
+        return "primal" in self.references and any(v.finding.details.get(SINGLE) for v in self.report.verdicts)
 
     @property
     def _taken(self) -> tuple[str, ...]:

@@ -75,6 +75,8 @@ def _todos(measured: Measured) -> Iterator[str]:
     """Yield what a spec of a function of this kind needs beside what is in the text."""
     if measured.stateful:
         yield "give what it keeps as an argument: its calls differ, and a spec is of calls that agree"
+    for name in dict.fromkeys(one.name for one in measured.lost if not one.is_wrong):
+        yield f"say whether `{name}` is trained: then `wrt` names it, not `zero_gradient`, and its gradient is lost"
     if measured.hidden:
         stars = ", ".join(f"*{name}" for name in measured.hidden)
         yield f"hand {listed(measured.hidden)} on as {stars}: no gradient reaches the tensors in a list"

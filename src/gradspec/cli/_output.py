@@ -111,6 +111,23 @@ def for_people(**how: bool) -> Callable[[Judgement], None]:
     return put
 
 
+class _Ranks(click.Choice[str]):
+    """A rank; what is none is one line."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a rank.
+
+        Raises:
+            Unusable: it is none.
+        """
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            names = list(map(str, self.choices))
+            meant = did_you_mean(str(value), names) or f"choose from {', '.join(names)}"
+            raise Unusable(f"--fail-on: no rank {str(value)!r}: {meant}") from None
+
+
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which findings make a run fail, and the page."""
     options = (
@@ -124,7 +141,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--fail-on",
-            type=click.Choice([rank.value for rank in Rank]),
+            type=_Ranks([rank.value for rank in Rank]),
             default=Bar.fail_on.value,
             show_default=True,
             help="Exit with 1 for violations of this rank or worse. Checks without a verdict always exit with 1.",

@@ -16,6 +16,7 @@ Remedy: return the new value, or declare in `Effects.writes` what moves.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from gradspec._held import Holders
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken
+from gradspec.laws.tensor._inputs_untouched import OF_BACKWARD
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import Snapshot
@@ -40,6 +42,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     inputs = Inputs.of(trial)
     leaves = way.leaves(inputs)
     args = way.args(inputs, leaves, seed=trial.seed)
+    named = {f"`{name}`" for name in trial.spec.effects.writes}
     known = {f"`{n}`": arg for n, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
@@ -50,7 +53,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     for write in writes.found:
         if write.storage not in state:
             if _name_of(write, known):
-                return _undeclared("forward", write, known)
+                return _undeclared("forward", write, known, named)
             hidden.append(("forward", write))
     writes.found.clear()
     moved = {n: (t, Snapshot.of(t)) for n, t in known.items() if state and storage_of(t) in state}
@@ -62,7 +65,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         writes.handed_out(order.outputs.values())
         with writes:
             order.differentiate()
-    declared = {storage_of(known[f"`{name}`"]) for name in trial.spec.effects.writes if f"`{name}`" in known}
+    declared = {storage_of(known[name]) for name in named if name in known}
     # What forward may move backward may move too, if it puts it back.
     declared |= {storage_of(t) for t, before in moved.values() if before.has_bits_of(t)}
     # A block that backward runs again adds to the gradients of its parameters, as any backward does.
@@ -99,11 +102,12 @@ def _name_of(write: Write, known: dict[str, Any]) -> str:
     return next((name for name, tensor in dense.items() if storage_of(tensor) == write.storage), "")
 
 
-def _undeclared(where: str, write: Write, known: dict[str, Any]) -> Finding:
+def _undeclared(where: str, write: Write, known: dict[str, Any], named: Collection[str] = ()) -> Finding:
     name = _name_of(write, known)
     target = name or f"a tensor {describe(write.tensor)} that is no argument"
+    how = OF_BACKWARD if name in named else "which is not declared"
     return broken(
-        f"{where} writes to {target}, which is not declared: {write.operation} ({write.line})",
+        f"{where} writes to {target}, {how}: {write.operation} ({write.line})",
         argument=target,
         got=write.operation,
         expected="no write" if where == "forward" else "writes to what Effects.writes names alone",

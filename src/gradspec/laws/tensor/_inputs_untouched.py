@@ -28,6 +28,9 @@ IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`
 #: That of state that forward has moved.
 AGAIN = "forward runs again in backward: keep the state and put it back, or do not move it there"
 
+#: Of what forward writes to, and the spec declares.
+OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -43,11 +46,13 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     before = snapshots(tensors)
     y = outputs(trial.spec.function(*args))
     state = {f"`{name}`" for name in moving_state(trial.spec)}
+    declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
-        return _written("forward", changed, _reason(changed[0], before, tensors))
+        name, how = changed
+        how = f"{how}, {OF_BACKWARD}" if name in declared else how
+        return _written("forward", (name, how), _reason(name, before, tensors))
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
-    declared = {f"`{name}`" for name in trial.spec.effects.writes}
     asked = {n: snapshot for n, snapshot in before.items() if n not in declared | state}
     if changed := first_change(asked, tensors):
         return _written("backward", changed, _reason(changed[0], before, tensors))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._finding import SINGLE
 from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
 from gradspec.laws.tensor.support._bound import Limits, declared
 from gradspec.laws.tensor.support._call import differentiable
@@ -211,8 +212,8 @@ def _elementwise(
     if isinstance(trial.spec, FunctionSpec) and is_audited(trial.spec) and of_float32(got, expected):
         is_narrow = finding.reason is not None and finding.reason.kind == "narrow"
         why = finding.reason if is_narrow else Reason(kind="digits", words=EXACT)
-        said = f"{finding.message}, by no more than float32 rounds"
-        return replace(finding.because(why), message=said, rank=Rank.WASTE)
+        said, details = f"{finding.message}, by no more than float32 rounds", {**finding.details, SINGLE: True}
+        return replace(finding.because(why), message=said, rank=Rank.WASTE, details=details)
     if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
         return _last_digits(finding, float(error.max() / finite.max()))
     return finding
