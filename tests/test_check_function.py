@@ -93,6 +93,36 @@ def test_of_a_module_a_declared_gradient_takes_the_inputs() -> None:
         gradspec.check(layer, x, **given)
 
 
+class Gain(torch.nn.Module):
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+        self.weight = torch.nn.Parameter(torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * Signed.apply(self.weight, self.sign)
+
+
+class Signed(Function):
+    @staticmethod
+    def forward(ctx: Any, weight: torch.Tensor, sign: int) -> torch.Tensor:
+        ctx.sign = sign
+        return weight * 1
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return ctx.sign * grad, None
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_the_gradients_of_the_parameters_of_a_module_are_checked(requires_grad: bool) -> None:
+    x = torch.tensor([[0.2, 1.7, -2.4], [0.9, -0.3, 1.1]], dtype=torch.float64, requires_grad=requires_grad)
+
+    assert gradspec.check(Gain(1), x) is True
+    with pytest.raises(CheckError, match="gradient of `weight`"):
+        gradspec.check(Gain(-1), x)
+
+
 def test_wrong_factor_is_the_text_of_the_exception(x: torch.Tensor) -> None:
     with pytest.raises(CheckError) as caught:
         gradspec.check(FourTimes, (x, 2.0), primal=_scaled)

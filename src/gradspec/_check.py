@@ -29,6 +29,7 @@ from gradspec._one_line import in_short
 from gradspec._outcome import CheckError
 from gradspec.law import Law, Status
 from gradspec.laws import LAWS
+from gradspec.laws.tensor.support._call import bound
 from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
 from gradspec.spec import Case
@@ -60,13 +61,14 @@ def check(
         function: a `torch.autograd.Function` class (its `apply` is called), an instance of a module, an operator of
             `torch.library`, or anything that is called with tensors.
         inputs: its positional arguments: a tensor, or a tuple of tensors and anything else. The gradients of those
-            tensors that require one are checked. Distinct numbers in float64 show most: a call that shows nothing,
-            such as one of equal numbers, whose order nobody sees, is a finding too.
+            tensors that require one are checked, and those of the parameters of a module. Distinct numbers in float64
+            show most: a call that shows nothing, such as one of equal numbers, whose order nobody sees, is a finding
+            too.
         primal: what forward computes, in plain differentiable torch. Without it the function's own values are taken
             as right.
         surrogate: the map whose derivative backward applies. Without it that is `primal`; without either, backward is
-            held to finite differences of the function's own forward pass. Of a module both take its inputs, and then
-            only the gradients of these are checked.
+            held to finite differences of the function's own forward pass, and so are the gradients of the parameters
+            of a module. Of a module both take its inputs, and then only the gradients of these are checked.
         gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
             torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
         laws: the laws to run, or the names of ours, as ["vjp"]; without them those of values, first derivatives, memory
@@ -128,7 +130,8 @@ def check(
     if zero and subject.has_reference:
         zero = zero_in_the_reference(subject, case, zero, profile, seed)
     lost = {one.name for one in measured.lost if not subject.has_reference}
-    reached = tuple(name for name in wrt if name not in lost)  # the lost ones are said, once
+    delivered = set(subject.state) - set(measured.wrt)  # to a parameter, by a backward that adds to it by itself
+    reached = tuple(name for name in wrt if name not in lost | delivered)  # the lost ones are said, once
     measured = replace(measured, wrt=reached or wrt, zero=zero)
     spec = eager_spec(subject, (case,), measured)
     asked = [law for law in LAWS if _is_of_training(law, subject)] if laws is None else laws_of(laws)
@@ -172,14 +175,18 @@ def _is_of_training(law: Law, subject: Subject) -> bool:
 
 def _requiring_grad(subject: Subject, case: Case) -> tuple[str, ...]:
     """Return the names of the arguments whose gradient is checked."""
-    bound = subject.signature.bind(*case.args, **case.kwargs).arguments
+    given = bound(subject.signature, case)
+    trained = set() if subject.has_reference else set(subject.state) - set(subject.fixed)
     names = tuple(
         name
-        for name, value in bound.items()
-        if not (subject.has_reference and name in subject.state)
-        and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(value))
+        for name, value in given.items()
+        if name in trained
+        or (
+            name not in subject.state
+            and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(value))
+        )
     )
-    leaves = tree_leaves([bound[name] for name in names])
+    leaves = tree_leaves([given[name] for name in names])
     if names and not any(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor)):
         raise ValueError("no input that requires a gradient has an element: such a call shows nothing")
     if not names:

@@ -117,6 +117,7 @@ def test_what_is_moved_is_named_as_the_module_names_them(module, where):
 
     assert verdict.status is Status.BROKEN
     assert verdict.finding.message.startswith(where)
+    assert judged(module, "inputs_untouched").finding.likely.startswith("the buffer moves in evaluation, too")
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -168,3 +168,46 @@ class Smoothed(Function):
 
 def test_a_result_that_forward_writes_to_is_not_saved_by_a_checkpoint():
     assert judged(Smoothed, "(randn(2, 3),)", "selective_checkpoint").status is Status.HOLDS
+
+
+def masked(x, mask):
+    return x.masked_fill(mask, -torch.inf)
+
+
+class Masked(Function):
+    @staticmethod
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(mask)
+        return masked(x, mask)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (mask,) = ctx.saved_tensors
+        return y_bar.masked_fill(mask, 0), None
+
+
+class HalfMasked(Masked):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Masked.backward(ctx, y_bar)[0] / 2, None
+
+
+MASK = "tensor([[False, True, False], [True, False, False]])"
+
+
+@pytest.mark.parametrize("how", [{}, {"reference": masked}])
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [(torch.log, "(tensor([0.0, 1.0, 2.0]),)"), (Masked, f"(randn(2, 3), {MASK})"), (masked, f"(randn(2, 3), {MASK})")],
+)
+def test_a_value_that_is_infinite_in_places_is_judged_where_it_is_not(function, call, how):
+    how = how if function is Masked else {}
+    laws = ["surrogate", "compile_vmap"]
+
+    assert {v.status for v in audit(function, [call], laws=laws, **how).report.verdicts} == {Status.HOLDS}
+
+
+def test_a_wrong_gradient_beside_an_infinite_value_is_found():
+    (verdict,) = audit(HalfMasked, [f"(randn(2, 3), {MASK})"], laws=["surrogate"]).report.verdicts
+
+    assert verdict.status is Status.BROKEN

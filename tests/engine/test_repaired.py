@@ -731,3 +731,64 @@ def test_what_mends_one_value_of_an_option_and_breaks_another_is_not_said():
 
     assert "in place of" not in likely
     assert likely == "right where `dim` is 0, and wrong where it is 1"
+
+
+class Centred(Function):
+    """The mean along a dimension taken off, whose backward knows the last one alone, twice in a line."""
+
+    @staticmethod
+    def forward(ctx, x, dim):
+        ctx.dim = dim
+        ctx.save_for_backward(x)
+        return x - x.sum(dim, keepdim=True) / x.shape[dim]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        mean = y_bar.sum(-1, keepdim=True) / y_bar.size(-1)
+        return y_bar - mean, None
+
+
+class Slots(Function):
+    """Differences of neighbours in a table; the gradient of the right one goes to the left."""
+
+    @staticmethod
+    def forward(ctx, table, left):
+        ctx.save_for_backward(left)
+        ctx.size = len(table)
+        return 3 * table[left + 1] - table[left]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (left,) = ctx.saved_tensors
+        right = y_bar.new_zeros(ctx.size).index_add_(0, left, 3 * y_bar)
+        return right - y_bar.new_zeros(ctx.size).index_add_(0, left, y_bar), None
+
+
+class Nearest(Function):
+    """Twice the sum over what is nearest; a nearest one that repeats is written once."""
+
+    @staticmethod
+    def forward(ctx, x, centres):
+        nearest = (x[:, None] - centres).abs().argmin(1)
+        ctx.save_for_backward(x, centres, nearest)
+        return (x - centres[nearest]).square()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, centres, nearest = ctx.saved_tensors
+        x_bar = 2 * y_bar * (x - centres[nearest])
+        centres_bar = torch.zeros_like(centres)
+        centres_bar[nearest] -= x_bar
+        return x_bar, centres_bar
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "right"),
+    [
+        (Centred, "(randn(3, 4), 0)", "mean = y_bar.sum(ctx.dim, keepdim=True) / y_bar.size(ctx.dim)"),
+        (Slots, "(randn(5), tensor([0, 2, 3, 2]))", "y_bar.new_zeros(ctx.size).index_add_(0, left + 1, 3 * y_bar)"),
+        (Nearest, "(randn(6), tensor([-3.0, 4.0]))", "centres_bar.index_put_((nearest,), -x_bar, True)"),
+    ],
+)
+def test_a_dimension_in_two_places_an_index_and_a_sum_over_an_index_are_named(function, call, right):
+    assert said(function, call).likely.startswith(f"right with `{right}` in place of")

@@ -692,3 +692,53 @@ def test_a_backward_that_is_not_linear_says_how(backward, likely):
 
     assert (draws.finding.follows, draws.finding.likely) in [("declared_draws", ""), ("", found.finding.likely)]
     assert (found.status, found.finding.likely.startswith(likely)) == (Status.BROKEN, True), found.finding
+
+
+SPD = W @ W.T + torch.eye(3, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        # Clipped where the output lies on the bound.
+        (
+            of(
+                lambda x, most: (x.clamp(min=0).minimum(most) * 15 / most).round() * most / 15,
+                lambda x, most, y, v: v * (x < most),
+                (X, torch.tensor(0.8, dtype=torch.float64)),
+                surrogate=lambda x, most: torch.where(x >= most, most, x.clamp(min=0)),
+            ),
+            "at the output",
+        ),
+        # Clipped everywhere, and not ignored.
+        (of(lambda x: x.sin(), lambda x, y, v: x.cos() * v.clamp(-1e-3, 1e-3), (X,)), "ignores its cotangent"),
+        # Integers below a number, and no groups.
+        (
+            of(
+                lambda x, shift, most: (x.round() + shift).clamp(-most, most) - shift,
+                lambda x, shift, most, y, v: v * ((x.round() + shift) < most) * ((x.round() + shift) >= -most),
+                (torch.tensor([[3.2, 0.3, -1.1], [0.7, -1.3, 0.4]], dtype=torch.float64), torch.tensor([0, 1, 0]), 3),
+                surrogate=lambda x, shift, most: torch.where((x.detach().round() + shift).abs() <= most, x, x.detach()),
+            ),
+            "empty group",
+        ),
+    ],
+)
+def test_what_looks_alike_gets_no_hint_of_another_disease(spec, words):
+    (said,) = likely({"it": spec}).values()
+
+    assert words not in said
+
+
+def test_a_solver_of_a_positive_definite_matrix_is_asked_of_others_of_its_kind():
+    def solve(a, b):
+        torch.linalg.cholesky(a)
+        return torch.linalg.solve(a, b)
+
+    def backward(a, b, y, v):
+        b_bar = solve(a, v)
+        return -y @ b_bar.T, b_bar
+
+    (said,) = likely({"it": of(solve, backward, (SPD, X[:, :1]), wrt=("a", "b"))}).values()
+
+    assert said == "it is the transpose of the right gradient"

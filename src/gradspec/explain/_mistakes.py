@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import combinations, permutations
+from functools import partial
 from typing import Any
-
-import torch
-from torch import Tensor
-
-from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: Yields what may stand in the place of a node of a method.
 Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr | ast.stmt]]
@@ -35,36 +30,21 @@ _ONCE_TOO_OFTEN = ("t", "transpose", "conj", "flip", "neg", "abs", "sqrt", "exp"
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
 _DIMENSIONS = (0, 1, -1, -2)
+#: Methods that take an index.
+_INDEXED = (
+    "index_add",
+    "index_add_",
+    "index_select",
+    "index_put_",
+    "gather",
+    "scatter_add",
+    "scatter_add_",
+    "scatter_",
+)
 #: Of how many arguments of a call two may have changed places.
 _FEW = 4
-#: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
-_OF_NONE = (
-    *("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "1 / {e}", "{e} * {e}", "{e}.sqrt()"),
-    *("{e}.exp()", "{e}.abs()", "{e}.sign()", "{e}.sum(0)", "{e}.sum(-1, keepdim=True)", "{e}.flip(-1)"),
-    *("{e} - {e}.mean(-1, keepdim=True)", "{e} - {e}.mean(0)", "{e} - {e}.mean()", "{e} - {e}.sum(-1, keepdim=True)"),
-    *("torch.eye({e}.shape[-1]).to({e}) - {e}", "{e} - torch.eye({e}.shape[-1]).to({e})"),
-)
-_OF_ONE = (
-    *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
-    *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
-    *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}", "{e} * {a} * {a}", "{e} / {a} / {a}"),
-    *("{e} * {a}.exp()", "{e} * {a}.sigmoid()", "{e} * {a}.sign()", "{e} * {a}.cos()", "{e} * {a}.sin()"),
-    *("{e} * ({a} < 0)", "{e} * ({a}.abs() <= 1)"),
-    *("{e} * {a}.sum(-1, keepdim=True)", "{e} / {a}.sum(-1, keepdim=True)"),
-    *("{e} / {a}.shape[0]", "{e} / {a}.shape[-1]", "{e} / {a}.numel()", "{e} * {a}.shape[0]", "{e} * {a}.shape[-1]"),
-    *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
-    *("{e} - {a} * {e}.sum(-1, keepdim=True)", "{e} - {a}.exp() * {e}.sum(-1, keepdim=True)"),
-)
-_OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}", "{e} / {a} / {b}")
-_OF_TWO_IN_ORDER = (
-    *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})", "{e} * {a} / {b}", "{e} + {a} / {b}", "{e} - {a} / {b}"),
-    *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
-    *("{e} * {a} / (1 - {b})", "{e} + torch.linalg.cross({a}, {b})"),
-    *("{e} * ({a} > {b})", "{e} * ({a} >= {b})", "{e} * ({a} != {b})", "{e} * ({a} != {b})[..., None]"),
-)
-_OF_THREE = ("{e} + {a} * {b} * {c}", "{e} - {a} * {b} * {c}")
 #: The attributes of ctx that are not tensors of the formula.
-_OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
+OF_TORCH = ("saved_tensors", "saved_variables", "needs_input_grad")
 
 
 def _other_order(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -91,16 +71,78 @@ def _copied(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 def _accumulated(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
     """What is written where an index says is left out, or added there, as often as it says so."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) and type(node.op) in _OTHER_SIGN:
+        value = ast.UnaryOp(ast.USub(), node.value) if isinstance(node.op, ast.Sub) else node.value
+        yield _told(node.target.value, "index_put_", [_indices(node.target), value, ast.Constant(value=True)])
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
         yield ast.Pass()
-        index = target.slice if isinstance(target.slice, ast.Tuple) else ast.Tuple([target.slice], ast.Load())
-        yield _told(target.value, "index_put_", [index, node.value, ast.Constant(value=True)])
+        yield _told(target.value, "index_put_", [_indices(target), node.value, ast.Constant(value=True)])
+
+
+def _indices(target: ast.Subscript) -> ast.expr:
+    return target.slice if isinstance(target.slice, ast.Tuple) else ast.Tuple([target.slice], ast.Load())
+
+
+def _next_index(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """An index is off by one."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Name):
+        yield from (ast.Subscript(node.value, index, ast.Load()) for index in _beside(node.slice))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _INDEXED:
+        for place, argument in enumerate(node.args):
+            if isinstance(argument, ast.Name):
+                for index in _beside(argument):
+                    yield ast.Call(node.func, [*node.args[:place], index, *node.args[place + 1 :]], node.keywords)
+
+
+def _beside(index: ast.expr) -> Iterator[ast.expr]:
+    yield from (ast.BinOp(index, operator, ast.Constant(1)) for operator in (ast.Add(), ast.Sub()))
+
+
+def dimension_throughout(
+    node: ast.AST, function: ast.FunctionDef, *, kept: Sequence[str]
+) -> Iterator[ast.expr | ast.stmt]:
+    """A dimension is another one wherever a statement has it: what forward keeps, or a number.
+
+    Args:
+        node: an expression, or an assignment.
+        function: the method.
+        kept: what forward writes on the context, `dim` of `ctx.dim`.
+    """
+    if not isinstance(node, ast.Assign | ast.Tuple | ast.BinOp | ast.Call):
+        return
+    found = Counter(ast.unparse(one) for one in _dimensions_in(node))
+    context = context_of(function)
+    for number, times in found.items():
+        named = [f"{context}.{name}" for name in kept if context]
+        others = [str(dim) for dim in _DIMENSIONS if str(dim) != number] if times > 1 else []
+        for other in (*named, *others):
+            changed = copy.deepcopy(node)
+            for one in _dimensions_in(changed):
+                if ast.unparse(one) == number:
+                    _become(changed, one, ast.parse(other, mode="eval").body)
+            yield changed
+
+
+def _dimensions_in(node: ast.AST) -> list[ast.expr]:
+    """Return the numbers that the calls in a node are given by position, or as `dim`."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
+    given = [[*one.args, *(k.value for k in one.keywords if k.arg == "dim")] for one in calls]
+    return [argument for arguments in given for argument in arguments if _is_whole(argument)]
+
+
+def _become(tree: ast.AST, old: ast.expr, new: ast.expr) -> None:
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if value is old:
+                setattr(parent, name, new)
+            elif isinstance(value, list):
+                setattr(parent, name, [new if one is old else one for one in value])
 
 
 def _written(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.stmt]:
     """A result is written to the memory that its name has stood for."""
     target = node.targets[0] if isinstance(node, ast.Assign) else None
-    if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in _names(function, node):
+    if isinstance(node, ast.Assign) and isinstance(target, ast.Name) and target.id in names_in(function, node):
         yield _told(target, "copy_", [node.value])
 
 
@@ -217,14 +259,14 @@ def _is_whole(node: ast.AST) -> bool:
 
 def _other_name_for_it(node: ast.AST, function: ast.FunctionDef, *, returned: bool) -> Iterator[ast.expr]:
     """Another name stands in what is returned, or elsewhere."""
-    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id not in (n := _names(function)):
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id not in (n := names_in(function)):
         return
     statements = (one for one in ast.walk(function) if isinstance(one, ast.Return))
     if any(node is one for statement in statements for one in ast.walk(statement)) is returned:
         yield from (ast.Name(name, ast.Load()) for name in n if name != node.id)
 
 
-def _names(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
+def names_in(function: ast.FunctionDef, before: ast.stmt | None = None) -> list[str]:
     """Return the names that a method gives, but for its context; those that it has before a statement."""
     given = function.args
     arguments = [one.arg for one in (*given.args, given.vararg) if one is not None]
@@ -246,110 +288,6 @@ def context_of(function: ast.FunctionDef) -> str:
     return rest[0].arg if first.arg == "cls" else first.arg
 
 
-def may_lack(node: ast.AST, parent: ast.AST) -> bool:
-    """Whether a factor or a term may be missing at a node: a value, and no name of a method or a dimension."""
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float) and isinstance(parent, ast.BinOp)
-    if not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call | ast.Attribute):
-        return False
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return False
-    return not (isinstance(parent, ast.Call) and parent.func is node) and not (
-        isinstance(node, ast.Attribute) and node.attr in _OF_TORCH
-    )
-
-
-def is_constant(node: ast.AST) -> bool:
-    """Whether an expression makes zeros or ones, where a term may have been left out."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    return node.func.attr in ("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones")
-
-
-@dataclass
-class Terms:
-    """Stands in a method in the place of an expression, with one more factor or term: the chosen one."""
-
-    names: list[ast.expr]
-    #: Of how many of them each is made at most.
-    count: int
-    #: What it is then; `{e}` is the expression.
-    texts: list[str]
-    made: list[Callable[[Any, Sequence[Any]], Any]]
-    #: None while it is only noted what each of them gives.
-    chosen: int | None = None
-    #: What each gives in the first call, None where that raises; and how many calls there were.
-    given: list[Any] = field(default_factory=list)
-    unchanged: Any = None
-    calls: int = 0
-
-    def __call__(self, value: Any, named: Sequence[Any]) -> Any:
-        """Return a value with the chosen factor or term."""
-        if self.chosen is not None:
-            return self.made[self.chosen](value, named)
-        self.calls += 1
-        if self.calls == 1:
-            unchanged = _known_by(value)
-            found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
-            # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
-            shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
-            self.given = [
-                one if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) else None
-                for one, text in zip(found, self.texts, strict=True)
-            ]
-            self.unchanged = unchanged
-        return value
-
-    def worth_trying(self) -> list[int]:
-        """Return those that give something, and something else than the ones before: in a loop that is not known."""
-        if self.calls > 1:
-            return [k for k, one in enumerate(self.given) if one is not None]
-        first = {one: k for k, one in reversed(list(enumerate(self.given))) if one not in (None, self.unchanged)}
-        return sorted(first.values())
-
-
-def _known_by(value: Any) -> tuple[Any, ...]:
-    """Return what tells a value from another one."""
-    if not isinstance(value, Tensor):
-        return type(value), repr(value)
-    plain = value.detach().resolve_conj().resolve_neg().contiguous()
-    return value.shape, value.dtype, plain.reshape(-1).view(torch.uint8).numpy().tobytes()
-
-
-def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:
-    """Return what may be missing in a statement of a method, made of one name at most, of two, or of three.
-
-    Args:
-        function: the method.
-        statement: one of its statements.
-        count: how many names.
-        kept: what forward writes on the context, `scale` of `ctx.scale`.
-    """
-    of_context = [f"{context_of(function)}.{name}" for name in kept if context_of(function)]
-    names = [*_names(function, statement), *dict.fromkeys([*_of_the_context(function), *of_context])]
-    places = range(len(names))
-    forms: list[tuple[str, tuple[int, ...]]] = []
-    if count == 1:
-        forms = [(one, ()) for one in _OF_NONE] + [(one, (k,)) for k in places for one in _OF_ONE]
-    elif count == 2:
-        forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
-        forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]
-    else:
-        forms = [(one, three) for three in combinations(places, 3) for one in _OF_THREE]
-    texts = [_filled(one, "{e}", [names[k] for k in given]) for one, given in forms]
-    made = [_compiled(_filled(one, "e", [f"v[{k}]" for k in given])) for one, given in forms]
-    return Terms([ast.parse(name, mode="eval").body for name in names], count, texts, made)
-
-
-def _filled(form: str, expression: str, names: Sequence[str]) -> str:
-    return form.format(e=expression, **dict(zip("abc", names, strict=False)))
-
-
-@cache
-def _compiled(formula: str) -> Any:
-    return eval(f"lambda e, v: {formula}", {"torch": torch})
-
-
 def kept_by(function: ast.FunctionDef) -> list[str]:
     """Return what a method writes on its context: `scale` of `ctx.scale = 2`."""
     context = context_of(function)
@@ -364,7 +302,7 @@ def kept_by(function: ast.FunctionDef) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _of_the_context(function: ast.FunctionDef) -> list[str]:
+def read_of_the_context(function: ast.FunctionDef) -> list[str]:
     """Return what a method reads of its context, but for the tensors that it unpacks."""
     context = context_of(function)
     found = (
@@ -374,7 +312,7 @@ def _of_the_context(function: ast.FunctionDef) -> list[str]:
         and isinstance(node.ctx, ast.Load)
         and isinstance(node.value, ast.Name)
         and node.value.id == context
-        and node.attr not in _OF_TORCH
+        and node.attr not in OF_TORCH
     )
     return list(dict.fromkeys(found))
 
@@ -384,6 +322,7 @@ CHANGES: tuple[Change, ...] = (
     partial(_other_name_for_it, returned=True),
     _other_order,
     _accumulated,
+    _next_index,
     _copied,
     _written,
     _other_sign,

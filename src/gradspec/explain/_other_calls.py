@@ -98,9 +98,14 @@ def without_empty_groups(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
 
 
 def with_no_empty_group(wrong: Wrong) -> Reason | None:
-    """Whether a group without an element is the cause."""
-    found = without_empty_groups(wrong.inputs)
-    return next((said for said, others in found if wrong.holds(others, drawn=True)), None)
+    """Whether a group without an element is the cause: of groups that a dimension of an output counts."""
+    shapes = [t.shape for t in wrong.v]
+    for said, others in without_empty_groups(wrong.inputs):
+        if wrong.holds(others, drawn=True):
+            y = outputs(wrong.trial.spec.primal(*others.args()))
+            if [t.shape for t in y] != shapes:
+                return said
+    return None
 
 
 def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
@@ -223,7 +228,9 @@ def with_one_element(wrong: Wrong) -> Reason | None:
             continue  # of a square nobody knows which of its dimensions another argument shares
         cut = {name: _first_along(t, size) if isinstance(t, Tensor) else t for name, t in wrong.inputs.values.items()}
         other = Inputs(cut, wrong.inputs.wrt)
-        if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
+        # One number shows little: it is asked with the other sign, and where no clip clips.
+        is_right = all(wrong.holds(other, drawn=True, times=times) for times in (1, -1, 1e-2))
+        if is_right and moves_as_much(wrong, other):
             said = f"right where dimension {dim} of `{wrong.name}` has one element, and wrong where it has {size}"
             return Reason(kind="one element", words=said, evidence={"argument": wrong.name, "dim": dim})
     return None

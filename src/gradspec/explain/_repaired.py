@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from types import FunctionType
@@ -25,17 +25,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gradspec.explain._mistakes import (
-    CHANGES,
-    Change,
-    Terms,
-    context_of,
-    is_constant,
-    kept_by,
-    may_lack,
-    other_edge,
-    terms,
-)
+from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
+from gradspec.explain._mistakes import CHANGES, Change, context_of, dimension_throughout, kept_by, other_edge
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bounded import Bounded
@@ -125,7 +116,9 @@ class _Method:
                     within = node if isinstance(node, ast.stmt) else statement
                     assert within is not None
                     pending.append((node, within))
-                    if isinstance(node, ast.expr | ast.Assign) and (not self.is_forward or self._is_kept(within)):
+                    if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) and (
+                        not self.is_forward or self._is_kept(within)
+                    ):
                         yield _Place(node, parent, field, index, within)
 
     def called(self) -> dict[str, Any]:
@@ -207,6 +200,9 @@ class _Search:
     def of(self, cls: Any, changes: Sequence[Change]) -> Reason | None:
         """Return which of some changes makes the gradients of a Function right, the likeliest mistakes first."""
         methods = self._methods(cls)
+        kept = [name for method in methods if method.is_forward for name in kept_by(method.function)]
+        if changes is CHANGES:
+            changes = (partial(dimension_throughout, kept=kept), *changes)
         return next((r for one in changes for m in methods if (r := self._with(m, one)) is not None), None)
 
     def of_more(self, cls: Any) -> Reason | None:

@@ -55,6 +55,12 @@ class Found:
         return rank_of(self.verdict)
 
     @property
+    def is_shown_on_all_cases(self) -> bool:
+        """Whether the cause of the verdict that shows it best is said of its other cases, too."""
+        mine = [verdict for verdict in self.verdicts if verdict.law == self.verdict.law]
+        return len({verdict.finding.likely for verdict in mine}) < 2
+
+    @property
     def laws(self) -> list[str]:
         """The laws of its verdicts."""
         return list(dict.fromkeys(verdict.law for verdict in self.verdicts))

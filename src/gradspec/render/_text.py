@@ -89,6 +89,8 @@ def finding_text(found: Found, *, details: bool = False) -> str:
         lines.append(_wrapped("  And:    ", ", ".join(others)))
     if len(found.cases) > 1:
         lines.append(_wrapped("  Cases:  ", ", ".join(found.cases)))
+        if found.verdict.finding.likely and not found.is_shown_on_all_cases:
+            lines.append(f"          the cause above is shown on `{found.verdict.case}`")
     if found.follows:
         lines.append(_wrapped("  Follow: ", ", ".join(found.follows)))
     if patch := _patch(found):

@@ -1,5 +1,7 @@
 r"""Every parameter gets a gradient that is finite and not all zero, and a step against it lowers the loss.
 
+Where the loss is flat in small steps, as of spikes or codes, no step is judged.
+
 Why it matters: a parameter that nothing trains costs memory in the model, the optimizer and every checkpoint, and
 distributed training waits for it.
 
@@ -26,6 +28,8 @@ from gradspec.laws.tensor.support._compare import distance, largest
 DRAWS = 4
 #: Lengths of a step, in units of the parameters' own norm; the loss falls along the gradient if a step is short.
 STEPS = (1e-1, 1e-2, 1e-3, 1e-4)
+#: A step that no jump lies within.
+TINY = 1e-6
 
 
 def _check(trial: ModuleTrial) -> Finding:
@@ -100,18 +104,24 @@ def _judge_step(
     steepest = [gradients[f"`{name}`"] for name in trained]
     start = [p.clone() for p in trained.values()]
     unit = torch.stack([p.norm() for p in start]).norm() / torch.stack([g.norm() for g in steepest]).norm()
-    before, after = _mean_loss(trial, module), []
-    for step in STEPS:
+
+    def after(step: float) -> float:
         for p, origin, gradient in zip(trained.values(), start, steepest, strict=True):
             p.copy_(origin - step * unit * gradient)
-        after.append(_mean_loss(trial, module))
-        if after[-1] < before:
+        return _mean_loss(trial, module)
+
+    before, losses = _mean_loss(trial, module), []
+    for step in STEPS:
+        losses.append(after(step))
+        if losses[-1] < before:
             return HOLDS
+    if all(after(step) == before for step in (TINY, -TINY)):
+        return not_applicable("each parameter gets a gradient, and the loss is flat, as of spikes: no step shows more")
     return broken(
         "no step against the gradient lowers the loss",
-        got=f"{after[-1]:.12g} after a step of {STEPS[-1]}",
+        got=f"{losses[-1]:.12g} after a step of {STEPS[-1]}",
         expected=f"less than {before:.12g}",
-        likely="the gradient has the wrong sign",
+        likely="the gradient has the wrong sign" if any(after(-step) < before for step in STEPS) else "",
     )
 
 

@@ -20,7 +20,7 @@ from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._memory import Snapshot, first_change, snapshots
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
-from gradspec.laws.tensor.support._reference import moving_state
+from gradspec.laws.tensor.support._reference import module_state, moving_state
 
 #: The likely cause: nothing else changes the values of a tensor.
 IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
@@ -28,6 +28,8 @@ IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`
 #: That of state that forward has moved.
 AGAIN = "forward runs again in backward: keep the state and put it back, or do not move it there"
 
+#: That of a buffer of a module, which may move in training.
+EVALUATED = "the buffer moves in evaluation, too: write to it only `if self.training`"
 #: Of what forward writes to, and the spec declares.
 OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
 
@@ -50,6 +52,9 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
         name, how = changed
         how = f"{how}, {OF_BACKWARD}" if name in declared else how
+        if name.strip("`") in module_state(trial.spec):
+            of_buffer = Reason(kind="in-place write", words=EVALUATED, evidence={"argument": name})
+            return _written("forward", (name, how), of_buffer, EVALUATED)
         return _written("forward", (name, how), _reason(name, before, tensors))
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)

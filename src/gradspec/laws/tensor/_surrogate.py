@@ -40,6 +40,7 @@ from gradspec.laws.tensor.support._call import (
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, in_double, inner, is_single, slope
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
+from gradspec.laws.tensor.support._finite_part import finite_part
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
 from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
 from gradspec.laws.tensor.support._question import question
@@ -103,6 +104,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         return not_applicable("a zero-size input has no direction to move in")
     wide = in_double(inputs)
     try:
+        trial = finite_part(trial, wide)
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)
         if is_rough or (finding is HOLDS and _is_narrow(_surrogate(trial, wide)(*wide.tensors()))):

@@ -127,13 +127,22 @@ def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
 def resembling(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:
     """Return other tensors of the same sign and size: each number times one between a half and 1, drawn by a seed.
 
-    So they lie where the case lies, in the domain of the function. Integers and booleans stay.
+    So they lie where the case lies, in the domain of the function. Integers and booleans stay. What is symmetric, or
+    positive definite, is so again: A becomes D A D with a diagonal D.
     """
     drawn = like(tuple(t.abs() if t.is_complex() else t for t in tensors), seed)
     return tuple(
-        t.detach() * (0.5 + d.abs() / 18) if differentiable(t) else fresh(t)
+        t.detach() * _factors(t, 0.5 + d.abs() / 18) if differentiable(t) else fresh(t)
         for t, d in zip(tensors, drawn, strict=True)
     )
+
+
+def _factors(tensor: Tensor, drawn: Tensor) -> Tensor:
+    is_square = tensor.layout is torch.strided and tensor.ndim > 1 and tensor.shape[-1] == tensor.shape[-2] > 1
+    if not is_square or not torch.equal(tensor, tensor.mH):
+        return drawn
+    row = drawn[..., 0, :].sqrt()
+    return row[..., None] * row[..., None, :]
 
 
 def whole(tensor: Tensor) -> Tensor:

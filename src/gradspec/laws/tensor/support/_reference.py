@@ -29,7 +29,9 @@ def reference(spec: FunctionSpec) -> Callable[..., Any]:
         surrogate = on_spec_side("surrogate", spec.surrogate, *args)
         # Where they are one, it is called once: in an audit it may write to its state.
         is_one = spec.primal is spec.surrogate or (is_stand_in(spec.primal) and is_stand_in(spec.surrogate))
-        primal = surrogate if is_one else on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
+        if is_one:
+            return tuple(map(_fresh, surrogate)) if isinstance(surrogate, tuple | list) else _fresh(surrogate)
+        primal = on_spec_side("primal", spec.primal, *(stop(arg) for arg in args))
         if not isinstance(primal, tuple | list):
             return _join(primal, surrogate)
         several = outputs(surrogate)
@@ -167,6 +169,11 @@ def is_asked(spec: FunctionSpec, capability: str) -> bool:
 def stop(value: Any) -> Any:
     """Return a tensor without its graph; anything else as it is."""
     return value.detach() if isinstance(value, Tensor) else value
+
+
+def _fresh(value: Any) -> Any:
+    """Return a tensor in memory of its own, rounded once more, as `_join` does: an infinity stays one here."""
+    return value + 0 if isinstance(value, Tensor) and differentiable(value) else value
 
 
 def _join(primal: Tensor, surrogate: Tensor) -> Tensor:

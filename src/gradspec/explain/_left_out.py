@@ -1,0 +1,147 @@
+"""What a backward may have left out: a factor or a term, made of what has a name before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations, permutations
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradspec.explain._mistakes import OF_TORCH, context_of, names_in, read_of_the_context
+from gradspec.laws.tensor.support._diagnosis import quietly
+
+#: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
+_OF_NONE = (
+    *("{e}.conj()", "1 - {e}", "1 + {e}", "{e} - 1", "2 * {e}", "{e} / 2", "1 / {e}", "{e} * {e}", "{e}.sqrt()"),
+    *("{e}.exp()", "{e}.abs()", "{e}.sign()", "{e}.sum(0)", "{e}.sum(-1, keepdim=True)", "{e}.flip(-1)"),
+    *("{e} - {e}.mean(-1, keepdim=True)", "{e} - {e}.mean(0)", "{e} - {e}.mean()", "{e} - {e}.sum(-1, keepdim=True)"),
+    *("torch.eye({e}.shape[-1]).to({e}) - {e}", "{e} - torch.eye({e}.shape[-1]).to({e})"),
+)
+_OF_ONE = (
+    *("{e} * {a}", "{e} * (1 - {a})", "{e} / {a}", "{e} + {a}", "{e} - {a}", "{a} - {e}"),
+    *("{e} * (1 - {a} * {a})", "{e} * ({a} > 0)", "{e} + {a} * {a}", "{e} - {a} * {a}", "{e} * {a}.conj()"),
+    *("{e} @ {a}", "{a} @ {e}", "{e} @ {a}.mT", "{a}.mT @ {e}", "{e} * {a} * {a}", "{e} / {a} / {a}"),
+    *("{e} * {a}.exp()", "{e} * {a}.sigmoid()", "{e} * {a}.sign()", "{e} * {a}.cos()", "{e} * {a}.sin()"),
+    *("{e} * ({a} < 0)", "{e} * ({a}.abs() <= 1)"),
+    *("{e} * {a}.sum(-1, keepdim=True)", "{e} / {a}.sum(-1, keepdim=True)"),
+    *("{e} / {a}.shape[0]", "{e} / {a}.shape[-1]", "{e} / {a}.numel()", "{e} * {a}.shape[0]", "{e} * {a}.shape[-1]"),
+    *("{e} - {a} * ({e} * {a}).sum(-1, keepdim=True)", "{e} - {a} * ({e} * {a}).mean(-1, keepdim=True)"),
+    *("{e} - {a} * {e}.sum(-1, keepdim=True)", "{e} - {a}.exp() * {e}.sum(-1, keepdim=True)"),
+)
+_OF_TWO = ("{e} * {a} * {b}", "{e} + {a} * {b}", "{e} - {a} * {b}", "{e} / {a} / {b}")
+_OF_TWO_IN_ORDER = (
+    *("{e} + {a} * (1 - {b})", "{e} - {a} * (1 - {b})", "{e} * {a} / {b}", "{e} + {a} / {b}", "{e} - {a} / {b}"),
+    *("{e} + {a} @ {b}", "{e} - {a} @ {b}", "{e} + {a}.mT @ {b}", "{e} + {a} @ {b}.mT"),
+    *("{e} * {a} / (1 - {b})", "{e} + torch.linalg.cross({a}, {b})"),
+    *("{e} * ({a} > {b})", "{e} * ({a} >= {b})", "{e} * ({a} != {b})", "{e} * ({a} != {b})[..., None]"),
+)
+_OF_THREE = ("{e} + {a} * {b} * {c}", "{e} - {a} * {b} * {c}")
+
+
+def may_lack(node: ast.AST, parent: ast.AST) -> bool:
+    """Whether a factor or a term may be missing at a node: a value, and no name of a method or a dimension."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float) and isinstance(parent, ast.BinOp)
+    if not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call | ast.Attribute):
+        return False
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    return not (isinstance(parent, ast.Call) and parent.func is node) and not (
+        isinstance(node, ast.Attribute) and node.attr in OF_TORCH
+    )
+
+
+def is_constant(node: ast.AST) -> bool:
+    """Whether an expression makes zeros or ones, where a term may have been left out."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones")
+
+
+@dataclass
+class Terms:
+    """Stands in a method in the place of an expression, with one more factor or term: the chosen one."""
+
+    names: list[ast.expr]
+    #: Of how many of them each is made at most.
+    count: int
+    #: What it is then; `{e}` is the expression.
+    texts: list[str]
+    made: list[Callable[[Any, Sequence[Any]], Any]]
+    #: None while it is only noted what each of them gives.
+    chosen: int | None = None
+    #: What each gives in the first call, None where that raises; and how many calls there were.
+    given: list[Any] = field(default_factory=list)
+    unchanged: Any = None
+    calls: int = 0
+
+    def __call__(self, value: Any, named: Sequence[Any]) -> Any:
+        """Return a value with the chosen factor or term."""
+        if self.chosen is not None:
+            return self.made[self.chosen](value, named)
+        self.calls += 1
+        if self.calls == 1:
+            unchanged = _known_by(value)
+            found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
+            # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
+            shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
+            self.given = [
+                one if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) else None
+                for one, text in zip(found, self.texts, strict=True)
+            ]
+            self.unchanged = unchanged
+        return value
+
+    def worth_trying(self) -> list[int]:
+        """Return those that give something, and something else than the ones before: in a loop that is not known."""
+        if self.calls > 1:
+            return [k for k, one in enumerate(self.given) if one is not None]
+        first = {one: k for k, one in reversed(list(enumerate(self.given))) if one not in (None, self.unchanged)}
+        return sorted(first.values())
+
+
+def _known_by(value: Any) -> tuple[Any, ...]:
+    """Return what tells a value from another one."""
+    if not isinstance(value, Tensor):
+        return type(value), repr(value)
+    plain = value.detach().resolve_conj().resolve_neg().contiguous()
+    return value.shape, value.dtype, plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequence[str] = ()) -> Terms:
+    """Return what may be missing in a statement of a method, made of one name at most, of two, or of three.
+
+    Args:
+        function: the method.
+        statement: one of its statements.
+        count: how many names.
+        kept: what forward writes on the context, `scale` of `ctx.scale`.
+    """
+    of_context = [f"{context_of(function)}.{name}" for name in kept if context_of(function)]
+    names = [*names_in(function, statement), *dict.fromkeys([*read_of_the_context(function), *of_context])]
+    places = range(len(names))
+    forms: list[tuple[str, tuple[int, ...]]] = []
+    if count == 1:
+        forms = [(one, ()) for one in _OF_NONE] + [(one, (k,)) for k in places for one in _OF_ONE]
+    elif count == 2:
+        forms = [(one, pair) for pair in combinations(places, 2) for one in _OF_TWO]
+        forms += [(one, pair) for pair in permutations(places, 2) for one in _OF_TWO_IN_ORDER]
+    else:
+        forms = [(one, three) for three in combinations(places, 3) for one in _OF_THREE]
+    texts = [_filled(one, "{e}", [names[k] for k in given]) for one, given in forms]
+    made = [_compiled(_filled(one, "e", [f"v[{k}]" for k in given])) for one, given in forms]
+    return Terms([ast.parse(name, mode="eval").body for name in names], count, texts, made)
+
+
+def _filled(form: str, expression: str, names: Sequence[str]) -> str:
+    return form.format(e=expression, **dict(zip("abc", names, strict=False)))
+
+
+@cache
+def _compiled(formula: str) -> Any:
+    return eval(f"lambda e, v: {formula}", {"torch": torch})
