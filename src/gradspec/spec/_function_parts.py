@@ -78,7 +78,8 @@ class Effects:
 
     #: The output may be a tracked view of this argument; None: the output is fresh memory.
     view_of: str | None = None
-    #: The arguments that move, once for each forward pass, at the end of the first backward pass through it.
+    #: The arguments that move, once for each forward pass, at the end of the first backward pass through it. Forward
+    #: writes to none: a spec hands a buffer that it moves on as a copy, and has it returned.
     writes: tuple[str, ...] = ()
 
 
