@@ -211,3 +211,23 @@ def test_a_wrong_gradient_beside_an_infinite_value_is_found():
     (verdict,) = audit(HalfMasked, [f"(randn(2, 3), {MASK})"], laws=["surrogate"]).report.verdicts
 
     assert verdict.status is Status.BROKEN
+
+
+class Unwritten(Function):
+    """Writes its gradient for a contiguous cotangent alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x_bar = torch.empty_like(y_bar)
+        return x_bar.copy_(y_bar) if y_bar.is_contiguous() else x_bar
+
+
+def test_memory_that_nobody_wrote_for_a_strided_cotangent_is_said_as_that():
+    finding = judged(Unwritten, "(randn(4, 3),)", "cotangent_layout").finding
+
+    assert finding.reason is not None
+    assert finding.reason.kind == "unwritten memory"
