@@ -30,7 +30,7 @@ from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._references import measured_with, with_references
-from gradspec._audit._refusals import ON_CUDA, ended_call, refused, refused_call, runs_on_cuda
+from gradspec._audit._refusals import ON_CUDA, ended_call, refused, refused_call, runs_on_cuda, with_unjudged
 from gradspec._audit._remarks import of_calls, of_copies, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
@@ -221,6 +221,8 @@ def audit(
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
+    if measured.stateful and not subject.has_reference:
+        report = with_unjudged(report, spec.name, made, laws)
     ignored = tuple(name for name in measured.ignored if name not in subject.zero)
     shown = replace(measured, zero=found.measured.zero, ignored=ignored)
     is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)

@@ -14,9 +14,10 @@ from gradspec._audit._subject import Subject
 from gradspec._engine._verify import blank
 from gradspec._place import place_of
 from gradspec._record import Source
-from gradspec.law import Finding, Rank, Status, Verdict, broken, shown
+from gradspec.law import Finding, Law, Rank, Status, Verdict, broken, shown
 from gradspec.laws import LAWS
 from gradspec.profile import Profile
+from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec
 
 #: What a message of torch holds, and what to do then.
@@ -46,6 +47,28 @@ def refused_call(measured: Measured) -> Finding:
         return measured.of_backward
     likely = _remedy(measured.raised, _REMEDIES) or "give arguments that the function takes"
     return Finding(status=Status.ERROR, message=f"a plain call raises {measured.raised}", likely=likely)
+
+
+#: What is said in the place of a gradient that nothing can be compared with.
+_KEEPS_STATE = Finding(
+    status=Status.VACUOUS,
+    message="the gradient is not judged: the function keeps state, and two calls with the same arguments differ",
+    likely="audit a core that takes the state as an argument, or give a reference",
+)
+
+
+def with_unjudged(report: Report, spec: str, cases: Sequence[Case], laws: Sequence[Law]) -> Report:
+    """Return the report of a function that keeps state, which says that its gradient is not judged.
+
+    Args:
+        report: what the laws found that compare no two calls.
+        spec: the name of the function.
+        cases: its calls.
+        laws: those that were asked for.
+    """
+    asked = {law.name: law.sheet for law in laws if law.name == "surrogate"}
+    verdicts = (Verdict(spec=spec, law=law, case=case.name, finding=_KEEPS_STATE) for law in asked for case in cases)
+    return replace(report, verdicts=(*verdicts, *report.verdicts), laws={**asked, **report.laws})
 
 
 def refused_backward(error: BaseException) -> Finding:

@@ -32,7 +32,7 @@ def of_calls(measured: Measured, *, is_asked: bool = True, is_wrong: bool = Fals
     told = {one.name for one in measured.lost} if is_asked else set()
     if not measured.wrt and not measured.hidden and not told:
         yield "No gradient reaches any argument: the output is connected to no graph."
-    if measured.stateful:
+    if measured.stateful and not is_asked:
         yield (
             "Two calls with the same arguments differ though the generators are seeded alike: the function keeps "
             "state. Only laws of effects and memory are asked: audit a core that takes the state as an argument."
