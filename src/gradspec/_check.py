@@ -148,7 +148,7 @@ def check(
     report = replace(report, verdicts=tuple(replace(v, rerun="") for v in report.verdicts))
     # A question is not an answer: nothing is called right that is not known to be.
     is_open = any(verdict.status is Status.QUESTION for verdict in report.verdicts)
-    has_state = measured.stateful and not subject.has_reference
+    has_state = measured.keeps_state and not subject.has_reference
     if not report.failures and not is_open and not has_state:
         return True
     if raise_exception:

@@ -234,6 +234,30 @@ def test_a_function_that_keeps_state_is_not_compared_with_itself():
     assert said(judged(counts, "(randn(2),)", "global_state"), "the function keeps state")
 
 
+class EverySecond(Function):
+    """Each second gradient of the process is twice as large."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        EverySecond.calls += 1
+        return y_bar * x.cos() * (1 + EverySecond.calls % 2)
+
+
+def test_a_gradient_that_moves_from_call_to_call_is_one_finding():
+    (found,) = findings(audit(EverySecond, ["(randn(4, 3),)"], laws=[law for law in LAWS if law.cost == "ms"]).report)
+
+    assert found.laws == ["surrogate"]
+    assert found.verdict.finding.message.startswith("the gradients of two calls with the same arguments differ")
+
+
 def test_arguments_that_no_gradient_reaches_or_nothing_depends_on_are_named():
     found = judged(Leaky, "(randn(2, 3), tensor(0.1), randn(3))", "surrogate", "retained_graph")
 

@@ -221,8 +221,8 @@ def audit(
     if why_lost(profile.device):  # no experiment explains what was found
         return Audit(report=with_remarks(reworded(raw, said), spec.name, found.remarks), proposal="")
     report = reworded(explained(raw, subject, made, measured, chosen, profile, seed), said)
-    if measured.stateful and not subject.has_reference:
-        report = with_unjudged(report, spec.name, made, laws)
+    if measured.keeps_state and not subject.has_reference:
+        report = with_unjudged(report, spec.name, made, laws, measured)
     ignored = tuple(name for name in measured.ignored if name not in subject.zero)
     shown = replace(measured, zero=found.measured.zero, ignored=ignored)
     is_wrong = any(v.law == "surrogate" and v.status is Status.BROKEN for v in report.verdicts)

@@ -27,6 +27,8 @@ class Measured:
     noisy_backward: bool = False
     #: Whether two calls differ though the generators are seeded alike: a buffer, a counter.
     stateful: bool = False
+    #: Whether the gradients of two calls differ so, and the values do not.
+    stateful_backward: bool = False
     #: The buffers and frozen parameters of a module in training that forward changes.
     moved: tuple[str, ...] = ()
     #: Whether the tensors of the output are in a dict, in nested lists or beside something else.
@@ -66,4 +68,9 @@ class Measured:
     @property
     def is_repeatable(self) -> bool:
         """Whether a second call gives the same, without a seed."""
-        return not (self.is_noisy or self.stateful)
+        return not (self.is_noisy or self.keeps_state)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether two calls differ though the generators are seeded alike."""
+        return self.stateful or self.stateful_backward

@@ -24,6 +24,7 @@ from gradspec._audit._uncalled import uncalled
 from gradspec.law import Finding, Trial, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._generators import seeded
 from gradspec.laws.tensor.support._held_still import held_still
 from gradspec.laws.tensor.support._memory import overlap
 from gradspec.laws.tensor.support._new_memory import of_nan
@@ -64,6 +65,7 @@ def measure(subject: Subject, cases: Sequence[Case], profile: Profile, seed: int
         noisy_forward=any(one.noisy_forward for one in seen),
         noisy_backward=any(one.noisy_backward for one in seen),
         stateful=any(one.stateful for one in seen),
+        stateful_backward=any(one.stateful_backward for one in seen),
         other_dtype=next((one.other_dtype for one in seen if one.other_dtype), None),
         moved=tuple(dict.fromkeys(name for one in seen for name in one.moved)),
         nested=nested,
@@ -152,6 +154,7 @@ class _Seen:
     noisy_forward: bool
     noisy_backward: bool
     stateful: bool
+    stateful_backward: bool
     #: The dtype of an output that has another one than the arguments, and theirs.
     other_dtype: tuple[str, str] | None
 
@@ -186,6 +189,7 @@ class _Seen:
             noisy_forward=differs and not stateful,
             noisy_backward=_draws_in_backward(trial, inputs),
             stateful=differs and stateful,
+            stateful_backward=not differs and _moves_in_backward(trial, inputs),
             other_dtype=_other_dtype(y, inputs),
         )
 
@@ -213,6 +217,22 @@ def _draws_in_backward(trial: Trial, inputs: Inputs) -> bool:
         return twice(held_still(trial.spec.function, trial.seed, forward=False, backward="other"))
     except Exception:  # that a graph serves once only is for the law retained_graph to say
         return False
+
+
+def _moves_in_backward(trial: Trial, inputs: Inputs) -> bool:
+    """Whether the gradients of two calls differ by more than rounding though the generators are seeded alike."""
+
+    def once() -> tuple[Tensor, ...]:
+        leaves = inputs.leaves()
+        with seeded(trial.seed):
+            y = outputs(trial.spec.function(*inputs.args(leaves)))
+            return tuple(g for g in gradients(y, leaves, like(y, trial.seed)).values() if g is not None)
+
+    with suppress(Exception), of_nan():  # what differs for memory that nobody wrote is no state
+        first, second = once(), once()
+        pairs = zip(first, second, strict=True)
+        return not all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, equal_nan=True) for a, b in pairs)
+    return False
 
 
 def _is_nested(y: Any) -> bool:

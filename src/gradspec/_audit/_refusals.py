@@ -57,7 +57,15 @@ _KEEPS_STATE = Finding(
 )
 
 
-def with_unjudged(report: Report, spec: str, cases: Sequence[Case], laws: Sequence[Law]) -> Report:
+#: What is said where the values of two calls agree, and their gradients do not.
+_MOVES = broken(
+    "the gradients of two calls with the same arguments differ, though their values agree",
+    likely="backward keeps something between calls: a counter, a buffer, what an earlier call has left on the class",
+    rank=Rank.WRONG,
+)
+
+
+def with_unjudged(report: Report, spec: str, cases: Sequence[Case], laws: Sequence[Law], measured: Measured) -> Report:
     """Return the report of a function that keeps state, which says that its gradient is not judged.
 
     Args:
@@ -65,9 +73,11 @@ def with_unjudged(report: Report, spec: str, cases: Sequence[Case], laws: Sequen
         spec: the name of the function.
         cases: its calls.
         laws: those that were asked for.
+        measured: what plain calls show.
     """
+    said = _KEEPS_STATE if measured.stateful else _MOVES
     asked = {law.name: law.sheet for law in laws if law.name == "surrogate"}
-    verdicts = (Verdict(spec=spec, law=law, case=case.name, finding=_KEEPS_STATE) for law in asked for case in cases)
+    verdicts = (Verdict(spec=spec, law=law, case=case.name, finding=said) for law in asked for case in cases)
     return replace(report, verdicts=(*verdicts, *report.verdicts), laws={**asked, **report.laws})
 
 

@@ -47,7 +47,7 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject:
     chosen = [law for law in laws if law.judges(kind) and can_judge(law, subject)]
     chosen = [law for law in chosen if not profile.laws or law.name in profile.laws]
     why = "" if measured.is_repeatable else "its calls differ: audit a core that takes noise and state as arguments"
-    if measured.stateful and not subject.has_reference:
+    if measured.keeps_state and not subject.has_reference:
         chosen = [law for law in chosen if law.name in _OF_STATE]
     if measured.noisy_forward:
         chosen = [law for law in chosen if law.cost != "compile" and law.name not in _NOT_NOISE]
