@@ -284,6 +284,26 @@ def test_nothing_is_right_of_a_function_whose_calls_differ(
         gradspec.check(Counts, x, **references)
 
 
+class Counted(Function):
+    """Each second gradient is twice as large."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        Counted.calls += 1
+        return 2 * y_bar * (1 + Counted.calls % 2)
+
+
+def test_a_gradient_that_moves_from_call_to_call_is_told_as_that(x: torch.Tensor) -> None:
+    with pytest.raises(gradspec.CheckError, match="the gradients of two calls with the same arguments differ"):
+        gradspec.check(Counted, x)
+
+
 class Unwritten(Function):
     """Doubles its argument, and the gradient of whole tiles only."""
 

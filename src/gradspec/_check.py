@@ -18,7 +18,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._references import with_references, zero_in_the_reference
-from gradspec._audit._refusals import refused
+from gradspec._audit._refusals import refused, with_unjudged
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
 from gradspec._audit._words import in_words, reworded
@@ -144,11 +144,13 @@ def check(
     else:
         report = explained(report, subject, (case,), measured, chosen, profile, seed)
         report = reworded(report, in_words(subject, (case,)))
+        if measured.stateful_backward:
+            report = with_unjudged(report, spec.name, (case,), LAWS, measured)
     # A command cannot make the call of a notebook again.
     report = replace(report, verdicts=tuple(replace(v, rerun="") for v in report.verdicts))
     # A question is not an answer: nothing is called right that is not known to be.
     is_open = any(verdict.status is Status.QUESTION for verdict in report.verdicts)
-    has_state = measured.keeps_state and not subject.has_reference
+    has_state = measured.stateful and not subject.has_reference
     if not report.failures and not is_open and not has_state:
         return True
     if raise_exception:

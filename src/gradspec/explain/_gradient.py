@@ -55,9 +55,9 @@ from gradspec.explain._symptoms import (
     transposed,
 )
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
-from gradspec.explain._wrong import NEAR, NEARLY, Wrong
+from gradspec.explain._wrong import NEAR, NEARLY, Wrong, scaled
 from gradspec.law import HOLDS, Reason, Trial
-from gradspec.laws.tensor.support._call import Inputs, cotangents, differentiable, like, outputs
+from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import as_a_float32
@@ -227,7 +227,7 @@ def _stays(found: Reason, test: Test, other: Wrong, *, mends: bool = True) -> bo
 
 def _holds_for_small_cotangents(found: Reason, test: Test, wrong: Wrong) -> bool:
     """Whether a test shows the same for cotangents that no clip clips."""
-    return _stays(found, test, replace(wrong, v=tuple(_SMALL * t if differentiable(t) else t for t in wrong.v)))
+    return _stays(found, test, replace(wrong, v=scaled(wrong.v, _SMALL)))
 
 
 def _holds_for_larger(found: Reason, test: Test, wrong: Wrong) -> bool:

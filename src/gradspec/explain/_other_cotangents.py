@@ -8,7 +8,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from gradspec.explain._wrong import Wrong, some
+from gradspec.explain._wrong import Wrong, scaled, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import vjp
 from gradspec.laws.tensor.support._reference import reference
@@ -19,7 +19,7 @@ def ignores_the_cotangent(wrong: Wrong) -> Reason | None:
     if not wrong.got.isfinite().all() or not wrong.got.any():
         return None
     for factor in (2, -1e-3):  # what clips or normalises the cotangent keeps its sign
-        other = vjp(wrong.trial.spec.function, wrong.inputs, tuple(factor * t for t in wrong.v))[wrong.name]
+        other = vjp(wrong.trial.spec.function, wrong.inputs, scaled(wrong.v, factor))[wrong.name]
         if not wrong.same(some(other), wrong.got):
             return None
     return _ignored(wrong)

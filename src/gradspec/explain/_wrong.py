@@ -106,7 +106,7 @@ class Wrong:
             return None
         try:
             v = like(outputs(self.trial.spec.primal(*inputs.args())), self.trial.seed) if drawn else None
-            return self.is_right(inputs, v and tuple(times * t if differentiable(t) else t for t in v))
+            return self.is_right(inputs, v and scaled(v, times))
         except Exception:  # an index that is out of range, another shape
             return None
 
@@ -156,6 +156,11 @@ class Wrong:
 
     def _v(self) -> tuple[Tensor, ...]:
         return tuple(t.clone() for t in self.v)  # the function may change it
+
+
+def scaled(v: tuple[Tensor, ...], times: float) -> tuple[Tensor, ...]:
+    """Return cotangents that are larger; those of integers as they are."""
+    return tuple(times * t if differentiable(t) else t for t in v)
 
 
 def some(gradient: Tensor | None) -> Tensor:

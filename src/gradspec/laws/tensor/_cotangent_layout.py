@@ -20,11 +20,10 @@ import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
-from gradspec.laws.tensor._uninitialized_memory import WHY
+from gradspec.laws.tensor._uninitialized_memory import unwritten_of
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._differences import single
-from gradspec.laws.tensor.support._new_memory import of_nan, of_zeros
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor.support._reference import on_spec_side, plain_call
 
@@ -53,18 +52,13 @@ def _check(trial: Trial) -> Finding:
             return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=_likely(error))
         finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", likely=STRIDED)
         if finding is not HOLDS:
-            return finding.because(WHY) if _is_unwritten(trial, inputs, laid_out) else finding
+            unwritten = unwritten_of(lambda: _delivered(trial, inputs, laid_out))  # noqa: B023  # called at once
+            return finding if unwritten is None else finding.because(unwritten.reason)
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
 
 
-def _is_unwritten(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> bool:
-    """Whether a gradient has NaN where new memory is filled with it, and none where it is zero."""
-    found = []
-    for fill in (of_nan, of_zeros):
-        with fill():
-            gradients = vjp(trial.spec.function, inputs, v).values()
-        found.append(any(bool(g.isnan().any()) for g in gradients if g is not None))
-    return found == [True, False]
+def _delivered(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    return {name: g for name, g in vjp(trial.spec.function, inputs, v).items() if g is not None}
 
 
 def _likely(error: Exception) -> str:

@@ -11,6 +11,8 @@ Remedy: write every element, or start from `torch.zeros`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -33,12 +35,17 @@ def _check(trial: Trial) -> Finding:
 
 def unwritten(trial: Trial) -> Finding | None:
     """Return the finding that a result holds memory that nobody wrote; None where it holds none."""
+    return unwritten_of(lambda: _given(trial))
+
+
+def unwritten_of(compute: Callable[[], Given]) -> Finding | None:
+    """Return the same of what is computed in any other way, by name."""
     with of_nan():
-        filled = _given(trial)
+        filled = compute()
     if not any(bool(_fillings(t).any()) for t in filled.values()):
         return None
     with of_zeros():  # as it is it may hold NaN, which could be taken for a number that is computed
-        cleared = _given(trial)
+        cleared = compute()
     for name, mine in filled.items():
         theirs = cleared.get(name)
         if theirs is not None and theirs.shape == mine.shape:
