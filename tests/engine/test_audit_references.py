@@ -223,3 +223,24 @@ def test_a_reference_that_compares_with_a_number_that_it_stops_is_judged():
     found = audit(TopK, ["(randn(5, 6), 3)"], reference=top_k, laws=["surrogate", "vjp"])
 
     assert {str(v.status) for v in found.report.verdicts} == {"holds"}
+
+
+class OfTheClass(Function):
+    """Its forward is a classmethod, whose names torch does not see, and an option is left to its default."""
+
+    @classmethod
+    def forward(cls, ctx, x, scale=2.0):
+        ctx.scale = scale
+        return scale * x
+
+    @classmethod
+    def backward(cls, ctx, y_bar):
+        return ctx.scale * y_bar, None
+
+
+def test_a_forward_of_the_class_is_not_called_by_keyword_with_a_default_left_out():
+    (verdict,) = audit(
+        OfTheClass, ["(randn(3),)"], reference=lambda x, scale=2.0: scale * x, laws=["keyword_call"]
+    ).report.verdicts
+
+    assert verdict.status is Status.NOT_APPLICABLE

@@ -23,7 +23,7 @@ from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._generators import given_noise, has_batch, without_noise
-from gradspec.laws.tensor.support._reference import on_spec_side
+from gradspec.laws.tensor.support._reference import is_audited, on_spec_side
 from gradspec.laws.tensor.support._replay import awake
 from gradspec.spec._sheet import forward_signature
 
@@ -32,7 +32,9 @@ def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     function = trial.spec.function
-    if not trial.spec.arguments and _hides_names(awake(trial).spec.function):
+    # An audit hands the arguments on to apply, whatever is around it.
+    behind = trial.spec.autograd_function if is_audited(trial.spec) else None
+    if not trial.spec.arguments and _hides_names(behind or getattr(awake(trial).spec.function, "__self__", None)):
         return not_applicable("a decorator of forward, as classmethod, hides the names of the arguments from torch")
     got = _called(function, inputs, "it", [] if trial.spec.arguments else _names_of(awake(trial).spec.function))
     if isinstance(got, Finding):
@@ -60,9 +62,8 @@ def _called(function: Callable[..., Any], inputs: Inputs, form: str, own: list[s
         return raised(error, f"called with {words} {form}")
 
 
-def _hides_names(function: Any) -> bool:
+def _hides_names(cls: Any) -> bool:
     """Whether torch, which reads the names of the code of `forward` behind the first, finds others than Python."""
-    cls = getattr(function, "__self__", None)
     forward = getattr(cls, "forward", None) if isinstance(cls, type) and issubclass(cls, Function) else None
     if inspect.ismethod(forward):
         return True
