@@ -142,7 +142,12 @@ def found(function, case, *names):
             "right with `return torch.where(x > 0, y_bar, 0.1 * y_bar)` in place of `return torch.where(x > 0, y_bar, "
             "0.2 * y_bar)` (test_audit_how_wrong.py:72, in backward)",
         ),
-        (Clips, "(randn(2, 3),)", "right for small cotangents: backward clips the cotangent"),
+        (
+            Clips,
+            "(randn(2, 3),)",
+            "backward clips the cotangent: right for small ones; right with `y_bar` in place of "
+            "`y_bar.clamp(-0.5, 0.5)` (test_audit_how_wrong.py:82, in backward)",
+        ),
         (
             Ignores,
             "(randn(2, 3),)",
@@ -240,7 +245,7 @@ def segment_mean_of_one_hot(x, index, size):
 def test_a_clipped_cotangent_is_one_finding():
     (finding,) = found(Clips, "(randn(2, 3),)", "surrogate", "cotangent_linearity")
 
-    assert (finding.verdict.law, finding.follows) == ("cotangent_linearity", ["surrogate"])
+    assert (finding.verdict.law, finding.follows) == ("surrogate", ["cotangent_linearity"])
 
 
 def test_a_cotangent_that_is_ignored_is_not_said_to_be_clipped():

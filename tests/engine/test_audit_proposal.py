@@ -110,6 +110,13 @@ def test_a_spec_of_a_function_in_capitals_does_not_hide_it():
     assert "LSQ_SPEC = FunctionSpec(" in proposal
 
 
+def test_what_is_an_apply_by_its_path_is_called_as_it_is():
+    proposal = audit(LSQ.apply, ["(randn(4), tensor(0.3))"], laws=CHEAP, path="ops.py:quantize").proposal
+
+    assert "from ops import quantize" in proposal
+    assert "    function=quantize,\n" in proposal
+
+
 def test_a_parameter_does_not_hide_the_function():
     assert "import gain as gain_\n" in audit(gain, ["(randn(3), tensor(0.3))"], laws=CHEAP).proposal
 

@@ -792,3 +792,121 @@ class Nearest(Function):
 )
 def test_a_dimension_in_two_places_an_index_and_a_sum_over_an_index_are_named(function, call, right):
     assert said(function, call).likely.startswith(f"right with `{right}` in place of")
+
+
+class Clip(Function):
+    """Keeps what lies between two bounds; backward knows the lower one alone."""
+
+    @staticmethod
+    def forward(ctx, x, low, high):
+        ctx.save_for_backward(x)
+        ctx.low, ctx.high = low, high
+        return x * ((x > -low) & (x < high))
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * ((x > -ctx.low) & (x < 1.0)), None, None
+
+
+class Shrink(Function):
+    """Shrinks by an option; backward knows one value of it, for which its mask is that of the output, too."""
+
+    @staticmethod
+    def forward(ctx, x, lambd):
+        ctx.save_for_backward(x)
+        ctx.lambd = lambd
+        return x.sign() * (x.abs() - lambd).relu()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * (x.abs() > 1.0), None
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "right"),
+    [(Clip, "(randn(5, 5), 0.5, 0.5)", "ctx.high"), (Shrink, "(randn(4, 5), 0.5)", "ctx.lambd")],
+)
+def test_where_one_reading_is_refuted_by_another_value_of_an_option_the_next_is_tried(function, call, right):
+    likely = said(function, call).likely
+
+    new, _, old = likely.partition(" in place of ")
+    assert right in new
+    assert right not in old
+
+
+class Tanh(Function):
+    """What is done to its cotangent is said by those that inherit from it."""
+
+    @staticmethod
+    def forward(ctx, x, gain):
+        ctx.save_for_backward(x)
+        ctx.gain = gain
+        return gain * x.tanh()
+
+    @staticmethod
+    def of(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * ctx.gain * (1 - x.tanh() ** 2)
+
+
+class Clipped(Tanh):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Tanh.of(ctx, y_bar.clamp(-1, 1)), None
+
+
+class ClippedAfterwards(Tanh):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return torch.clamp(Tanh.of(ctx, y_bar), -0.5, 0.5), None
+
+
+class Signs(Tanh):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Tanh.of(ctx, torch.sign(y_bar)), None
+
+
+class Normalised(Tanh):
+    """Of no cotangent it makes NaN, which is no term that backward adds."""
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Tanh.of(ctx, y_bar / y_bar.norm()), None
+
+
+class Decayed(Tanh):
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return Tanh.of(ctx, y_bar) + 0.01 * x, None
+
+
+class Halved(Tanh):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Tanh.of(ctx, y_bar.half().double()), None
+
+
+@pytest.mark.parametrize(
+    ("function", "done", "old"),
+    [
+        (Clipped, "backward clips the cotangent", "y_bar.clamp(-1, 1)"),
+        (ClippedAfterwards, "backward clips the cotangent", "torch.clamp(Tanh.of(ctx, y_bar), -0.5, 0.5)"),
+        (Signs, "backward takes the sign of the cotangent alone", "torch.sign(y_bar)"),
+        (Normalised, "backward normalises the cotangent", "y_bar / y_bar.norm()"),
+        (Decayed, "backward adds what no cotangent has made", "Tanh.of(ctx, y_bar) + 0.01 * x"),
+        (Halved, "right with", "y_bar.half()"),
+    ],
+)
+@pytest.mark.parametrize("reference", [None, lambda x, gain: gain * x.tanh()], ids=["alone", "reference"])
+def test_what_is_done_to_a_cotangent_is_said_once_and_with_its_line(function, done, old, reference):
+    law = "surrogate" if reference is None else "vjp"
+    report = audit(function, ["(randn(3, 4), 2.0)"], laws=[law, "cotangent_linearity"], reference=reference).report
+
+    assert [one.verdict.law for one in findings(report)] == [law]
+    likely = findings(report)[0].verdict.finding.likely
+    assert likely.startswith(done)
+    assert f"in place of `{old}`" in likely

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradspec._audit._measured import Measured
 from gradspec._engine._plan import plan
 from gradspec._engine._verify import run_plan
+from gradspec.explain._linearity import NOT_LINEAR
 from gradspec.law import Finding, Law, Status, Verdict, broken
 from gradspec.laws.tensor.support._slope_of_backward import COTANGENT
 from gradspec.profile import Profile
@@ -63,9 +64,13 @@ def _root(verdict: Verdict, failed: Mapping[tuple[str, str], Verdict], measured:
     if is_of_backward and verdict.law in _OF_BACKWARD and not is_lost and ("declared_draws", verdict.case) in failed:
         return "declared_draws"
     finding, case = verdict.finding, verdict.case
-    is_clipped = verdict.law == "surrogate" and finding.reason is not None and finding.reason.kind == "clipped"
-    if is_clipped and ("cotangent_linearity", case) in failed:
-        return "cotangent_linearity"
+    # What is clipped without a line is no derivative for large cotangents alone.
+    derivative = failed.get(("surrogate", case))
+    why = derivative.finding.reason if derivative is not None else None
+    if why is not None and why.kind in NOT_LINEAR and ("cotangent_linearity", case) in failed:
+        is_root = why.kind != "clipped" or "statement" in why.evidence
+        if verdict.law == ("cotangent_linearity" if is_root else "surrogate"):
+            return "surrogate" if is_root else "cotangent_linearity"
     # Backward is linear in the cotangent: where it is wrong, and autograd's answer for the cotangent is another one, an
     # assignment has dropped terms. A derivative that is lost has a cause of its own, and so has one in an argument.
     why = finding.reason

@@ -168,7 +168,7 @@ class Proposal:
             f"{self.constant} = {kind}(",
             f"    name={spec.name!r},",
             f"    operator={self.operator!r}," if self.operator else f"    function={self._function},",
-            *([f"    implementation={self.target.name},"] if is_wrapped and spec.implementation else []),
+            *([f"    implementation={self._implementation},"] if is_wrapped and spec.implementation else []),
             *roles,
             f"    wrt={spec.wrt!r},",
             "    cases=cases,",
@@ -197,8 +197,17 @@ class Proposal:
 
     @property
     def _call(self) -> str:
-        is_class = self.spec.autograd_function is not None and not self.target.name.endswith(".apply")
+        is_class = self.spec.autograd_function is not None and not self._is_apply
         return f"{self.target.name}.apply" if is_class else self.target.name
+
+    @property
+    def _is_apply(self) -> bool:
+        """Whether what is imported is the `apply` of a Function: `scale = Scale.apply`."""
+        return bool(self.path) and self.spec.autograd_function is not None and not isinstance(self.function, type)
+
+    @property
+    def _implementation(self) -> str:
+        return f"{self.target.name}.__self__" if self._is_apply else self.target.name
 
     @property
     def _function(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradspec._engine._plan import Check
 from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
-from gradspec.law import AnyTrial, Finding, Law, Rank, Status, broken
+from gradspec.law import AnyTrial, Finding, Law, Rank, Reason, Status, broken
 from gradspec.laws import cause_of, is_audited, quietly, torch_version
 from gradspec.spec import FunctionSpec
 
@@ -109,7 +109,16 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
     if not isinstance(check.spec, FunctionSpec) or (is_of_noise(check.law) and "raised" not in finding.details):
         return finding
     left = beside_others(check.law, check.roots, trial, prior, finding)  # type: ignore[arg-type]  # of a function
-    return left.finding if left.root is None else _follows(check, left.root, left.finding)
+    if left.root is None:
+        return left.finding
+    found = _follows(check, left.root, left.finding)
+    # Where the root is not among what is asked, nothing else says why.
+    is_said = left.root.name in prior or not found.follows
+    return found if is_said else found.because(_why(check, trial, left.finding))
+
+
+def _why(check: Check, trial: NewTrial, finding: Finding) -> Reason | None:
+    return with_reason(check.law, trial, finding).reason  # type: ignore[arg-type]  # of a function
 
 
 def _follows(check: Check, root: Law, finding: Finding) -> Finding:

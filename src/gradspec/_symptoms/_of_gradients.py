@@ -322,6 +322,13 @@ OF_GRADIENTS = (
         ("cotangent_linearity", "surrogate"),
     ),
     Symptom(
+        "sign alone",
+        "a cotangent whose elements have other sizes and the same signs has the same gradient",
+        "backward takes the sign of the cotangent",
+        "multiply by the cotangent itself; or name what backward applies, if it is meant",
+        ("cotangent_linearity",),
+    ),
+    Symptom(
         "normalised",
         "twice the cotangent has the same gradient",
         "backward divides by the norm of the cotangent",

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
+from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
 from gradspec.explain._lost import why_none
 from gradspec.explain._moved import along_another_dimension, moved, not_transposed, permuted
 from gradspec.explain._other_calls import (
@@ -42,7 +43,7 @@ from gradspec.explain._other_cotangents import (
     reduced,
 )
 from gradspec.explain._parts_of_the_output import from_some_outputs, with_a_scaled_cotangent
-from gradspec.explain._repaired import of_an_edge, repaired
+from gradspec.explain._repaired import of_an_edge, refute, repaired, without_a_call
 from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._symptoms import (
     at_the_output,
@@ -78,6 +79,7 @@ TESTS: tuple[Test, ...] = (
     conjugated,
     factor,
     ignores_the_cotangent,
+    of_the_cotangent,
     exchanged,
     of_forward,
     transposed,
@@ -124,13 +126,15 @@ _OF_THE_POINT = (
     of_forward,
 )
 #: What a call that shows little may mend by chance, and is asked for larger arguments, too.
-_OF_ALL_SIZES = (of_an_edge, repaired, not_transposed)
+_OF_ALL_SIZES = (of_an_edge, repaired, without_a_call, not_transposed, at_the_output, of_a_saved_tensor)
 _LARGER = (2, 20)
 #: How far off a gradient is, in parts of the largest element, of which a mended one may be off by a little.
 _CLEARLY = 1e-3
 _LEFT = "what is left is less than 1e-6 of the largest element, as of a solver"
 #: How much smaller the cotangents are that no clip clips.
 _SMALL = 1e-2
+#: How many readings of a method are tried elsewhere, until one holds.
+_READINGS = 12
 #: How many times a test is asked again.
 _AGAIN = 2
 #: How often other numbers are drawn for that: on some, as where a projection is constant, no gradient is wrong.
@@ -150,7 +154,7 @@ def why_gradient(trial: Trial) -> Reason | None:
                 if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
-                found = _first(wrong) or _nearly(wrong)
+                found = _with_its_line(_first(wrong) or _nearly(wrong), wrong)
                 short = (
                     as_a_float32(wrong.got, wrong.expected) if found is not None and found.kind == "repair" else None
                 )
@@ -160,6 +164,16 @@ def why_gradient(trial: Trial) -> Reason | None:
 
 def _first(wrong: Wrong) -> Reason | None:
     return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+
+
+def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
+    """Return what is done to a cotangent, with the line in which leaving that out makes the gradient right."""
+    if found is None or found.kind not in NOT_LINEAR:
+        return found
+    without = _shown(without_a_call, wrong)
+    if without is None:
+        return found
+    return replace(found, words=f"{found.words}; {without.words}", evidence={**found.evidence, **without.evidence})
 
 
 def _nearly(wrong: Wrong) -> Reason | None:
@@ -186,26 +200,33 @@ def _has_graph(trial: Trial, inputs: Inputs) -> bool:
 
 
 def _shown(test: Test, wrong: Wrong) -> Reason | None:
-    """Return what a test shows, if it shows the same on new random numbers, of those on which the gradient is wrong."""
-    found: Reason | None = quietly(partial(test, wrong))
-    if found is None:
-        return None
+    """Return what a test shows, if it shows the same elsewhere; of repairs, the first that does."""
+    for _ in range(_READINGS):
+        found: Reason | None = quietly(partial(test, wrong))
+        if found is None or _is_shown_again(found, test, wrong):
+            return found
+        if found.kind != "repair":
+            break
+        refute(wrong, found)
+    return None
+
+
+def _is_shown_again(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether a test shows the same on new random numbers, of those on which the gradient is wrong, and elsewhere."""
     asked = 0
     for k in range(_DRAWS):
         again = wrong.redrawn(wrong.trial.seed + 31 + k, moved=test not in _OF_THE_POINT)
         if quietly(lambda again=again: again.same(again.got, again.expected)):  # type: ignore[misc]  # a default
             continue
         if not found.is_as(quietly(partial(test, again))):
-            return None
+            return False
         asked += 1
         if asked == _AGAIN:
             break
-    if not asked:
-        return None
-    if test not in _OF_ALL_SIZES:
-        return found
+    if not asked or test not in _OF_ALL_SIZES:
+        return bool(asked)
     holds = (_holds_for_small_cotangents, _holds_for_larger, _holds_for_more, _holds_for_options)
-    return found if all(one(found, test, wrong) for one in holds) else None
+    return all(one(found, test, wrong) for one in holds)
 
 
 def _stays(found: Reason, test: Test, other: Wrong, *, mends: bool = True) -> bool:

@@ -49,11 +49,20 @@ def may_lack(node: ast.AST, parent: ast.AST) -> bool:
         return type(node.value) in (int, float) and isinstance(parent, ast.BinOp)
     if not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call | ast.Attribute):
         return False
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or _is_a_condition(node, parent):
         return False
     return not (isinstance(parent, ast.Call) and parent.func is node) and not (
         isinstance(node, ast.Attribute) and node.attr in OF_TORCH
     )
+
+
+def _is_a_condition(node: ast.expr, parent: ast.AST) -> bool:
+    """Whether Python asks a node for true or false."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return True
+    if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+        return True
+    return isinstance(parent, ast.BoolOp) or getattr(parent, "test", None) is node
 
 
 def is_constant(node: ast.AST) -> bool:
@@ -73,6 +82,8 @@ class Terms:
     #: What it is then; `{e}` is the expression.
     texts: list[str]
     made: list[Callable[[Any, Sequence[Any]], Any]]
+    #: The places of the names that each is made of.
+    uses: list[tuple[int, ...]]
     #: None while it is only noted what each of them gives.
     chosen: int | None = None
     #: What each gives in the first call, None where that raises; and how many calls there were.
@@ -90,9 +101,12 @@ class Terms:
             found = [quietly(lambda one=one: _known_by(one(value, named))) for one in self.made]  # type: ignore[misc]
             # Another shape is meant by a single name, by what multiplies matrices, or where one number meets a tensor.
             shapes = self.count == 1 or not isinstance(value, Tensor) or value.ndim == 0
+            flags = {k for k, one in enumerate(named) if isinstance(one, bool)}  # which are no numbers of a formula
             self.given = [
-                one if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) else None
-                for one, text in zip(found, self.texts, strict=True)
+                one
+                if one is not None and (shapes or one[0] == unchanged[0] or "@" in text) and not flags & {*used}
+                else None
+                for one, text, used in zip(found, self.texts, self.uses, strict=True)
             ]
             self.unchanged = unchanged
         return value
@@ -135,7 +149,9 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
         forms = [(one, three) for three in combinations(places, 3) for one in _OF_THREE]
     texts = [_filled(one, "{e}", [names[k] for k in given]) for one, given in forms]
     made = [_compiled(_filled(one, "e", [f"v[{k}]" for k in given])) for one, given in forms]
-    return Terms([ast.parse(name, mode="eval").body for name in names], count, texts, made)
+    return Terms(
+        [ast.parse(name, mode="eval").body for name in names], count, texts, made, [given for _, given in forms]
+    )
 
 
 def _filled(form: str, expression: str, names: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 r"""Why backward is not linear in its cotangent, as other cotangents show it.
 
-With :math:`B(v)` the gradient for a cotangent, it is constant where :math:`B(v) = B(w)`, normalised where
-:math:`B(2 v) = B(v)` alone, and offset where :math:`B(v) - B(0)` is linear. It is clipped where it is linear for small
-cotangents, which no limit touches.
+With :math:`B(v)` the gradient for a cotangent, it is constant where :math:`B(v) = B(w)`, of signs where another factor
+for each element changes nothing, normalised where :math:`B(2 v) = B(v)` alone, and offset where :math:`B(v) - B(0)` is
+linear. It is clipped where it is linear for small cotangents, which no limit touches.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from gradspec.explain._wrong import Wrong, scaled
 from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, distance
@@ -19,7 +20,10 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: How small a cotangent is that no limit clips.
 SMALL = 1e-3
+CLIPPED = "backward clips the cotangent: right for small ones"
 ADDS = "backward adds what no cotangent has made: without any, the gradient is not zero"
+#: The reasons that say what is done to the cotangent.
+NOT_LINEAR = ("clipped", "sign alone", "normalised", "offset")
 _Gradients = Mapping[str, Tensor | None]
 
 
@@ -38,6 +42,15 @@ def why_not_linear(trial: Trial) -> Reason | None:
         if (why := _why(asked, name, v, w, none[name])) is not None:
             return why
     return None
+
+
+def of_the_cotangent(wrong: Wrong) -> Reason | None:
+    """Why a wrong gradient is not linear in the cotangent; if it is clipped, whether it is right for small ones."""
+    found = why_not_linear(wrong.trial)
+    if found is None or found.evidence.get("argument") != wrong.name:
+        return None
+    is_right = found.kind != "clipped" or wrong.is_right(wrong.inputs, scaled(wrong.v, SMALL))
+    return found if is_right else None
 
 
 def ignores(trial: Trial) -> list[str]:
@@ -59,7 +72,8 @@ def adds(trial: Trial) -> tuple[list[str], bool]:
     first = vjp(trial.spec.function, inputs, none)
     quietly(lambda: vjp(trial.spec.function, inputs.scaled((0.5,)), like(y, trial.seed + 7)))
     again = vjp(trial.spec.function, inputs, none)
-    added = [name for name, gradient in first.items() if gradient is not None and bool(gradient.any())]
+    some = {name: gradient for name, gradient in first.items() if gradient is not None and bool(gradient.any())}
+    added = [name for name, gradient in some.items() if bool(gradient.isfinite().all())]  # 0 / 0 is no term
     return added, any(_differ(first[name], again[name]) for name in added)
 
 
@@ -90,14 +104,21 @@ def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...],
         return Reason(kind="ignored cotangent", words="backward ignores the cotangent", evidence=facts)
     little, less = (tuple(SMALL * t for t in one) for one in (v, w))
     if not bool(none.any()) and _of(asked, name, little).any() and _is_linear(asked, name, little, less, none):
-        said = "backward clips the cotangent: right for small ones"
-        return Reason(kind="clipped", words=said, evidence=facts)
+        return Reason(kind="clipped", words=CLIPPED, evidence=facts)
+    if asked.same(_of(asked, name, tuple(_of_other_sizes(t) for t in v)), of_v):
+        said = "backward takes the sign of the cotangent alone: elements of other sizes give the same gradient"
+        return Reason(kind="sign alone", words=said, evidence=facts)
     if asked.same(_of(asked, name, tuple(2 * t for t in v)), of_v):
         said = "backward normalises the cotangent: twice of it has the same gradient"
         return Reason(kind="normalised", words=said, evidence=facts)
-    if bool(none.any()) and _is_linear(asked, name, v, w, none):
+    if bool(none.isfinite().all()) and bool(none.any()) and _is_linear(asked, name, v, w, none):
         return Reason(kind="offset", words=ADDS, evidence=facts)
     return None
+
+
+def _of_other_sizes(v: Tensor) -> Tensor:
+    """Return numbers of the same signs, each of which is larger by another factor."""
+    return v * torch.linspace(1.5, 3.5, v.numel(), dtype=v.dtype, device=v.device).reshape(v.shape)
 
 
 def _is_linear(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...], offset: Tensor) -> bool:

@@ -24,8 +24,6 @@ _OTHER_EDGE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.LtE: ast.Lt(),
     ast.GtE: ast.Gt(),
 }
-#: Methods of one tensor that somebody may have called once too often.
-_ONCE_TOO_OFTEN = ("t", "transpose", "conj", "flip", "neg", "abs", "sqrt", "exp", "sigmoid", "tanh", "square")
 #: Methods that run along a dimension.
 _RUNNING = ("cumsum", "cumprod", "logcumsumexp")
 _OTHER_NAME = {"sum": "mean", "mean": "sum", "sin": "cos", "cos": "sin"}
@@ -123,6 +121,26 @@ def dimension_throughout(
             yield changed
 
 
+def other_kept(node: ast.AST, function: ast.FunctionDef, *, kept: Sequence[str]) -> Iterator[ast.expr]:
+    """What forward keeps stands in the place of a number, or of something else that it keeps.
+
+    Args:
+        node: an expression.
+        function: the method.
+        kept: what forward writes on the context, `scale` of `ctx.scale`.
+    """
+    context = context_of(function)
+    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    if context and (is_number or (isinstance(node, ast.expr) and ast.unparse(node) in _kept_names(context, kept))):
+        for name in _kept_names(context, kept):
+            if name != ast.unparse(node):
+                yield ast.parse(name, mode="eval").body
+
+
+def _kept_names(context: str, kept: Sequence[str]) -> list[str]:
+    return [f"{context}.{name}" for name in kept if name not in OF_TORCH]
+
+
 def _dimensions_in(node: ast.AST) -> list[ast.expr]:
     """Return the numbers that the calls in a node are given by position, or as `dim`."""
     calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
@@ -209,16 +227,28 @@ def _other_number(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr
         yield from map(ast.Constant, [*numbers, 2 * value, value / 2])
 
 
-def _less(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
+def left_out(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     """A factor, a term or a call is one too many."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ONCE_TOO_OFTEN:
-        yield node.func.value
+    if isinstance(node, ast.Call) and (of := _what_is_called_for(node, function)) is not None:
+        yield of
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
         yield node.left
         if isinstance(node.op, ast.Mult | ast.Add):
             yield node.right
         if isinstance(node.op, ast.Sub):
             yield ast.UnaryOp(ast.USub(), node.right)
+
+
+def _what_is_called_for(node: ast.Call, function: ast.FunctionDef) -> ast.expr | None:
+    """Return the tensor of a call: `x` of `x.abs()` and of `torch.abs(x)`; None where there is none."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    of, known = node.func.value, names_in(function)
+    if not isinstance(of, ast.Name) or of.id in known:
+        return of
+    first = next(iter(node.args), None)
+    is_named = any(isinstance(one, ast.Name) and one.id in known for one in ast.walk(first)) if first else False
+    return first if is_named and not isinstance(first, ast.Starred) else None
 
 
 def _other_way(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
@@ -331,7 +361,7 @@ CHANGES: tuple[Change, ...] = (
     _other_side,
     _other_way,
     _other_end,
-    _less,
+    left_out,
     _other_number,
     partial(_other_name_for_it, returned=False),
 )

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gradspec._one_line import listed
-from gradspec.explain._linearity import ADDS, SMALL, adds, ignores
+from gradspec.explain._linearity import ADDS, CLIPPED, NOT_LINEAR, SMALL, adds, ignores
 from gradspec.explain._other_calls import without_empty_groups, without_negative_indices
 from gradspec.explain._repeated import ASSIGNED, SHARED, last_of_each, masked_rows
 from gradspec.law import Finding, Law, Reason, Status, Trial
@@ -22,7 +22,6 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, made_of, narrow_type_of
 from gradspec.laws.tensor.support._jumps import known_not_to_jump
 
-CLIPPED = "right for small cotangents: backward clips the cotangent"
 IGNORED = "the same for every cotangent: backward ignores the one that it is handed"
 _SIGNS = ("positive", "negative")
 #: Nearer to 1 than this no factor is forgotten.
@@ -60,6 +59,8 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if same := ignores(trial):
         which = "" if len(same) == len(trial.spec.wrt) else f"the gradient of {listed(same)} is "
         return Reason(kind="ignored cotangent", words=f"{which}{IGNORED}", evidence={"arguments": same})
+    if numbers is not None and numbers.reason is not None and numbers.reason.kind in NOT_LINEAR:
+        return numbers.reason
     added, is_left = adds(trial)
     is_mended = numbers is not None and numbers.reason is not None and numbers.reason.kind == "repair"
     if added and (is_left or not is_mended):

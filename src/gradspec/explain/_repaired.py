@@ -7,18 +7,10 @@ tried in backward and in what forward keeps for it, and said if all gradients ar
 from __future__ import annotations
 
 import ast
-import copy
-import inspect
-import sys
-import textwrap
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -26,156 +18,34 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
-from gradspec.explain._mistakes import CHANGES, Change, context_of, dimension_throughout, kept_by, other_edge
+from gradspec.explain._method import OF_OPERATOR, Method, Place, first_line
+from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._bounded import Bounded
 from gradspec.laws.tensor.support._call import gradients, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
+from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator, nodes_behind
 from gradspec.laws.tensor.support._spying import in_place_of
 
-#: Where torch.library keeps the methods of an operator.
-_OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}
 #: Gives the gradients of the arguments, by name.
 _Gradients = Callable[[], Mapping[str, Tensor | None]]
 #: How many operations of torch a search may spend, and how many a reading counts at least; up to how many elements of
 #: the arguments it is made.
 _OPERATIONS, _LEAST, _ELEMENTS = 300_000, 50, 4096
-#: What an expression is handed to, whose value is then replaced; and what each round of a loop asks first.
-_HOOK, _ROUND = "_gradspec_instead", "_gradspec_round"
-#: How many rounds a loop may take that asks torch for nothing.
-_ROUNDS = 10_000
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an expression stands in a method, or a statement."""
-
-    node: ast.expr | ast.stmt
-    parent: ast.AST
-    field: str
-    index: int | None
-    statement: ast.stmt
-
-    @contextmanager
-    def holding(self, other: ast.AST) -> Iterator[None]:
-        """Put another expression there for a while."""
-        self._put(other)
-        try:
-            yield
-        finally:
-            self._put(self.node)
-
-    def _put(self, node: ast.AST) -> None:
-        if self.index is None:
-            setattr(self.parent, self.field, node)
-        else:
-            getattr(self.parent, self.field)[self.index] = node
-
-
-class _Method:
-    """The source of a method, or of a function that it calls, with one expression that can be replaced."""
-
-    def __init__(self, owner: Any, attribute: str) -> None:
-        """Read it.
-
-        Args:
-            owner: the class, or the module of the function, or what holds the backward of an operator.
-            attribute: of the method or the function.
-
-        Raises:
-            OSError: its source is nowhere.
-        """
-        self.owner, self.attribute = owner, attribute
-        self.name = _OF_OPERATOR.get(attribute, attribute)
-        self.is_forward = self.name in ("forward", "setup_context")
-        written: Any = inspect.unwrap(getattr(owner, attribute))
-        written = getattr(written, "__func__", written)
-        lines, self.first = inspect.getsourcelines(written)
-        self.tree = ast.parse(textwrap.dedent("".join(lines)))
-        self.function = next(node for node in self.tree.body if isinstance(node, ast.FunctionDef))
-        if attribute in _OF_OPERATOR:
-            self.function.name = self.name
-        self.context = context_of(self.function)
-        self.file = Path(written.__code__.co_filename).name
-        held = zip(written.__code__.co_freevars, written.__closure__ or (), strict=True)
-        self.scope = dict(written.__globals__) | {name: cell.cell_contents for name, cell in held}
-        self.scope[_ROUND], self.rounds = self._round, 0
-        self.loops = any(isinstance(node, ast.While) for node in ast.walk(self.tree))
-
-    def places(self) -> Iterator[_Place]:
-        """Yield its expressions and assignments, the outer ones first; of forward, those of what it keeps."""
-        pending: deque[tuple[ast.AST, ast.stmt | None]] = deque([(ast.Module(self.function.body, []), None)])
-        while pending:
-            parent, statement = pending.popleft()
-            for field, value in ast.iter_fields(parent):
-                for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                    if not isinstance(node, ast.AST):
-                        continue
-                    within = node if isinstance(node, ast.stmt) else statement
-                    assert within is not None
-                    pending.append((node, within))
-                    if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) and (
-                        not self.is_forward or self._is_kept(within)
-                    ):
-                        yield _Place(node, parent, field, index, within)
-
-    def called(self) -> dict[str, Any]:
-        """Return the functions of its module that it calls by name."""
-        names = [n.func.id for n in ast.walk(self.function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-        found = {name: self.scope.get(name) for name in names}
-        return {
-            name: sys.modules[value.__module__]
-            for name, value in found.items()
-            if isinstance(value, FunctionType)
-            and value.__module__ == self.scope.get("__name__")
-            and vars(sys.modules.get(value.__module__)).get(name) is value
-        }
-
-    def _is_kept(self, statement: ast.stmt) -> bool:
-        if not isinstance(statement, ast.Expr | ast.Assign):
-            return False
-        told, context = [statement.value] if isinstance(statement, ast.Expr) else statement.targets, self.context
-        return len(told) == 1 and any(isinstance(node, ast.Name) and node.id == context for node in ast.walk(told[0]))
-
-    def compiled(self) -> Any:
-        """Return the method as its tree has it now; None where that is no Python."""
-        scope = dict(self.scope)
-        tree = _Rounds().visit(copy.deepcopy(self.tree)) if self.loops else self.tree
-        try:
-            exec(compile(ast.fix_missing_locations(tree), "<another reading>", "exec"), scope)
-        except (SyntaxError, TypeError, ValueError):
-            return None
-        return scope.get(self.function.name)
-
-    def _round(self) -> bool:
-        self.rounds += 1
-        if self.rounds > _ROUNDS:
-            raise RuntimeError(f"more than {_ROUNDS} rounds")
-        return True
-
-    def where(self, statement: ast.stmt) -> str:
-        """Return the file and the line of a statement."""
-        return f"{self.file}:{self.first + statement.lineno - 1}, in {self.name}"
-
-
-class _Rounds(ast.NodeTransformer):
-    """Has each round of a loop counted: in another reading it may have no end."""
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        """Count before the condition."""
-        self.generic_visit(node)
-        node.test = ast.BoolOp(ast.And(), [ast.Call(ast.Name(_ROUND, ast.Load()), [], []), node.test])
-        return node
+#: What an expression is handed to, whose value is then replaced.
+_HOOK = "_gradspec_instead"
+#: Under which names the search notes what it need not try again, and how many operations are left to it.
+_REFUTED, _LEFT = "refuted", "left"
 
 
 @dataclass(frozen=True)
 class _Reading:
     """Another reading of a method that makes the gradients right, and what is said of it."""
 
-    method: _Method
+    method: Method
     made: Any
+    text: str
     reason: Reason
 
 
@@ -187,6 +57,8 @@ class _Search:
         self.wrong = wrong
         #: How many operations of torch may still be spent.
         self.left = _OPERATIONS
+        #: The readings that are known to mend nothing, or were refuted on other numbers.
+        self.refuted: set[str] = wrong.found.setdefault(_REFUTED, set())
         #: The reading that made all gradients right, and the first that made the one in question right.
         self.reading: _Reading | None = None
         self.partial: _Reading | None = None
@@ -202,7 +74,8 @@ class _Search:
         methods = self._methods(cls)
         kept = [name for method in methods if method.is_forward for name in kept_by(method.function)]
         if changes is CHANGES:
-            changes = (partial(dimension_throughout, kept=kept), *changes)
+            numbers = [name for name in kept if name not in _flags(self.wrong)]
+            changes = (partial(dimension_throughout, kept=kept), partial(other_kept, kept=numbers), *changes)
         return next((r for one in changes for m in methods if (r := self._with(m, one)) is not None), None)
 
     def of_more(self, cls: Any) -> Reason | None:
@@ -212,19 +85,19 @@ class _Search:
         backward = [method for method in methods if not method.is_forward]
         return next((found for method in backward if (found := self._with_more(method, kept)) is not None), None)
 
-    def _methods(self, cls: Any) -> list[_Method]:
+    def _methods(self, cls: Any) -> list[Method]:
         """Return what a Function is written in: its methods, and the functions that backward alone calls."""
         owner = quietly(lambda: _holder(cls))
         if owner is None:
             return []  # of lists of tensors, which torch wraps
-        methods = [made for name in _methods(owner) if (made := quietly(lambda name=name: _Method(owner, name)))]  # type: ignore[misc]
+        methods = [made for name in _methods(owner) if (made := quietly(lambda name=name: Method(owner, name)))]  # type: ignore[misc]
         before = {name for method in methods if method.is_forward for name in method.called()}
         for name, module in [one for method in methods if method.name == "backward" for one in method.called().items()]:
-            if name not in before and (made := quietly(lambda: _Method(module, name))):  # noqa: B023  # called at once
+            if name not in before and (made := quietly(lambda: Method(module, name))):  # noqa: B023  # called at once
                 methods.append(made)
         return methods
 
-    def _with(self, method: _Method, change: Change) -> Reason | None:
+    def _with(self, method: Method, change: Change) -> Reason | None:
         tried = {ast.unparse(method.function)}
         for place in list(method.places()):
             for other in change(place.node, method.function):
@@ -233,16 +106,18 @@ class _Search:
                     return found
         return None
 
-    def _said(self, method: _Method, place: _Place, other: ast.expr | ast.stmt, tried: set[str]) -> Reason | None:
-        before, node = _first_line(place.statement), ast.unparse(place.node)
+    def _said(self, method: Method, place: Place, other: ast.expr | ast.stmt, tried: set[str]) -> Reason | None:
+        before, node = first_line(place.statement), ast.unparse(place.node)
         with place.holding(other):
-            statement = _first_line(other if isinstance(other, ast.stmt) else place.statement)
+            statement = first_line(other if isinstance(other, ast.stmt) else place.statement)
             text = ast.unparse(method.function)
-            if text in tried:
+            if text in tried or text in self.refuted:
                 return None
             tried.add(text)
             made = method.compiled()
             is_right = self._is_right(method, made, may_write=isinstance(other, ast.stmt))
+            if not is_right and not self._is_partial and self.left > 0:
+                self.refuted.add(text)
             if not is_right and (not self._is_partial or self.partial is not None):
                 return None
             new = ast.unparse(other)
@@ -252,14 +127,14 @@ class _Search:
         said = f"{how} ({method.where(place.statement)})"
         if is_right:
             reason = Reason(kind="repair", words=f"right {said}", evidence={"statement": statement})
-            self.reading = _Reading(method, made, reason)
+            self.reading = _Reading(method, made, text, reason)
             return reason
         evidence = {"statement": statement, "argument": self.wrong.name}
         reason = Reason(kind="repair", words=f"the gradient of `{self.wrong.name}` is right {said}", evidence=evidence)
-        self.partial = _Reading(method, made, reason)
+        self.partial = _Reading(method, made, text, reason)
         return None
 
-    def _is_right(self, method: _Method, made: Any, *, may_write: bool = False) -> bool:
+    def _is_right(self, method: Method, made: Any, *, may_write: bool = False) -> bool:
         self._is_partial = False
         method.rounds = 0
         self.left -= _LEAST
@@ -287,7 +162,7 @@ class _Search:
         if wrong.is_mended(got):
             return True
         # No right gradient may have become wrong.
-        self._is_partial = self.partial is None and all(wrong.is_right_for(name, got) for name in wrong.right_already)
+        self._is_partial = all(wrong.is_right_for(name, got) for name in wrong.right_already)
         return False
 
     def _of_a_call(self) -> Mapping[str, Tensor | None]:
@@ -306,7 +181,7 @@ class _Search:
         runs = [quietly(again) for _ in range(2)]  # it may write to what forward has saved
         return again if all(run is not None and _are_equal(run, wrong.given) for run in runs) else self._of_a_call
 
-    def _with_more(self, method: _Method, kept: Sequence[str]) -> Reason | None:
+    def _with_more(self, method: Method, kept: Sequence[str]) -> Reason | None:
         """Ask of each expression whether a factor or a term is missing there, made of what has a name before it."""
         places = [one for one in method.places() if may_lack(one.node, one.parent)]
         constant, others = ([one for one in places if is_constant(one.node) is first] for first in (True, False))
@@ -318,7 +193,7 @@ class _Search:
                     return found
         return None
 
-    def _missing(self, method: _Method, place: _Place, made: Terms) -> Reason | None:
+    def _missing(self, method: Method, place: Place, made: Terms) -> Reason | None:
         if not made.texts:
             return None
         # Its value goes through a hook, so that each of the terms is tried without being compiled by itself.
@@ -332,7 +207,7 @@ class _Search:
                 quietly(self._of_backward)  # which notes what each of them gives
             for k in made.worth_trying():
                 made.chosen, text = k, made.texts[k]
-                if self._is_right(method, hooked) or self._is_partial:
+                if self._is_right(method, hooked) or (self._is_partial and self.partial is None):
                     other = ast.parse(text.format(e=f"({ast.unparse(place.node)})"), mode="eval").body
                     if (found := self._said(method, place, other, set())) is not None:
                         return found
@@ -357,28 +232,50 @@ def of_an_edge(wrong: Wrong) -> Reason | None:
     return _first(wrong, "edge", lambda search, cls: search.of(cls, (other_edge,)))
 
 
+def without_a_call(wrong: Wrong) -> Reason | None:
+    """Whether they are once one call, factor or term is left out."""
+    return _first(wrong, "without", lambda search, cls: search.of(cls, (left_out,)))
+
+
+def refute(wrong: Wrong, reason: Reason) -> None:
+    """Note that a reading does not hold elsewhere, so that the search goes on behind it."""
+    for name in ("repaired", "edge", "without"):
+        reading = wrong.found.get(name)
+        if reading is not None and reading.reason is reason:
+            wrong.found[_REFUTED].add(reading.text)
+            del wrong.found[name]
+
+
 def _first(wrong: Wrong, name: str, of: Callable[[_Search, Any], Reason | None]) -> Reason | None:
     search, behind = _Search(wrong), _behind(wrong)
     known = wrong.found.get(name)
-    if known is not None and behind and (reason := search.again(known)) is not None:
-        return reason
-    reason = next((found for cls in behind if (found := of(search, cls)) is not None), None)
+    if known is not None:
+        return search.again(known) if behind else None
+    search.left = wrong.found.get(_LEFT, _OPERATIONS)
+    any(of(search, cls) is not None for cls in behind)
+    wrong.found[_LEFT] = search.left
     reading = search.reading or search.partial
-    wrong.found.setdefault(name, reading)
-    return reason or (reading.reason if reading is not None else None)
+    if reading is None:
+        return None
+    wrong.found[name] = reading
+    return reading.reason
 
 
 def _behind(wrong: Wrong) -> list[Any]:
     """Return the Functions of a call; none where no reading is tried."""
     if sum(t.numel() for t in wrong.inputs.tensors()) > _ELEMENTS or not bool(wrong.expected.any()):
         return []  # many a reading is zero everywhere
-    y = wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
-    return classes_behind(y)
+    return classes_behind(_called(wrong))
 
 
-def _first_line(statement: ast.stmt) -> str:
-    """Return a statement, and of a loop or a branch what it begins with."""
-    return ast.unparse(statement).partition("\n")[0]
+def _flags(wrong: Wrong) -> set[str]:
+    """Return the names under which forward keeps True or False on its context."""
+    kept = [getattr(node, "__dict__", {}) for node in nodes_behind(_called(wrong))]
+    return {name for held in kept for name, value in held.items() if isinstance(value, bool)}
+
+
+def _called(wrong: Wrong) -> Any:
+    return wrong.trial.spec.function(*wrong.inputs.args(wrong.inputs.leaves()))
 
 
 def _holder(cls: Any) -> Any:
@@ -391,5 +288,5 @@ def _holder(cls: Any) -> Any:
 
 def _methods(holder: Any) -> list[str]:
     if hasattr(holder, "_backward_fn"):
-        return list(_OF_OPERATOR)
+        return list(OF_OPERATOR)
     return ["backward", "forward" if holder.setup_context is Function.setup_context else "setup_context"]

@@ -138,4 +138,5 @@ COTANGENT_LINEARITY = Law(
     check=_check,
     doc=__doc__ or "",
     requires=("primal",),
+    implied_by=("vjp",),
 )
