@@ -224,3 +224,68 @@ def test_a_question_of_the_given_call_ends_no_sweep():
 
     assert [v.status for v in found.report.of(law="surrogate")] == [Status.QUESTION]
     assert any(remark.startswith("By the sweep, ") for remark in found.remarks)
+
+
+class WithoutItsMaximum(Function):
+    """A softmax of numbers that are not too large."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp() / x.exp().sum(-1, keepdim=True)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (y,) = ctx.saved_tensors
+        return y * (y_bar - (y_bar * y).sum(-1, keepdim=True))
+
+
+def in_halves(x):
+    """Refuses what has no two halves, as a function that does not check its arguments does not."""
+    a, b = x.chunk(2, -1)
+    return a.sigmoid() * b
+
+
+class Gated(Function):
+    """A gate whose gradient forgets the last of its rows, unless they are a multiple of eight."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        half = (x.shape[-1] + 1) // 2
+        return x[..., :half].sigmoid() * x[..., -half:]
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        half = (x.shape[-1] + 1) // 2
+        a, b = x[..., :half], x[..., -half:]
+        found = torch.cat((y_bar * b * a.sigmoid() * (1 - a.sigmoid()), y_bar * a.sigmoid()), -1)
+        found[len(x) - len(x) % 8 :] = 0
+        return found[..., : x.shape[-1]]
+
+
+@pytest.mark.parametrize(
+    ("function", "reference", "law"),
+    [(WithoutItsMaximum, lambda x: x.softmax(-1), "primal"), (Gated, in_halves, "vjp")],
+)
+def test_a_sweep_judges_what_is_not_finite_and_leaves_out_what_the_reference_refuses(function, reference, law):
+    laws = [one for one in LAWS if one.name == law]
+    found = audit(function, ["(randn(8, 4),)"], laws=laws, reference=reference, sweep=True)
+
+    assert any(verdict.status is Status.BROKEN for verdict in found.report.verdicts)
+    assert any(f"breaks `{law}`" in remark for remark in found.remarks)
+
+
+def test_a_sweep_says_what_only_a_reference_judges():
+    found = audit(WithoutItsMaximum, ["(randn(8, 4),)"], laws=SURROGATE, sweep=True)
+
+    assert "1 of them not finite, which only a reference judges" in found.remarks[-1]
+
+
+def test_a_bound_and_a_list_of_indices_have_the_size_that_they_had_in_common_with_a_tensor():
+    texts = [*variants("(randn(4, 3), randint(0, 3, (4,)), tensor([0, 2, 1, 0]))", Tiled, inspect.signature(in_halves))]
+
+    assert "(randn(5, 3), randint(0, 3, (5,)), tensor([0, 2, 1, 0, 0]))" in texts
+    assert "(randn(4, 2), randint(0, 2, (4,)), tensor([0, 2, 1, 0]))" in texts

@@ -48,7 +48,8 @@ from gradspec._engine._verify import run_plan
 from gradspec._held import unmoved
 from gradspec._one_line import in_short
 from gradspec._record import Source, SourcesLater, roots_of
-from gradspec.law import Finding, Law, Status
+from gradspec.explain import without_reasons
+from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
 from gradspec.spec import Case, FunctionSpec, Supports
@@ -163,13 +164,19 @@ def audit(
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
         alike |= {"noise": noise, "supports": supports}
         hard = replace(profile, laws=())
+
+        def judge(texts: Sequence[str], few: Sequence[Law]) -> Sequence[Verdict]:
+            with without_reasons():
+                return audit(function, texts, laws=few, profile=hard, **alike).report.verdicts
+
         shown_by = swept(
             function,
             cases,
-            lambda texts, few: audit(function, texts, laws=few, profile=hard, **alike).report.verdicts,
+            judge,
             laws,
             hard,
             seed,
+            has_reference=reference is not None or surrogate is not None,
         )
         cases, found_by_sweep = [*cases, *shown_by.cases], f"By the sweep, {shown_by.said}."
     named = tuple(_case(case, number, seed, profile.device) for number, case in enumerate(cases, 1))

@@ -13,6 +13,7 @@ from gradspec._audit._named_rows import with_named_rows
 from gradspec._audit._of_writes import with_writes
 from gradspec._audit._single import with_float32
 from gradspec._audit._subject import Subject
+from gradspec.explain import are_asked
 from gradspec.law import Law
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -31,7 +32,7 @@ def explained(
     """Return the report of an audit with the causes that plain calls show."""
     report = with_float32(report, subject, cases, measured, laws, profile, seed)
     report = with_named_rows(report, subject, cases, measured, laws, profile, seed)
-    if not subject.has_reference:  # which says what backward should be: nothing is left to guess
+    if not subject.has_reference and are_asked():  # a reference says what backward should be: nothing is left to guess
         report = with_how_wrong(report, subject, cases, measured, laws, profile, seed)
     report = with_writes(report, subject, cases, measured, laws, profile, seed)
     report = with_lost(report, measured.lost, measured.uncalled)

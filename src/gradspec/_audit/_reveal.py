@@ -21,6 +21,8 @@ from gradspec.profile import Profile
 
 #: How many calls are tried at most for each that is given, and how many smaller ones of one that shows something.
 MOST, SMALLER = 96, 16
+#: Returns the verdicts of laws on calls.
+Judge = Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]]
 #: The laws that say whether a value and a gradient are right.
 ASKED = ("primal", "vjp", "surrogate")
 
@@ -38,12 +40,14 @@ class Swept:
 def swept(
     function: Callable[..., Any],
     cases: Sequence[Any],
-    judge: Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]],
+    judge: Judge,
     laws: Sequence[Law],
     profile: Profile,
     seed: int,
+    *,
+    has_reference: bool = False,
 ) -> Swept:
-    """Try calls with other sizes, values and options; those that the function refuses say nothing.
+    """Try calls with other sizes, values and options; those that the function or its reference refuses say nothing.
 
     Args:
         function: what is audited.
@@ -52,42 +56,63 @@ def swept(
         laws: those of the audit.
         profile: how hard, for the limit of time.
         seed: of the random numbers of the calls.
+        has_reference: whether something says what is right where the function returns NaN or an infinity.
     """
     if not (written := [case for case in cases if isinstance(case, str)]):
         return Swept((), "no call is written as text, to be changed")
     asked = [law for law in laws if law.name in ASKED]
     subject, _ = subject_of(function, tuple(read_case(text, seed=seed) for text in written[:1]))
     tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
-    taken = _taken(function, tried, profile, seed)
+    taken, overflown = _taken(function, tried, profile, seed)
+    taken, overflown = ([t for t in tried if t in {*taken, *overflown}], []) if has_reference else (taken, overflown)
     # Where a gradient is wrong already, or perhaps meant to be another one, no further call says more of it.
     given = judge(written, asked) if taken and asked else ()
     known = {verdict.law for verdict in given if verdict.status is not Status.HOLDS}
     asked = [law for law in asked if law.name in {verdict.law for verdict in given} - known]
+    refused: set[str] = set()
+    judge = _without_refused(judge, refused)
     found: dict[str, str] = {}
     for verdict in judge(taken, asked) if taken and asked else ():
         if _is_wrong(verdict) and verdict.law not in found and verdict.case not in written:
             found[verdict.law] = verdict.case
     by_name = {law.name: law for law in asked}
     shrunk = {law: _smallest(text, judge, by_name[law], function, profile, seed) for law, text in found.items()}
-    refused = len(tried) - len(taken)
+    left_out = {"refused": len(tried) - len(taken) - len(overflown) + len(refused.intersection(taken))}
+    left_out["not finite, which only a reference judges"] = len(overflown)
     said = f"{len(tried)} calls of other sizes, values and options were tried"
-    said += f", and {refused} of them refused" if refused else ""
+    said += "".join(f", and {count} of them {how}" for how, count in left_out.items() if count)
     for law, text in shrunk.items():
         said += f"; {text} breaks `{law}`"
     return Swept(tuple(dict.fromkeys(shrunk.values())), said)
 
 
-def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> list[str]:
-    """Return the calls that the function accepts, forward and backward, with finite results."""
-    found = apart(lambda: [_is_taken(function, text, seed, profile.device) for text in tried], profile, seed)
+def _without_refused(judge: Judge, refused: set[str]) -> Judge:
+    """Return what judges calls, each by itself where the reference takes not all; those it refuses are noted."""
+
+    def judged(texts: Sequence[str], laws: Sequence[Law]) -> Sequence[Verdict]:
+        try:
+            return judge(texts, laws)
+        except (TypeError, ValueError):  # what an audit says of its references
+            if len(texts) > 1:
+                return [verdict for text in texts for verdict in judged([text], laws)]
+        refused.update(texts)
+        return ()
+
+    return judged
+
+
+def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> tuple[list[str], list[str]]:
+    """Return the calls that the function accepts, forward and backward, and those with results that are not finite."""
+    found = apart(lambda: [_ends_finite(function, text, seed, profile.device) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is tried by itself
-        found = [
-            apart(partial(_is_taken, function, text, seed, profile.device), profile, seed) is True for text in tried
-        ]
-    return [text for text, is_taken in zip(tried, found, strict=True) if is_taken]
+        alone = (apart(partial(_ends_finite, function, text, seed, profile.device), profile, seed) for text in tried)
+        found = [None if isinstance(one, Finding) else one for one in alone]
+    by_end = list(zip(tried, found, strict=True))
+    return [text for text, end in by_end if end is True], [text for text, end in by_end if end is False]
 
 
-def _is_taken(function: Callable[..., Any], text: str, seed: int, device: str) -> bool:
+def _ends_finite(function: Callable[..., Any], text: str, seed: int, device: str) -> bool | None:
+    """Return whether the results of a call are finite; None where it is refused."""
     try:
         case = read_case(text, seed=seed, device=device)
         subject, (case,) = subject_of(function, (case,))
@@ -97,8 +122,8 @@ def _is_taken(function: Callable[..., Any], text: str, seed: int, device: str) -
         if sloped := [t for t in numbers if t.requires_grad]:
             torch.autograd.grad(sloped, given, [torch.ones_like(t) for t in sloped], allow_unused=True)
     except Exception:
-        return False
-    return bool(numbers) and all(bool(t.isfinite().all()) for t in numbers)
+        return None
+    return all(bool(t.isfinite().all()) for t in numbers) if numbers else None
 
 
 def _is_real(value: Any) -> bool:
@@ -111,7 +136,7 @@ def _trained(value: Any) -> Any:
 
 def _smallest(
     text: str,
-    judge: Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]],
+    judge: Judge,
     law: Law,
     function: Callable[..., Any],
     profile: Profile,
@@ -122,7 +147,7 @@ def _smallest(
     while left > 0:
         tried = list(islice(smaller(text), left))
         left -= len(tried)
-        taken = _taken(function, tried, profile, seed)
+        taken = [text for few in _taken(function, tried, profile, seed) for text in few]
         wrong = [verdict.case for verdict in judge(taken, [law]) if _is_wrong(verdict)] if taken else []
         if not wrong:
             return text

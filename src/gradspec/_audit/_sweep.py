@@ -190,10 +190,21 @@ def _sizes_in(tree: ast.AST) -> list[int]:
 def _resized(text: str, size: int, other: int) -> str:
     """Return a call in which a size is another one, wherever it stands: what was of one size still is."""
     tree = call_of(text)
-    for node in _shapes(tree):
+    for node in (*_shapes(tree), *_shapes_of_indices(tree)):
         if node.value == size:
             node.value = other
+    for found in _lists(tree):
+        if len(found.elts) == size:
+            found.elts = [found.elts[place % size] for place in range(other)]
     return text_of(tree)
+
+
+def _shapes_of_indices(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the bounds and the sizes of whole numbers: as many as there are rows, or rows to choose from."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="randint" | "arange"), args=args):
+                yield from (n for one in args for n in ast.walk(one) if isinstance(n, ast.Constant) and n.value)
 
 
 def _replaced(tree: ast.Call, node: ast.expr, other: ast.expr) -> ast.Call:

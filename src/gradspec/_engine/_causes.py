@@ -112,9 +112,9 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
     if left.root is None:
         return left.finding
     found = _follows(check, left.root, left.finding)
-    # Where the root is not among what is asked, nothing else says why.
-    is_said = left.root.name in prior or not found.follows
-    return found if is_said else found.because(_why(check, trial, left.finding))
+    # What is implied by its root says how it is wrong in words of its own.
+    is_implied = found.follows in check.law.implied_by
+    return found.because(_why(check, trial, left.finding)) if is_implied else found
 
 
 def _why(check: Check, trial: NewTrial, finding: Finding) -> Reason | None:

@@ -240,6 +240,13 @@ OF_CALLS = (
         _TRANSFORMS,
     ),
     Symptom(
+        "another batch",
+        "wrong for a batch of another size, in eager mode too",
+        "the last rows or a part of a tile are lost",
+        "audit a call of that size, and mend what it shows",
+        ("dynamic_shapes",),
+    ),
+    Symptom(
         "dimension 0",
         "vmap is right where the batch is dimension 0",
         "the `vmap` rule does not read `in_dims`",

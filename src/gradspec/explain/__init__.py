@@ -7,10 +7,11 @@ from gradspec.explain._instead import instead_of
 from gradspec.explain._misplaced import misplaced
 from gradspec.explain._noise import beside_noise, is_of_noise
 from gradspec.explain._not_derivative import holds_twice, why_not_derivative
-from gradspec.explain._reasons import with_reason
+from gradspec.explain._reasons import are_asked, with_reason, without_reasons
 
 __all__ = [
     "Explained",
+    "are_asked",
     "beside_noise",
     "beside_others",
     "by_differences",
@@ -23,4 +24,5 @@ __all__ = [
     "misplaced",
     "why_not_derivative",
     "with_reason",
+    "without_reasons",
 ]

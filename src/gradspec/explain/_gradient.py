@@ -116,6 +116,8 @@ TESTS: tuple[Test, ...] = (
     missing_sum,
     with_one_element,
 )
+#: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
+_OF_NUMBERS = (of_forward, at_the_output, of_a_saved_tensor, of_a_value_of_forward, with_one_element)
 #: What holds at the point of the case only, and is asked again for other cotangents there.
 _OF_THE_POINT = (
     beside_a_kink,
@@ -163,7 +165,9 @@ def why_gradient(trial: Trial) -> Reason | None:
 
 
 def _first(wrong: Wrong) -> Reason | None:
-    return next((r for test in TESTS if (r := _shown(test, wrong)) is not None), None)
+    is_zero = not bool(wrong.expected.any())
+    asked = [test for test in TESTS if not (is_zero and test in _OF_NUMBERS)]
+    return next((r for test in asked if (r := _shown(test, wrong)) is not None), None)
 
 
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:

@@ -113,10 +113,9 @@ def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
     for name, value in wrong.inputs.values.items():
         if not isinstance(value, Tensor) or differentiable(value) or value.dtype == torch.bool or not _repeats(value):
             continue
-        distinct = torch.arange(value.numel(), dtype=value.dtype, device=value.device).reshape(value.shape)
         row = value[:1]
         once, twice = (Inputs({**wrong.inputs.values, name: t}, wrong.inputs.wrt) for t in (row, torch.cat((row, row))))
-        is_cause = wrong.holds(Inputs({**wrong.inputs.values, name: distinct}, wrong.inputs.wrt)) or (
+        is_cause = _is_right_where_none_repeats(wrong, name, value) or (
             not _repeats(row) and wrong.holds(once, drawn=True) and wrong.holds(twice, drawn=True) is False
         )
         if is_cause:
@@ -127,6 +126,24 @@ def with_an_index_that_repeats(wrong: Wrong) -> Reason | None:
             said = f"right where no index in `{name}` repeats: {ASSIGNED if is_assigned else SHARED}"
             return Reason(kind="repeated index", words=said, evidence={"argument": name})
     return None
+
+
+def _is_right_where_none_repeats(wrong: Wrong, name: str, value: Tensor) -> bool:
+    """Whether it is right for the first indices and for those at hand, each once, and wrong where one of them repeats.
+
+    Of others nobody knows whether it is that index that is wrong.
+    """
+    given = value.flatten().tolist()
+    known = list(dict.fromkeys(given))
+    rest = [index for index in range(max(len(given), *given) + 1) if index not in known]
+    once = [*known, *rest][: len(given)]
+
+    def holds(indices: list[int]) -> bool | None:
+        other = torch.tensor(indices, dtype=value.dtype, device=value.device).view(value.shape)
+        return wrong.holds(Inputs({**wrong.inputs.values, name: other}, wrong.inputs.wrt))
+
+    repeated = [once[-1], *once[1:]]
+    return bool(holds([*range(len(given))])) and holds(once) is not False and holds(repeated) is not True
 
 
 def with_a_symmetric_argument(wrong: Wrong) -> Reason | None:

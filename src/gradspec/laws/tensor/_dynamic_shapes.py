@@ -28,6 +28,7 @@ from torch import Tensor
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run
@@ -36,6 +37,8 @@ from gradspec.laws.tensor.support._transform import frozen, judge_run
 SIZES = 3
 #: The most elements of the first argument in a batch that is larger than every other size of the call.
 LARGEST = 100_000
+#: What is said where it is wrong without a compiler, too.
+EAGER = Reason(kind="another batch", words="so it is without torch.compile: a batch of this size shows it")
 
 
 def _check(trial: Trial) -> Finding:
@@ -68,7 +71,11 @@ def _check(trial: Trial) -> Finding:
             given = dict(zip(batch.wrt, leaves, strict=True))
             return compiled(*(given[name] if name in given else fresh(batch.values[name]) for name in names))
 
-        return judge_run(trial, batch, f"torch.compile(dynamic=True), {way}", run)
+        finding = judge_run(trial, batch, f"torch.compile(dynamic=True), {way}", run)
+        if finding is HOLDS:
+            return finding
+        eager = quietly(lambda: judge_run(trial, batch, f"a plain call, {way}", frozen(trial.spec.function, batch)))
+        return finding if eager is None or eager is HOLDS else eager.because(EAGER)
 
     for batch in batches:
         if (finding := judge_on(batch, f"a batch of {_rows(batch)}")) is not HOLDS:

@@ -20,6 +20,7 @@ from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor._interleaved import SHARED
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
+from gradspec.laws.tensor.support._limits import gradient_limits, value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
 #: How many of the other cases are called before; the next ones, and then those from the first.
@@ -51,15 +52,17 @@ def _check(trial: Trial) -> Finding:
 def _compared(trial: Trial, inputs: Inputs) -> Finding:
     expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
     got = outputs(trial.spec.function(*inputs.args()))
+    limits = value_limits(trial, inputs, dict(enumerate(got)))
     for k, (mine, right) in enumerate(zip(got, expected, strict=True)):
         what = f"{'value' if len(got) == 1 else f'output {k}'} after other calls"
-        if (finding := compare(trial, what, mine, right)) is not HOLDS:
+        if (finding := compare(trial, what, mine, right, limits=limits.get(k))) is not HOLDS:
             return finding.because(KEPT)
     if not inputs.wrt:
         return HOLDS
     v = like(got, trial.seed)
     expected_gradients, got_gradients = (vjp(f, inputs, v) for f in (reference(trial.spec), trial.spec.function))
-    finding = compare_all(trial, "gradient after other calls", got_gradients, expected_gradients)
+    bounds = gradient_limits(trial, inputs, v, got_gradients)
+    finding = compare_all(trial, "gradient after other calls", got_gradients, expected_gradients, limits=bounds)
     return finding if finding is HOLDS else finding.because(KEPT)
 
 
@@ -74,7 +77,9 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
             _called(other)
     v = like(y, trial.seed)
     right = vjp(reference(trial.spec), inputs, v)
-    finding = compare_all(trial, "gradient, other calls before backward,", gradients(y, leaves, v), right)
+    got = gradients(y, leaves, v)
+    limits = gradient_limits(trial, inputs, v, got)
+    finding = compare_all(trial, "gradient, other calls before backward,", got, right, limits=limits)
     return finding if finding is HOLDS else finding.because(SHARED)
 
 

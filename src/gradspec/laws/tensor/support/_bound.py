@@ -13,6 +13,8 @@ and :math:`u_a` the unit in which it is added up. Of N independent errors of mea
 of them with the probability p (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). An
 operation that sums n terms errs by n units on each (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
 section 4.2); the last term is what is left of such a sum where another formula than the reference's lets terms cancel.
+Beyond that a result is as right as the precision allows if it is right for arguments off by the unit in which it is
+computed: a backward stable function promises no more (section 1.5 there).
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ from gradspec.spec import Accuracy
 
 #: What runs the reference: it returns results of the same number and shapes each time, None where there is none.
 Compute = Callable[[], Sequence[Tensor | None]]
+#: Runs it on arguments that are off at random by a unit of rounding, under a seed.
+Near = Callable[[float, int], Sequence[Tensor | None]]
 #: How often the reference runs with operations that err, and how improbable a larger error of a sound function is.
 RUNS, IMPROBABLE = 16, 1e-9
+#: How often it runs on arguments that are off, and how much less the second time, where a kink moves results as far.
+NEAR, LESS = 3, 64
 #: From how many elements on a result is large, so that its runs are not kept.
 LARGE = 2**18
 #: How far below the largest number of its dtype a result must lie for an infinity to be the function's mistake.
@@ -149,7 +155,10 @@ def _length(name: str, args: Sequence[Any]) -> int:
         return math.prod(tensors[0].shape[dim] for dim in dims) if dims and tensors[0].ndim else tensors[0].numel()
     if name.startswith("convolution"):
         weight = tensors[1] if name == "convolution" else tensors[2]
-        return max(weight.numel() // max(weight.shape[0], 1), 1)
+        of_weight = max(weight.numel() // max(weight.shape[0], 1), 1)
+        # The gradient of a weight is a sum over the samples and the places.
+        y_bar = None if name == "convolution" else tensors[0]
+        return of_weight if y_bar is None else max(of_weight, y_bar.numel() // max(y_bar.shape[1], 1))
     if name in _RUNNING and tensors[0].ndim:
         return int(tensors[0].shape[args[1]])
     if name in _SCATTERED:
@@ -161,7 +170,12 @@ class Limits:
     """One result in float64, and how far a function of a lower precision may be off, element by element."""
 
     def __init__(
-        self, right: Tensor, dtype: torch.dtype, scattered: Callable[[], Tensor], off: Callable[[], float]
+        self,
+        right: Tensor,
+        dtype: torch.dtype,
+        scattered: Callable[[], Tensor],
+        off: Callable[[], float],
+        near: Callable[[], Tensor | float],
     ) -> None:
         """Take what is right and what rounding makes of it.
 
@@ -171,8 +185,9 @@ class Limits:
             scattered: returns how far each run that is rounded at random is off, along the first dimension.
             off: returns how far a result may be off of its largest element: what the spec declares, and what is left of
                 a longest sum whose terms cancel in another formula than the reference's.
+            near: returns how far each element moves where the arguments are off by rounding, as a root mean square.
         """
-        self.right, self.kind, self.scattered, self.off = right, torch.finfo(dtype), scattered, off
+        self.right, self.kind, self.scattered, self.off, self.near = right, torch.finfo(dtype), scattered, off, near
         self.unit, self.size = self.kind.eps / 2, right.abs()
 
     @property
@@ -203,7 +218,11 @@ class Limits:
         overflows = ~got.isfinite() & ~(self.size < self.kind.max / HEADROOM)
         error = (wide - self.right).abs()
         wrong = ~(wide == self.right) & ~overflows & ~(error <= self.close)  # rather than `>`: a NaN is wrong
-        return wrong & ~(error <= self.allowed) if bool(wrong.any()) else wrong
+        wrong = wrong & ~(error <= self.allowed) if bool(wrong.any()) else wrong
+        if not bool(wrong.any()):
+            return wrong
+        # What is right for arguments that nobody could tell from these is as right as this precision allows.
+        return wrong & ~(error <= self.allowed + beyond(self.size.numel()) * self.near())
 
     def gain(self, got: Tensor) -> float:
         """Return by which factor a result in half precision is too large, in float64; one if rounding may be it.
@@ -216,7 +235,8 @@ class Limits:
         """
         if self.unit <= torch.finfo(torch.float32).eps:
             return 1.0
-        is_there = (self.size > self.kind.tiny) & self.right.isfinite() & got.isfinite()
+        # Equal numbers are rounded equally: of each there is one error.
+        is_there = (self.size > self.kind.tiny) & self.right.isfinite() & got.isfinite() & _first_of_each(self.right)
         relative = ((got - self.right) / self.right).real.where(is_there, 0)
         count = max(int(is_there.sum()), 1)
         # The mean of the relative errors is off by the same factor: where storing explains it, no run is made.
@@ -239,7 +259,9 @@ class Limits:
 class Bound:
     """A reference's results in float64, and how far a function of a lower precision may be off, element by element."""
 
-    def __init__(self, compute: Compute, units: Units, seed: int, *, off: float = 0.0) -> None:
+    def __init__(
+        self, compute: Compute, units: Units, seed: int, *, off: float = 0.0, near: Near | None = None
+    ) -> None:
         """Run the reference; its scatter is found where it is asked for.
 
         Args:
@@ -247,8 +269,9 @@ class Bound:
             units: the units of rounding in which a sound function computes.
             seed: of the errors.
             off: what the spec declares beside rounding, of the largest element.
+            near: runs it on arguments that are off.
         """
-        self.compute, self.units, self.seed, self.off = compute, units, seed, off
+        self.compute, self.units, self.seed, self.off, self.near = compute, units, seed, off, near
         self._longest = 1
         self.right = [None if one is None else one.detach() for one in compute()]
 
@@ -257,7 +280,8 @@ class Bound:
         right = self.right[place]
         if right is None or not right.numel() or not differentiable(right):
             return None
-        return Limits(right, dtype, lambda: self._scattered[place], lambda: max(self.off, self._of_the_longest_sum))
+        off, near = lambda: max(self.off, self._of_the_longest_sum), lambda: self._moved[place]
+        return Limits(right, dtype, lambda: self._scattered[place], off, near)
 
     @property
     def _of_the_longest_sum(self) -> float:
@@ -281,6 +305,36 @@ class Bound:
                     kept[:] = [kept[0] + square if kept else square]
         of_runs = [torch.stack(kept) if kept else torch.zeros(1) for kept in runs]
         return [one.sqrt() if len(one) < RUNS else one for one in of_runs]
+
+    @cached_property
+    def _moved(self) -> list[Tensor | float]:
+        """How far results move with the arguments, where they move as little as these do: not so beside a kink."""
+        if self.near is None:
+            return [0.0 for _ in self.right]
+        far, close = (self._off_by(self.units.summed / less) for less in (1, LESS))
+        return [
+            one if isinstance(one, float) else one.where(other <= one * LESS**-0.5, 0)
+            for one, other in zip(far, close, strict=True)
+        ]
+
+    def _off_by(self, unit: float) -> list[Tensor | float]:
+        """Return the root mean squares of how far results move where the arguments are off by a unit."""
+        assert self.near is not None
+        squares: list[Tensor | float] = [0.0 for _ in self.right]
+        for k in range(NEAR):
+            for place, (one, right) in enumerate(zip(self.near(unit, self.seed + k), self.right, strict=True)):
+                if one is not None and right is not None:
+                    squares[place] = squares[place] + (one.detach() - right).abs().square() / NEAR
+        return [one if isinstance(one, float) else one.sqrt() for one in squares]
+
+
+def _first_of_each(numbers: Tensor) -> Tensor:
+    """Return where a number of a tensor stands for the first time."""
+    flat = torch.view_as_real(numbers.resolve_conj()).reshape(-1, 2) if numbers.is_complex() else numbers.reshape(-1, 1)
+    _, which = flat.unique(dim=0, return_inverse=True)  # type: ignore[no-untyped-call]
+    places = torch.arange(len(flat), device=flat.device)
+    first = places.new_full((len(flat),), len(flat)).scatter_reduce_(0, which, places, "amin")
+    return (first[which] == places).view(numbers.shape)
 
 
 def beyond(count: int) -> float:

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from gradspec.laws.tensor.support._call import Inputs, differentiable
 
+#: How narrow the bar of a shorter step is that finds another derivative, in parts of it.
+_CLOSE = 0.1
 #: How often a start step is halved.
 HALVINGS = 5
 
@@ -58,6 +60,8 @@ class Slope:
     value: float
     #: How far it may be off.
     bar: float
+    #: What shorter steps find, if some are.
+    closer: tuple[Slope, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.value:.12g} ± {self.bar:.1e}"
@@ -69,6 +73,13 @@ class Slope:
     def agrees(self, exact: float, scale: float, dtype: torch.dtype = torch.float64) -> bool:
         """Whether a derivative is this one, as far as the error bar and rounding tell."""
         return abs(exact - self.value) <= 10 * self.bar + digits(dtype).rounding * scale
+
+    def is_refuted_for(self, exact: float) -> bool:
+        """Whether shorter steps find a derivative that is given, and not this one: a function turns within a step."""
+        return any(
+            abs(one.value - exact) <= 2 * one.bar <= _CLOSE * abs(exact) and abs(one.value - self.value) > 10 * one.bar
+            for one in self.closer
+        )
 
 
 def slope(along: Callable[[float], float], dtype: torch.dtype = torch.float64) -> Slope:
@@ -95,7 +106,9 @@ def _limit(quotient: Callable[[float], float], of: Digits, *, ratio: int) -> Slo
 
 def _best(estimates: list[tuple[float, float]]) -> Slope:
     (bar_1, first), (bar_2, second) = sorted(estimates)[:2]
-    return Slope(first, max(bar_1, bar_2, abs(first - second)))
+    shorter = estimates[estimates.index((bar_1, first)) + 1 :]
+    closer = tuple(Slope(value=value, bar=bar) for bar, value in shorter)
+    return Slope(value=first, bar=max(bar_1, bar_2, abs(first - second)), closer=closer)
 
 
 def _estimate(quotient: Callable[[float], float], start: float, ratio: int) -> tuple[float, float]:

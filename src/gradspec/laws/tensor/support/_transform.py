@@ -18,7 +18,14 @@ from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
-from gradspec.laws.tensor.support._reference import is_stand_in, moving_state, on_spec_side, reference, stop
+from gradspec.laws.tensor.support._reference import (
+    is_stand_in,
+    moving_state,
+    on_spec_side,
+    plain_call,
+    plain_value,
+    stop,
+)
 from gradspec.spec import FunctionSpec
 
 #: The likely cause where the gradients are those of plain forward, which was seen.
@@ -118,9 +125,9 @@ def weighted(function: Callable[..., Any], v: tuple[Tensor, ...]) -> Callable[..
 
 
 def expected_gradients(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return the gradients of the weighted loss of the reference."""
+    """Return the gradients of the weighted loss of the reference; in a half type those of the plain call."""
     leaves = inputs.leaves()
-    loss = weighted(frozen(reference(trial.spec), inputs), v)(*leaves.values())
+    loss = weighted(frozen(plain_call(trial.spec, inputs), inputs), v)(*leaves.values())
     got = gradients((loss,), leaves, (torch.ones_like(loss),))
     return tuple(torch.zeros_like(leaf) if got[n] is None else got[n] for n, leaf in leaves.items())  # type: ignore[misc]  # the None is replaced
 
@@ -161,7 +168,7 @@ def _are_of(trial: Trial, inputs: Inputs, got: tuple[Tensor | None, ...], functi
 def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., Any]) -> Finding:
     """Run a transformed function forward and backward, and compare value and gradients."""
     # On leaves: a forward may ask which argument requires grad, and in an audit it is its own primal.
-    expected = tuple(stop(t) for t in outputs(on_spec_side("primal", trial.spec.primal, *inputs.args(inputs.leaves()))))
+    expected = tuple(stop(t) for t in outputs(plain_value(trial.spec, inputs)(*inputs.args(inputs.leaves()))))
     leaves = inputs.leaves()
     y = outputs(function(*leaves.values()))
     for mine, theirs in zip(y, expected, strict=True):
