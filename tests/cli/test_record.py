@@ -186,3 +186,78 @@ def test_a_pipe_takes_the_record_and_stays(folder, words):
 
     assert (folder / "pipe").is_fifo()
     assert "vjp" in {verdict.law for verdict in read_record(folder / "read.json").verdicts}
+
+
+TWO = """
+import torch
+from torch.autograd import Function
+
+from gradspec import Case, FunctionSpec
+
+
+class Squared(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (3 if len(x) == 3 else 2) * x * grad
+
+
+def square(x):
+    return x * x
+
+
+def cases(make):
+    for size in (3, 4):
+        yield Case(name=str(size), args=(make(size),))
+
+
+ODD = FunctionSpec(name="odd", function=Squared.apply, primal=square, wrt=("x",), cases=cases)
+EVEN = FunctionSpec(name="even", function=square, primal=square, wrt=("x",), cases=cases)
+"""
+
+
+@pytest.fixture
+def two(folder):
+    (folder / "two.py").write_text(TWO)
+    return folder
+
+
+def test_a_check_of_one_case_leaves_those_of_the_others(gradspec, two):
+    words = ("check", "two:ODD", "--law", "vjp", "--record", "r.json")
+    codes = [gradspec(*words, *more).exit_code for more in ((), ("--case", "4"), ("--fresh", "--case", "4"))]
+
+    assert codes == [1, 0, 0]
+    assert {(v.case, v.status) for v in read_record(two / "r.json").of(law="vjp")} == {("3", "broken"), ("4", "holds")}
+    assert gradspec("show", "r.json").exit_code == 1
+
+
+def test_an_audit_of_another_call_leaves_that_of_the_first(gradspec, two):
+    words = ("audit", "two:Squared", "--reference", "two:square", "--law", "vjp", "--record", "r.json", "--case")
+    codes = [gradspec(*words, call).exit_code for call in ("(randn(3),)", "(randn(4),)")]
+
+    assert codes == [1, 0]
+    assert gradspec("show", "r.json").exit_code == 1
+
+
+def test_a_scope_of_one_run_is_not_that_of_the_record(gradspec, two):
+    odd, even = (("check", f"two:{name}", "--law", "vjp", "--record") for name in ("ODD", "EVEN"))
+    first = gradspec(*odd, "r.json").exit_code
+    scoped = gradspec(*even, "r.json", "--scope", "compile").exit_code
+    codes = [gradspec(*words).exit_code for words in (("show", "r.json"), (*odd, "r.json"), (*even, "r.json"))]
+
+    assert (first, scoped, codes) == (1, 0, [1, 1, 0])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_order_of_a_merge_decides_nothing(gradspec, two, turned):
+    gradspec("check", "two:ODD", "--law", "vjp", "--record", "a.json")
+    gradspec("check", "two:EVEN", "--law", "vjp", "--scope", "compile", "--record", "b.json")
+    parts = ["a.json", "b.json"]
+    merged = gradspec("merge", *(reversed(parts) if turned else parts), "--record", "both.json")
+
+    assert (merged.exit_code, gradspec("show", "both.json").exit_code) == (0, 1)

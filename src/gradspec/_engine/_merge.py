@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradspec._engine._reuse import joint_profile
 from gradspec._engine._vacuous import settled, unsettled
 from gradspec._record import Cell, reusable
 from gradspec._record._provenance import ENVIRONMENT
@@ -118,8 +119,7 @@ def _one(reports: Sequence[Report], verdicts: Iterable[Verdict]) -> Report:
     verdicts = tuple(verdicts)
     there = {v.cell for v in verdicts}
     oldest = min(reports, key=lambda report: str(report.provenance.get("date", "")))
-    profiles = [report.provenance.get("profile") or {} for report in reports]
-    profile = profiles[0] if all(one == profiles[0] for one in profiles) else {**profiles[0], "laws": []}
+    profile = joint_profile([report.provenance.get("profile") or {} for report in reversed(reports)])
     return replace(
         oldest,
         provenance={**oldest.provenance, "profile": profile},

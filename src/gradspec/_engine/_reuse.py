@@ -51,8 +51,8 @@ def made_when(known: Report | None, today: Mapping[str, Any], *, reused: int, me
     if known is None or not reused:
         return dict(today)
     before = {name: known.provenance[name] for name in ("date", "commit") if name in known.provenance}
-    if not measured:
-        return {**today, **known.provenance}
+    if not measured:  # how hard it looked is the same, and what it asked for is today's
+        return {**today, **known.provenance, **({"profile": today["profile"]} if "profile" in today else {})}
     return {**today, "reused from": known.provenance.get("reused from", before.get("date", "an unknown date"))}
 
 
@@ -82,7 +82,8 @@ def merged(known: Report, new: Report, planned: Collection[Cell] = ()) -> Report
         new: a report of today.
         planned: the cells that there are of the specs and laws of the new one, where it is only a part of these.
     """
-    how = _joint_profile(known.provenance, new.provenance)
+    profiles = [facts.get("profile") for facts in (known.provenance, new.provenance)]
+    how = {"profile": joint_profile(profiles)} if all(profiles) else {}  # type: ignore[arg-type]  # both are there
     both = replace(
         new,
         provenance={**new.provenance, **how},
@@ -126,10 +127,18 @@ def grown(reports: Sequence[Report], new: Report, planned: Collection[Cell] = ()
     return tuple(merged(one, new, planned) if number == mine else one for number, one in enumerate(reports))
 
 
-def _joint_profile(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the profile of a report that two runs made: it names no laws if these ran different ones."""
-    profiles = [facts.get("profile") for facts in (one, other)]
-    return {"profile": {**profiles[1], "laws": []}} if profiles[1] and profiles[0] != profiles[1] else {}
+def joint_profile(profiles: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the profile of a report that several runs made, that of the last one first of all.
+
+    Where these ran different laws it names none, and where they asked for different scopes it names those of all of
+    them: none if one of them asked for what each spec promises.
+    """
+    *_, last = profiles
+    if all(one == last for one in profiles):
+        return dict(last)
+    asked = [one.get("scopes") or () for one in profiles]
+    scopes = list(dict.fromkeys(scope for few in asked for scope in few)) if all(asked) else []
+    return {**last, "laws": [], "scopes": scopes}
 
 
 def _depends_on_another(verdict: Verdict, known: Mapping[Cell, Verdict], report: Report) -> bool:

@@ -37,6 +37,9 @@ from gradspec.profile import load_profile
 from gradspec.report import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradspec._engine._plan import Check
     from gradspec.law import Law
     from gradspec.spec import Spec
 
@@ -117,8 +120,10 @@ def check(
                 pairs = resolve_all(targets) if targets else installed_specs()
                 chosen = select_laws(profile.laws)
             how: Any = {"profile": profile, "seed": seed, "jobs": jobs}
-            report = _run(pairs, chosen, kept, case=case, part=part, **how)
-        kept.write(report)
+            checks = select_checks(pairs, chosen, profile, seed=seed)
+            planned = {check.cell for check in checks}
+            report = _run(pairs, chosen, checks, kept, case=case, part=part, **how)
+        kept.write(report, planned)
         kept.said(report)
     judgement = output.put(report, for_people(verbose=verbose))
     sys.exit(exit_code(judgement, exit_zero=exit_zero))
@@ -127,6 +132,7 @@ def check(
 def _run(
     pairs: list[tuple[str, Spec]],
     chosen: tuple[Law, ...],
+    checks: Sequence[Check],
     kept: Kept,
     *,
     case: str | None,
@@ -137,7 +143,7 @@ def _run(
     from gradspec._engine._verify import run_plan
     from gradspec.cli import _screen
 
-    checks = select_checks(pairs, chosen, how["profile"], seed=how["seed"])
+    planned = {check.cell for check in checks}
     if case is not None and case not in (known := {check.case for check in checks}):
         have = f"the cases are {', '.join(map(repr, sorted(known)))}"
         raise Unusable(f"no case {case!r}: {did_you_mean(case, known) or have}")
@@ -161,7 +167,7 @@ def _run(
             paths=paths,
             progress=report_progress,
             known=kept.reports,
-            keep=lambda report: kept.keep(of_all(report), len(checks)),
+            keep=lambda report: kept.keep(of_all(report), len(checks), planned),
             whole=case is None and part is None,
             **how,
         )

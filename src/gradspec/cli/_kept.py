@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from gradspec._record import RecordError, is_device, only_writer, put_aside
+from gradspec._record import Cell, RecordError, is_device, only_writer, put_aside
 from gradspec.cli._say import say
 from gradspec.cli._shared import Interrupted, refuse_another_record, save
 from gradspec.report import KIND, KIND_OF_SEVERAL, Report, read_records, records_to_json
@@ -36,18 +36,25 @@ class Kept:
         #: What is known, one report for each environment, profile and seed.
         self.reports: tuple[Report, ...] = there
 
-    def write(self, report: Report) -> None:
-        """Add a report to the record, if there is a path; what else the record holds stays, but for `prune`."""
+    def write(self, report: Report, planned: Collection[Cell] | None = None) -> None:
+        """Add a report to the record, if there is a path; what else the record holds stays, but for `prune`.
+
+        Args:
+            report: what was measured.
+            planned: the cells that there are of its specs and laws, of which others go; None where that is not known.
+        """
         if self._path is None:
             return
         from gradspec._engine._reuse import grown
 
         with only_writer(self._path, lambda said: say(said, err=True)):
             there = self._read(final=True)
-            reports = grown(() if self._prune else there, report)
+            if planned is None:
+                planned = {verdict.cell for one in there for verdict in one.verdicts}
+            reports = grown(() if self._prune else there, report, planned)
             save(records_to_json(reports), self._path, option="--record")
 
-    def keep(self, report: Report, asked: int) -> None:
+    def keep(self, report: Report, asked: int, planned: Collection[Cell] | None = None) -> None:
         """Write what an interrupted run has measured, and end.
 
         Raises:
@@ -55,7 +62,7 @@ class Kept:
         """
         if self._path is not None and report.verdicts:
             self._prune = False  # what is not measured yet must not go
-            self.write(report)
+            self.write(report, planned)
             count = f"{len(report.verdicts):,} of {asked:,} cells"
             raise Interrupted(f"interrupted: {count} are kept in {self._path}; run it again for the others")
 
