@@ -9,6 +9,9 @@ from dataclasses import replace
 from traceback import walk_tb
 from typing import Any
 
+import torch
+from torch.utils._pytree import tree_leaves
+
 from gradspec._engine._causes import judged
 from gradspec._engine._flat import flattened
 from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceback
@@ -69,6 +72,9 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         trial = _trial(check, profile, seed)
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
+    if isinstance(trial.spec, FunctionSpec) and (said := _unjudged(trial.case)):
+        is_said = Status.ERROR in prior.values()
+        return Finding(status=Status.NOT_MEASURED if is_said else Status.ERROR, message=said)
     if isinstance(trial.spec, FunctionSpec) and is_incomparable(law, trial):  # type: ignore[arg-type]
         return Finding(status=Status.NOT_MEASURED, message=INCOMPARABLE)
     try:
@@ -89,6 +95,20 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
     return judged(finding, check, lambda: _trial(check, profile, seed), prior)
+
+
+def _unjudged(case: Case) -> str:
+    """Return why no law judges a case: torch compares no numbers of such a tensor; empty if they are judged."""
+    for value in tree_leaves((case.args, dict(case.kwargs))):
+        if not isinstance(value, torch.Tensor):
+            continue
+        if value.is_meta:
+            return "a tensor of the case is on the device meta, which holds no numbers"
+        if value.is_nested:
+            return "a tensor of the case is nested: no law judges one, so specify the function on its values"
+        if value.dtype is torch.complex32:
+            return "a tensor of the case is complex32, in which torch computes too little to compare: use complex64"
+    return ""
 
 
 def _reseeded(trial: AnyTrial, k: int) -> AnyTrial:

@@ -56,8 +56,13 @@ def _layouts(inputs: Inputs, state: frozenset[str]) -> Iterator[tuple[str, dict[
     """
     for name, lay_out in (("contiguous", torch.Tensor.contiguous), ("transposed", _transposed), ("sliced", _sliced)):
         moved = {n: v for n, v in inputs.values.items() if lay_out is not _sliced or n not in state}
-        strided = {n: v for n, v in moved.items() if isinstance(v, Tensor) and v.layout == torch.strided}
+        strided = {n: v for n, v in moved.items() if _has_strides(v)}
         yield name, {**inputs.values, **{n: lay_out(v) for n, v in strided.items()}}
+
+
+def _has_strides(value: Any) -> bool:
+    """Whether a value has strides that torch can change."""
+    return isinstance(value, Tensor) and value.layout == torch.strided and not value.is_quantized
 
 
 def _transposed(t: Tensor) -> Tensor:

@@ -29,14 +29,8 @@ from torch import Tensor
 
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._call import (
-    Inputs,
-    StandInError,
-    differentiable,
-    fresh,
-    gradients,
-    like,
-)
+from gradspec.laws.tensor.support._bound import lowest
+from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like
 from gradspec.laws.tensor.support._detached import held_still
 from gradspec.laws.tensor.support._differences import Slope, digits, in_double, inner, is_single, slope
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
@@ -60,6 +54,7 @@ _SHORT = 1e-5
 _OF_SINGLE = 1e-5
 #: How far off, of its size, a derivative is a mistake though its error bar is wide.
 _SEEN = 1e-2
+_TURNS = "the function turns within the step of the numerical derivative: a shorter one finds the gradient"
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -108,7 +103,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         trial = finite_part(trial, wide)
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)
-        if is_rough or (finding is HOLDS and _is_narrow(_surrogate(trial, wide)(*wide.tensors()))):
+        if is_rough or (finding is HOLDS and _of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32):
             alone = _each_alone(trial, wide)
             finding = alone if alone.status is Status.BROKEN else finding
     except StandInError:  # an audit of a function that takes its own dtype only
@@ -218,9 +213,8 @@ def _twice(trial: Trial, inputs: Inputs) -> Finding:
 
 def _is_within_a_step(inputs: Inputs) -> bool:
     """Whether an argument of a low precision lies nearer to zero than a step is long, and none of it is zero."""
-    steps = {t.dtype: digits(t.dtype.to_real()).steps[0] for t in inputs.tensors()}
-    sizes = [(t.detach().abs(), steps[t.dtype]) for t in inputs.tensors() if t.dtype.to_real() != torch.float64]
-    return any(t.numel() and float(t.max()) < step / 10 and bool(t.all()) for t, step in sizes)
+    low = [t for t in inputs.tensors() if t.numel() and t.dtype.to_real() != torch.float64 and bool(t.all())]
+    return any(float(t.abs().max()) < digits(t.dtype.to_real()).steps[0] / 10 for t in low)
 
 
 def _one_direction(
@@ -269,8 +263,8 @@ def _in_direction(
         said = f"the gradient along a direction is {exact:g}: no numerical derivative compares with it"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
-    if dtype == torch.float64 and (is_alone or _is_narrow(y)):
-        dtype = torch.float32  # of the value: small steps show its rounding
+    if dtype == torch.float64:  # that of the value: small steps show its rounding
+        dtype = torch.float32 if is_alone else _of_all(y)
     try:
         numeric, is_near = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability
@@ -296,8 +290,7 @@ def _in_direction(
         said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     if numeric.is_refuted_for(exact):
-        said = "the function turns within the step of the numerical derivative: a shorter one finds the gradient"
-        return Finding(status=Status.INCONCLUSIVE, message=said)
+        return Finding(status=Status.INCONCLUSIVE, message=_TURNS)
     is_narrow = is_low(inputs) or all(g is None or is_single(g) for g in grads)
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
     if is_narrow and vanishes(lambda at: _value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
@@ -326,9 +319,10 @@ def _is_far(numeric: Slope, exact: float, derivative: float) -> bool:
     return is_seen and abs(exact - numeric.value) > 10 * numeric.bar + _SEEN * derivative
 
 
-def _is_narrow(y: tuple[Tensor, ...]) -> bool:
-    """Whether all that a call returns is of float32."""
-    return {t.dtype.to_real() for t in y if differentiable(t)} == {torch.float32}
+def _of_all(y: tuple[Tensor, ...]) -> torch.dtype:
+    """Return the dtype that has as few digits as all that a call returns; float64 where something has more."""
+    found = {t.dtype.to_real() for t in y if differentiable(t)}
+    return torch.float64 if torch.float64 in found else lowest(y) or torch.float64
 
 
 def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, bool]:

@@ -63,9 +63,13 @@ class Inputs:
         """Bind the case to the argument names of the spec."""
         values = bound(_signature(trial.spec.primal), trial.case)
         for name in trial.spec.wrt:
-            if isinstance(values.get(name), list | tuple | dict):
-                kind = type(values[name]).__name__
+            value = values.get(name)
+            if not isinstance(value, Tensor | int | float | complex | str | None):
+                kind = type(value).__name__
                 raise SpecFaultError(f"wrt names `{name}`, which is a {kind}: make its tensors arguments of their own")
+            if isinstance(value, Tensor) and value.is_floating_point() and not differentiable(value):
+                kind = str(value.dtype).removeprefix("torch.")
+                raise SpecFaultError(f"wrt names `{name}`, which is of {kind}: no law judges a gradient in 8 bits")
         return cls(values, tuple(name for name in trial.spec.wrt if differentiable(values.get(name))))
 
     def leaves(self) -> dict[str, Tensor]:

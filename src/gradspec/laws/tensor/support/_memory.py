@@ -51,6 +51,8 @@ def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors span common bytes (torch's own test does not see memory shared through numpy)."""
     if a.device != b.device or 0 in (a.numel(), b.numel()) or not a.layout == b.layout == torch.strided:
         return False
+    if 0 in (a.data_ptr(), b.data_ptr()):
+        return False  # a subclass that has no memory of its own
     (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a
 
@@ -67,7 +69,7 @@ def _span(tensor: Tensor) -> tuple[int, int]:
 
 def _bits(tensor: Tensor) -> Tensor:
     # Bits and not values: NaN differs from itself, and -0.0 equals 0.0.
-    tensor = tensor.detach()
+    tensor = tensor.int_repr() if tensor.is_quantized else tensor.detach()
     return (
         (tensor if tensor.layout == torch.strided else tensor.to_dense())
         .resolve_conj()
