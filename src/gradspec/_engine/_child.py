@@ -18,7 +18,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Generic, TypeVar
 
-from gradspec._clock import Clock, tree_of
+from gradspec._clock import Clock, may_have_started, tree_of
 from gradspec._engine._autograd import children_take_gradients
 from gradspec._engine._fork import quiet_moment
 from gradspec._engine._home import at_home
@@ -108,7 +108,7 @@ class Child(Generic[Question, Answer]):
                         clock.restart()
                     if not (passed := clock.ran_out()):
                         continue
-                    self._kill_all()
+                    self.close()
                     return ran_out(passed)
                 if self._pipe not in ended:
                     return self._exit_finding()  # its pipe may live on, in a child of its own
@@ -122,13 +122,6 @@ class Child(Generic[Question, Answer]):
 
     def _calls(self) -> int:
         return 0 if self._heartbeat is None else self._heartbeat.count
-
-    def _kill_all(self) -> None:
-        """End the child and all that it started, in process groups of their own too."""
-        for number in tree_of(self._process.pid):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(number, signal.SIGKILL)
-        self.close()
 
     def close(self) -> None:
         """End the child, if there is one; the next question starts another."""
@@ -173,8 +166,12 @@ class Child(Generic[Question, Answer]):
         assert life is not None
         assert stack is not None
         self._process, self._pipe, self._life, self._stack, self._end = None, None, None, None, -1
+        # In process groups of their own too: the child keeps what loses its parent. One that is dead keeps its number.
+        for number in tree_of(process.pid) if may_have_started(process.pid) else ():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # a child that is dead already keeps its number until `join`
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()  # where it has not come to have a group of its own
         process.join()
         until = time.monotonic() + GRACE
