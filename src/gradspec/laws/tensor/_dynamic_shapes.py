@@ -28,17 +28,14 @@ from torch import Tensor
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
-from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
-from gradspec.laws.tensor.support._transform import frozen, judge_run
+from gradspec.laws.tensor.support._transform import frozen, judge_run, of_a_plain_call
 
 #: How many batch sizes one compilation is to serve.
 SIZES = 3
 #: The most elements of the first argument in a batch that is larger than every other size of the call.
 LARGEST = 100_000
-#: What is said where it is wrong without a compiler, too.
-EAGER = Reason(kind="another batch", words="so it is without torch.compile: a batch of this size shows it")
 
 
 def _check(trial: Trial) -> Finding:
@@ -72,10 +69,7 @@ def _check(trial: Trial) -> Finding:
             return compiled(*(given[name] if name in given else fresh(batch.values[name]) for name in names))
 
         finding = judge_run(trial, batch, f"torch.compile(dynamic=True), {way}", run)
-        if finding is HOLDS:
-            return finding
-        eager = quietly(lambda: judge_run(trial, batch, f"a plain call, {way}", frozen(trial.spec.function, batch)))
-        return finding if eager is None or eager is HOLDS else eager.because(EAGER)
+        return of_a_plain_call(trial, batch, way, finding)
 
     for batch in batches:
         if (finding := judge_on(batch, f"a batch of {_rows(batch)}")) is not HOLDS:

@@ -67,10 +67,12 @@ class Inputs:
             if not isinstance(value, Tensor | int | float | complex | str | None):
                 kind = type(value).__name__
                 raise SpecFaultError(f"wrt names `{name}`, which is a {kind}: make its tensors arguments of their own")
-            if isinstance(value, Tensor) and value.is_floating_point() and not differentiable(value):
+        wrt = tuple(name for name in trial.spec.wrt if differentiable(values.get(name)))
+        for name in trial.spec.wrt if not wrt else ():
+            if isinstance(value := values.get(name), Tensor) and value.is_floating_point():
                 kind = str(value.dtype).removeprefix("torch.")
                 raise SpecFaultError(f"wrt names `{name}`, which is of {kind}: no law judges a gradient in 8 bits")
-        return cls(values, tuple(name for name in trial.spec.wrt if differentiable(values.get(name))))
+        return cls(values, wrt)
 
     def leaves(self) -> dict[str, Tensor]:
         """Return new leaves for the arguments that are differentiated."""

@@ -34,6 +34,9 @@ DROPPED = Reason(
     words="the custom gradient is dropped silently: the plain derivative of forward is applied, or none at all",
 )
 
+#: What is said where a batch is wrong without a compiler, too.
+EAGER = Reason(kind="another batch", words="so it is without torch.compile: a batch of this size shows it")
+
 #: What is said where torch.compile refuses the whole function, and is right where it may break the graph.
 BREAKS = "right, but uncompiled, since it breaks the graph: torch.compile(fullgraph=True)"
 
@@ -178,6 +181,16 @@ def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., An
     right = expected_gradients(trial, inputs, v)  # first: the function may change v
     got = gradients(y, leaves, v)
     return judge(trial, inputs, way, tuple(got.values()), right)
+
+
+def of_a_plain_call(trial: Trial, inputs: Inputs, way: str, finding: Finding) -> Finding:
+    """Return what a plain call of a batch shows, if it is as wrong as under torch.compile."""
+    if finding.status is not Status.BROKEN:
+        return finding
+    plain: Finding | None = quietly(
+        lambda: judge_run(trial, inputs, f"a plain call, {way}", frozen(trial.spec.function, inputs))
+    )
+    return finding if plain is None or plain.status is not Status.BROKEN else plain.because(EAGER)
 
 
 def is_right_in_pieces(trial: Trial, inputs: Inputs, way: str) -> bool:
