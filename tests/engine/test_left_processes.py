@@ -1,5 +1,6 @@
-"""What a function starts ends with its check: in sessions of their own, too."""
+"""What a function starts, or leaves in its process, ends with its check."""
 
+import math
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradspec import audit
+from gradspec import FunctionSpec, audit, verify
+from gradspec.law import Status
 from gradspec.laws import LAWS
 
 PRIMAL = [law for law in LAWS if law.name in ("inference", "layout")]
@@ -58,3 +60,22 @@ def test_a_process_in_a_session_of_its_own_ends_with_the_check(start):
         time.sleep(0.05)
 
     assert alive(mark) == []
+
+
+def leaves_another_tau(x):
+    math.tau = 1.0
+    return 2 * x
+
+
+def of_tau(x):
+    return math.tau * x
+
+
+def test_what_a_function_leaves_in_its_process_is_nothing_of_the_next_one():
+    right = math.tau
+    how = {"wrt": ("x",), "cases": [(torch.tensor([1.0, 2.0, -3.0]),)]}
+    first = FunctionSpec(name="leaves", function=leaves_another_tau, primal=lambda x: 2 * x, **how)
+    second = FunctionSpec(name="of tau", function=of_tau, primal=lambda x: right * x, **how)
+    report = verify([first, second], [law for law in LAWS if law.name == "primal"], jobs=1, isolate=True)
+
+    assert {(v.spec, v.status) for v in report.verdicts} == {("leaves", Status.HOLDS), ("of tau", Status.HOLDS)}

@@ -53,6 +53,8 @@ class Session:
             )
             for _ in range(2)
         )
+        #: The spec that the child has checked last.
+        self._of = ""
         #: The law whose limit ran out as it compiled, by spec and case: another one would take as long.
         self._slow: dict[tuple[str, str], str] = {}
         #: The law that has lost the device.
@@ -112,7 +114,10 @@ class Session:
         if check.law.alone:
             # Once, and not in each process in which nothing has run; what wraps a module for several ranks has Dynamo.
             at_home(import_dynamo if check.law.scope is Scope.DISTRIBUTED else import_autograd)
+        if self._of not in ("", check.spec.name):
+            self._child.close()  # what a function leaves in its process is nothing of the next one
         child = self._untouched if check.law.alone else self._child
+        self._of = self._of if check.law.alone else check.spec.name
         answer = child.ask((self._numbers[check.cell], prior))
         if check.law.alone:  # what it called must not decide what comes next
             child.close()
