@@ -10,6 +10,7 @@ from torch import Tensor
 from gradspec.law import Trial
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, differentiable, outputs
 from gradspec.laws.tensor.support._reference import is_audited, is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._replay import is_asleep, is_replayed, replayed
 
 
 def fault_of_spec(trial: Trial) -> str:
@@ -25,6 +26,7 @@ def fault_of_spec(trial: Trial) -> str:
 
 
 def _fault(trial: Trial) -> str:
+    trial = replayed(trial) if is_replayed(trial) and not is_asleep(trial) else trial
     spec, inputs, found = trial.spec, Inputs.of(trial), dict[str, tuple[Any, ...]]()
     for role, side in {"primal": spec.primal, "surrogate": spec.surrogate}.items():
         if is_stand_in(side):
