@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
+import time
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,14 +40,15 @@ class Clock:
     Args:
         root: the process.
         limit: how many seconds of CPU time they may use, and for how many seconds they may sleep.
+        from_inside: whether the thread that looks is one of this process; it is not counted.
     """
 
-    def __init__(self, root: int, limit: float) -> None:
-        self._root, self._limit = root, limit
+    def __init__(self, root: int, limit: float, *, from_inside: bool = False) -> None:
+        self._root, self._limit, self._from_inside = root, limit, from_inside
         #: Seconds between two looks.
         self.look = min(LOOK, limit / 4)
         #: Before the first look only the root is read: most answers come earlier, and a search of /proc costs more.
-        self._looked, self._last = False, _cpu(root)
+        self._looked, self._last = False, _own_cpu() if from_inside else _cpu(root)
         self._busy = self._all = 0.0
         self.restart()
 
@@ -58,8 +61,10 @@ class Clock:
     def ran_out(self) -> str:
         """Look at the processes, every `look` seconds; return in words which limit they have passed, or nothing."""
         tree, idle = tree_of(self._root), self._idle()
-        now = sum(process.cpu for process in tree.values())
         own = tree[self._root].cpu if self._root in tree else 0.0
+        now = sum(process.cpu for process in tree.values())
+        if self._from_inside:
+            own, now = _own_cpu(), now - own + _own_cpu()
         # The sum falls when a process ends that nobody waits for; what it has used is counted already.
         self._spent += max(0.0, (now if self._looked else own) - self._last)
         self._looked, self._last = True, now
@@ -67,7 +72,10 @@ class Clock:
             return f"no answer within {self._limit:g} s of CPU time"
         self._since += self.look
         has_computed = self._spent - self._computed > max(POLLING * self._since, 2 / _TICK)
-        if has_computed or any(_wants_a_processor(number, process) for number, process in tree.items()):
+        looking = threading.get_native_id() if self._from_inside else 0
+        if has_computed or any(
+            _wants_a_processor(number, process, but_for=looking) for number, process in tree.items()
+        ):
             self._computed, self._since, self._asleep = self._spent, 0.0, 0.0
         else:
             # Looks are counted, not the time of day: the process that looks may be stopped itself.
@@ -114,6 +122,12 @@ def _cpu(number: int) -> float:
     return process.cpu if process else 0.0
 
 
+def _own_cpu() -> float:
+    """Return the seconds of CPU of this process but for this thread, and of what it has waited for."""
+    waited = os.times()
+    return time.process_time() - time.thread_time() + waited.children_user + waited.children_system
+
+
 def _process(number: int) -> _Process | None:
     with suppress(OSError, ValueError, IndexError):
         state, parent, *rest = _fields(f"/proc/{number}/stat")
@@ -126,12 +140,12 @@ def _fields(path: str) -> list[bytes]:
     return Path(path).read_bytes().rpartition(b")")[2].split()
 
 
-def _wants_a_processor(number: int, process: _Process) -> bool:
-    """Whether a thread of a process computes, waits for a processor (R), or for a disk (D)."""
+def _wants_a_processor(number: int, process: _Process, *, but_for: int = 0) -> bool:
+    """Whether a thread of a process computes, waits for a processor (R), or for a disk (D); one is not asked."""
     if process.state in "RD":
         return True
     with suppress(OSError, IndexError):
-        threads = list(Path(f"/proc/{number}/task").iterdir())
+        threads = [thread for thread in Path(f"/proc/{number}/task").iterdir() if thread.name != str(but_for)]
         return any(_fields(f"{thread}/stat")[0] in (b"R", b"D") for thread in threads)
     return False
 

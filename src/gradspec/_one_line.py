@@ -8,7 +8,8 @@ from typing import Any
 
 #: What steers a terminal, or the direction in which text is shown: control characters but for tabs and ends of lines,
 #: separators of lines and paragraphs, and the marks, embeddings, overrides and isolates of the bidirectional algorithm.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: Beside them the lone half of a surrogate pair, which no stream and no file takes.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 #: What a CI service takes for a command in a log: `::` where a line begins, blanks and colours left out, and `##[` or
 #: `##vso[` anywhere in it.
@@ -36,7 +37,7 @@ def visible_data(value: Any) -> Any:
         return visible(value)
     if isinstance(value, dict):
         return {visible_data(key): visible_data(item) for key, item in value.items()}
-    return [visible_data(item) for item in value] if isinstance(value, list) else value
+    return [visible_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def one_line(error: BaseException) -> str:

@@ -115,7 +115,7 @@ class Report(Outcome):
 
 
 def _content(report: Report) -> dict[str, Any]:
-    return {
+    content = {
         "provenance": dict(report.provenance),
         "missing": [list(cell) for cell in report.missing],
         "older": [list(cell) for cell in report.older],
@@ -124,6 +124,7 @@ def _content(report: Report) -> dict[str, Any]:
         "sources": {name: source.to_dict() for name, source in report.sources.items()},
         "verdicts": [verdict_to_dict(verdict) for verdict in report.verdicts],
     }
+    return {key: visible_data(value) for key, value in content.items()}
 
 
 def _report(data: Mapping[str, Any], where: str) -> Report:

@@ -1,6 +1,8 @@
 """What cannot be used gets one line that says what to do, exit code 2, and leaves every file as it was."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -34,6 +36,9 @@ TARGETS = {
     "exits": (
         "importing 'exits' raised SystemExit: out of here: fix it, `python -c \"import exits\"` shows the traceback"
     ),
+    "ends": "importing 'ends' ended the interpreter: os._exit(0): fix it",
+    "turns.py": "importing 'turns.py' ended the interpreter: os.execv('/bin/true', ...): fix it",
+    "lists": "listing the cases of spec 'lists' ended the interpreter: os._exit(0): fix it",
     "skips": (
         "importing 'skips' raised Skipped: could not import 'nothing_like_it': No module named 'nothing_like_it': "
         'fix it, `python -c "import skips"` shows the traceback'
@@ -62,6 +67,10 @@ MODULES = {
     "same_case": "import dataclasses, tiny\n"
     "A = dataclasses.replace(tiny.HONEST, name='same_case', cases=lambda m: 2 * list(tiny.cases(m))[1:])\n",
     "exits": "import sys\nsys.exit('out of\\nhere')\n",
+    "ends": "import os\nos._exit(0)\n",
+    "turns": "import os\nos.execv('/bin/true', ['true'])\n",
+    "lists": "import dataclasses, os, tiny\n"
+    "A = dataclasses.replace(tiny.HONEST, name='lists', cases=lambda make: os._exit(0))\n",
     "needs": "import nothing_like_it\n",
     "skips": "import pytest\npytest.importorskip('nothing_like_it')\n",
     "lazy": "def __getattr__(name):\n    raise RuntimeError(f'no {name}')\n",
@@ -184,6 +193,51 @@ def test_record_that_cannot_be_written(gradspec, folder, path):
     assert not (folder / "ran").exists()
 
 
+@pytest.mark.parametrize("option", ["--record", "--html", "--format json"])
+def test_a_link_that_leads_to_itself_is_refused_before_anything_runs(gradspec, folder, option):
+    (folder / "out.json").symlink_to("out.json")
+    words = [*option.split(), "out.json"] if " " not in option else ["--format", "json=out.json"]
+    result = gradspec("check", "tiny:HONEST", "--law", "vjp", *words)
+
+    line = f"Error: {option} out.json cannot be written (Too many levels of symbolic links): give another path\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this machine")
+@pytest.mark.parametrize(
+    "words", [("check", "tiny:HONEST", "--law", "vjp"), ("audit", "tiny:Twice", "--case", "(ones(2),)")], ids=" ".join
+)
+def test_a_named_pipe_is_no_record(gradspec, folder, words):
+    os.mkfifo(folder / "pipe")
+    result = gradspec(*words, "--record", "pipe")
+
+    line = "Error: --record pipe is a device or a pipe, and holds no record\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)
+
+
+ENDLESS = {
+    "for number in itertools.count():\n        yield Case(name=str(number), args=(make(2), 0.5))": (
+        "no answer within 0.2 s of CPU time"
+    ),
+    "time.sleep(1e6)\n    yield": "no answer, and asleep for more than 0.2 s",
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limit elsewhere")
+@pytest.mark.parametrize("text", ENDLESS, ids=["endless", "asleep"])
+def test_cases_that_do_not_end_are_refused_in_a_line(gradspec, folder, text):
+    (folder / "endless.py").write_text(
+        f"import dataclasses, itertools, time, tiny\nfrom gradspec.spec import Case\ndef cases(make):\n    {text}\n"
+        "A = dataclasses.replace(tiny.HONEST, name='endless', cases=cases)\n"
+    )
+    before = signal.getsignal(signal.SIGXCPU)
+    result = gradspec("check", "endless:A", "--law", "vjp", "--time-limit", "0.2")
+
+    said = f"listing the cases of spec 'endless' gave {ENDLESS[text]}: let them end, or raise --time-limit"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"Error: {said}\n")
+    assert signal.getsignal(signal.SIGXCPU) is before
+
+
 FORMATS = {
     ("--format", "junitt"): "no format 'junitt': did you mean 'junit'?",
     ("--format", "xml"): "no format 'xml': choose from text, json, github, junit, sarif, badge",
@@ -211,10 +265,11 @@ RECORDS = {
     "not a record": "record.json is not JSON ",
     '{"schema": 2}': "record.json is a record of kind None, expected 'report': make it again",
     '{"schema": 2, "kind": "report"}': "record.json has been edited since it was measured",
+    '{"schema": 2, "of": ' + "1" * 5000 + "}": "record.json is not JSON (Exceeds the limit",
 }
 
 
-@pytest.mark.parametrize("text", RECORDS)
+@pytest.mark.parametrize("text", RECORDS, ids=[text[:40] for text in RECORDS])
 def test_record(gradspec, folder, text):
     (folder / "record.json").write_text(text)
     result = gradspec("show", "record.json")

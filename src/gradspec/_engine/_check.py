@@ -18,8 +18,17 @@ from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceba
 from gradspec._engine._plan import Check, misuses
 from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
+from gradspec._one_line import visible
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
+from gradspec.laws import (
+    SpecFaultError,
+    StandInError,
+    comparing,
+    fault_of_spec,
+    is_stand_in,
+    preserved_process_state,
+    witnessing,
+)
 from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_incomparable, is_replayed, replayed
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
@@ -63,13 +72,17 @@ def verdict_of(check: Check, finding: Finding, profile: Profile, *, seed: int) -
 
 def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]) -> Finding:
     law = check.law
+
+    def new() -> AnyTrial:
+        return _trial(check, profile, seed)
+
     for needed in law.requires:
         if prior.get(needed) is Status.ERROR:
             return Finding(status=Status.NOT_MEASURED, message=f"needs the law {needed}, which ended in an error")
     if law.needs_spec and isinstance(check.spec, FunctionSpec) and is_stand_in(_role(check)):
         return Finding(status=Status.NOT_MEASURED, message="the function itself stands in for what the spec declares")
     try:
-        trial = _trial(check, profile, seed)
+        trial = new()
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
     if isinstance(trial.spec, FunctionSpec) and (said := _unjudged(trial.case)):
@@ -81,12 +94,12 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         with witnessing() as seen, comparing() as compared:
             finding = law.check(trial)
             if finding.status is Status.BROKEN and compared.is_narrow(finding.argument):
-                finding = beyond_rounding(law, finding, lambda k: _reseeded(_trial(check, profile, seed), k))
+                finding = beyond_rounding(law, finding, lambda k: _reseeded(new(), k))
             finding = with_witness(finding, seen.facts())
     except StandInError as error:
         return Finding(status=Status.NOT_MEASURED, message=str(error))
     except SpecFaultError as error:
-        finding = Finding(status=Status.ERROR, message=str(error))
+        return judged(Finding(status=Status.ERROR, message=str(error)), check, new, prior)
     except KeyboardInterrupt:
         raise  # the user's
     except BaseException as error:
@@ -94,7 +107,10 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         finding = own_error(error) if own_place(error) and _tells_own(check) else raised(error)
         if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
-    return judged(finding, check, lambda: _trial(check, profile, seed), prior)
+    fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR) and law.over == "cases"
+    if fails and isinstance(trial.spec, FunctionSpec) and (fault := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
+        finding = Finding(status=Status.ERROR, message=fault)
+    return judged(finding, check, new, prior)
 
 
 def _unjudged(case: Case) -> str:
@@ -179,5 +195,5 @@ def _trial(check: Check, profile: Profile, seed: int) -> AnyTrial:
 def rerun(check: Check, profile: Profile, seed: int) -> str:
     """Return the command that runs only that check."""
     target = check.path or "TARGET"
-    words = ["gradspec", "check", target, "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
+    words = ["gradspec", "check", visible(target), "--law", check.law.name, "--case", check.case, "--seed", str(seed)]
     return shlex.join([*words, *profile.options])

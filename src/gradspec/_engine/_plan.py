@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
+from gradspec._ending import EndedError, endings_raise
 from gradspec._engine._refusals import check_names, check_profile, check_specs, check_waivers
+from gradspec._engine._within import LimitError, within
 from gradspec.law import Law, Over
 from gradspec.laws import LAWS, preserved_process_state
 from gradspec.profile import Profile, load_profile
@@ -62,7 +65,7 @@ def plan(
         if spec.waivers:
             known = {n for over in get_args(Over) for n in _subjects(spec, over, profile, seed, maker_of(spec.kind))}
             check_waivers(spec, laws, known)
-        _check_contract(spec)
+        _check_contract(spec, profile)
     return checks_of(specs, laws, profile, maker_of, seed=seed, case=case, paths=paths, known=LAWS)
 
 
@@ -130,7 +133,7 @@ def _named_in(known: Mapping[str, Law], names: Sequence[str]) -> tuple[Law, ...]
     return tuple(known[name] for name in names if name in known)
 
 
-def _check_contract(spec: Spec) -> None:
+def _check_contract(spec: Spec, profile: Profile) -> None:
     """Refuse a spec whose words on its arguments are not what its calls are: here, since no law's cell is about them.
 
     They are judged on the calls of one seed on the CPU, so that what is said does not hang on a draw or a device.
@@ -139,8 +142,10 @@ def _check_contract(spec: Spec) -> None:
         return
     make = maker_of(spec.kind)(0, "cpu")
     try:
-        with preserved_process_state("cpu", 0):
+        with _listing(spec, profile), preserved_process_state("cpu", 0):
             calls, wrong = list(spec.cases(make)), list(misuses(spec, make))
+    except _NoCaseError:
+        raise
     except (Exception, SystemExit):
         return  # running it raises again, and that is a verdict
     for fault in contract_faults(spec, calls, wrong):
@@ -151,7 +156,7 @@ def _subjects(spec: Spec, over: str, profile: Profile, seed: int, maker: Maker) 
     make = maker(seed, profile.device)
     names: list[str] = []
     try:
-        with preserved_process_state(profile.device, seed):
+        with _listing(spec, profile), preserved_process_state(profile.device, seed):
             for name in _named(spec, over, make):
                 names.append(name)  # noqa: PERF402 - what there is before the generator raises is kept
     except _NoCaseError:
@@ -174,7 +179,21 @@ def _named(spec: Spec, over: str, make: Any) -> Iterator[str]:
 
 
 class _NoCaseError(ValueError):
-    """A generator of cases yielded something else."""
+    """A generator of cases yielded something else, or does not come to an end."""
+
+
+@contextmanager
+def _listing(spec: Spec, profile: Profile) -> Iterator[None]:
+    """Hold the generators of a spec to the limit of a check, and to this process."""
+    try:
+        with endings_raise(), within(profile.time_limit):
+            yield
+    except EndedError as error:
+        raise _NoCaseError(f"listing the cases of spec {spec.name!r} ended the interpreter: {error}: fix it") from None
+    except LimitError as error:
+        raise _NoCaseError(
+            f"listing the cases of spec {spec.name!r} gave {error}: let them end, or raise --time-limit"
+        ) from None
 
 
 def _name_of(spec: Spec, case: Any) -> str:

@@ -8,7 +8,7 @@ from gradspec._record._experiment import (
     update_experiment,
     write_experiment,
 )
-from gradspec._record._file import SCHEMA, RecordError, from_text, is_device, read, to_text, write
+from gradspec._record._file import SCHEMA, RecordError, followed, from_text, is_device, read, to_text, write
 from gradspec._record._files import file_of
 from gradspec._record._packages import is_beneath, versions
 from gradspec._record._provenance import provenance, same_environment
@@ -26,6 +26,7 @@ __all__ = [
     "experiment_sources",
     "experiment_text",
     "file_of",
+    "followed",
     "from_text",
     "is_beneath",
     "is_device",

@@ -21,7 +21,7 @@ _PASSED_OVER = ("__pycache__", "node_modules")
 
 def short(text: str) -> str:
     """Return the hash of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 def data_of(package: Path) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -55,7 +56,7 @@ def from_text(text: str, kind: str, *others: str, where: str, again: str) -> dic
     """
     try:
         record: Any = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number of thousands of digits
         raise RecordError(f"{where} is not JSON ({error}): {again}") from None
     found = record.get("schema") if isinstance(record, dict) else None
     if found != SCHEMA or type(found) is not int:
@@ -124,9 +125,16 @@ def is_device(path: Path) -> bool:
 
 
 def followed(path: Path) -> Path:
-    """Return where a link at a path leads, if this user has made it: that of another one may lead anywhere."""
+    """Return where a link at a path leads, if this user has made it: that of another one may lead anywhere.
+
+    Raises:
+        OSError: it leads to itself.
+    """
     is_mine = path.is_symlink() and (os.name == "nt" or path.lstat().st_uid == os.geteuid())
-    return path.resolve() if is_mine else path
+    try:
+        return path.resolve() if is_mine else path
+    except RuntimeError:  # before Python 3.13: a link that leads to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
 def _mode(path: Path) -> int:

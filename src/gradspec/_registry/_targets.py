@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gradspec._ending import EndedError, endings_raise
 from gradspec._one_line import one_line
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def load(where: str) -> ModuleType:
     Raises:
         TargetError: there is none, or importing it raised.
     """
-    return _load_file(where) if where.endswith(".py") else _load_module(where)
+    with endings_raise():
+        return _load_file(where) if where.endswith(".py") else _load_module(where)
 
 
 def load_attribute(target: str) -> Any:
@@ -99,8 +101,9 @@ def member(owner: Any, name: str, where: str) -> Any:
         TargetError: asking for it raised, in a `__getattr__` of its own.
     """
     try:
-        return getattr(owner, name, MISSING)
-    except Exception as error:
+        with endings_raise():
+            return getattr(owner, name, MISSING)
+    except (Exception, SystemExit) as error:
         raise TargetError(f"asking {where!r} for {name!r} raised {one_line(error)}: fix it") from None
 
 
@@ -168,6 +171,8 @@ def _load_file(where: str) -> ModuleType:
 
 
 def _raised(where: str, error: BaseException) -> TargetError:
+    if isinstance(error, EndedError):
+        return TargetError(f"importing {where!r} ended the interpreter: {error}: fix it")
     if where.endswith(".py") and "attempted relative import" in str(error):
         file = Path(where).resolve()
         homes = [home for home in file.parents if (home / "__init__.py").exists()]

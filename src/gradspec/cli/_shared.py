@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradspec._one_line import for_log, visible
-from gradspec._record import RecordError, is_device, write
+from gradspec._record import RecordError, followed, is_device, write
 from gradspec._registry._laws import LawError
 from gradspec._registry._targets import TargetError
 from gradspec.cli._say import say
@@ -118,7 +118,7 @@ def refuse_unwritable(path: Path | None, *, option: str) -> None:
             raise Unusable(f"{option} {path} is a folder: give the path of a file")
         if is_device(path):
             return
-        nearest = next(parent for parent in path.absolute().parents if parent.exists())
+        nearest = next(parent for parent in followed(path).absolute().parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
@@ -132,6 +132,8 @@ def refuse_another_record(path: Path, *kinds: str) -> None:
         Unusable: it is there, and is not a record of one of these kinds.
     """
     if is_device(path):
+        if path.resolve().is_fifo():  # one with a name: that of `>(cat)` has none, and is read
+            raise Unusable(f"--record {path} is a device or a pipe, and holds no record")
         return
     try:
         with path.open("rb") as file:

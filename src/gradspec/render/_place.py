@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradspec._one_line import visible
 from gradspec._record import file_of, shown_path
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def where_is(root: str) -> Where | None:
         body = ast.parse(file.read_bytes()).body
     except (SyntaxError, ValueError, OSError, RecursionError):
         return None
-    return Where(shown_path(file), _line(body, name.split(".")) if name else 1)
+    return Where(visible(shown_path(file)), _line(body, name.split(".")) if name else 1)
 
 
 def _line(body: Sequence[ast.stmt], names: Sequence[str]) -> int:

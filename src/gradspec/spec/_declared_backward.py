@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
-from gradspec._one_line import one_line
-from gradspec.spec._fault import SpecFaultError
+from gradspec.spec._fault import SpecFaultError, spec_faults
 
 
 def apply(
@@ -53,10 +52,8 @@ class _Rule:
         """Return the gradient of each leaf, None for one to which none flows."""
         values = tree_unflatten(list(leaves), self.structure)
         inputs = namedtuple("inputs", values, rename=True)(*values.values())
-        try:
+        with spec_faults("gradient"):
             given = self.gradient(inputs, output, cotangent)
-        except Exception as error:
-            raise SpecFaultError(f"the gradient of the spec raised {one_line(error)}") from error
         by_name = self._by_name(given, tuple(values))
         found: list[Tensor | None] = []
         for name, value in values.items():

@@ -9,6 +9,8 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, shown
@@ -16,6 +18,7 @@ from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._limits import value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side
+from gradspec.laws.tensor.support._replay import draws_against_function
 
 
 def _check(trial: Trial) -> Finding:
@@ -34,7 +37,8 @@ def _check(trial: Trial) -> Finding:
             kind = "None" if mine is None else f"a {type(mine).__name__}"
             return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
         if (finding := compare(trial, what, mine, theirs, limits=limits.get(k))) is not HOLDS:
-            return finding
+            noisy = "the primal of the spec draws random numbers, and the function draws none"
+            return replace(finding, likely=noisy) if draws_against_function(trial) else finding
     return HOLDS
 
 

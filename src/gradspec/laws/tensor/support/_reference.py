@@ -21,6 +21,7 @@ from torch import Tensor
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError, differentiable, outputs
 from gradspec.spec import FunctionSpec
+from gradspec.spec._fault import spec_faults
 
 
 def reference(spec: FunctionSpec) -> Callable[..., Any]:
@@ -67,15 +68,16 @@ def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: 
         SpecFaultError: the call raised, or returned what is not a tensor.
         StandInError: the call raised, and the function under test replaces the spec (see `stand_in`).
     """
-    try:
-        y = function(*args, **kwargs)
-    except StandInError:
-        raise  # a call within a call says it once
-    except Exception as error:
-        if is_stand_in(function):
+    if is_stand_in(function):
+        try:
+            return function(*args, **kwargs)
+        except StandInError:
+            raise  # a call within a call says it once
+        except Exception as error:
             raise _not_there(error) from error
-        raise SpecFaultError(f"the {role} of the spec raised {shown(error)}") from error
-    if role not in ("primal", "surrogate") or is_stand_in(function):
+    with spec_faults(role, shown):
+        y = function(*args, **kwargs)
+    if role not in ("primal", "surrogate"):
         return y
     for place, value in enumerate(outputs(y)):
         if not isinstance(value, Tensor):

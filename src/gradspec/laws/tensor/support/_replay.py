@@ -20,6 +20,7 @@ from gradspec.laws.tensor.support._generators import moved, states_of_torch
 from gradspec.laws.tensor.support._held_still import Backward, held_still
 from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.spec import FunctionSpec
+from gradspec.spec._fault import spec_faults
 from gradspec.spec._function_parts import REPLAYED
 from gradspec.spec._gradient import gradient_of
 
@@ -33,6 +34,11 @@ _OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint", "vm
 def draws_inside(trial: Trial) -> bool:
     """Return whether a spec says that its function draws inside: by `noise`, or by a primal that draws itself."""
     return trial.spec.noise == REPLAYED or bool(_drawn_by_primal(trial))
+
+
+def draws_against_function(trial: Trial) -> bool:
+    """Return whether the primal of a spec draws and the function does not: one of them is wrong."""
+    return bool(_drawn_by_primal(trial)) and not _drawn_by(awake(trial).spec.function, trial)
 
 
 def own_generators(trial: Trial) -> tuple[str, ...]:
@@ -102,12 +108,14 @@ def given_states(trial: Trial) -> dict[torch.Generator, Tensor]:
 def _drawn_by_primal(trial: Trial) -> tuple[str, ...]:
     """Return the generators of torch from which the primal draws; none where the function stands in for it."""
     primal = getattr(trial.spec.primal, "gradspec_awake", trial.spec.primal)
-    if is_stand_in(primal):
-        return ()
+    return () if is_stand_in(primal) else _drawn_by(primal, trial)
+
+
+def _drawn_by(call: Callable[..., Any], trial: Trial) -> tuple[str, ...]:
     before = states_of_torch()
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=_devices()):
-            primal(*Inputs.of(trial).args())
+        with torch.no_grad(), torch.random.fork_rng(devices=_devices()), spec_faults("primal"):
+            call(*Inputs.of(trial).args())
             return tuple(moved(before, states_of_torch()))
     except Exception:
         return ()  # the laws that need it say so
