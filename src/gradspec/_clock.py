@@ -96,8 +96,8 @@ def keep_orphans() -> None:
 
 def may_have_started(root: int) -> bool:
     """Whether a process may have others below it; the kernel says so more cheaply than the list of all processes."""
-    told = list(Path(f"/proc/{root}/task").glob("*/children"))
     with suppress(OSError):
+        told = list(Path(f"/proc/{root}/task").glob("*/children"))
         return not told or any(path.read_bytes() for path in told)
     return True
 

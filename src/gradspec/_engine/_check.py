@@ -24,12 +24,12 @@ from gradspec.laws import (
     SpecFaultError,
     StandInError,
     comparing,
-    fault_of_spec,
     is_stand_in,
     preserved_process_state,
     witnessing,
 )
 from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_incomparable, is_replayed, replayed
+from gradspec.laws.tensor.support._sides import fault_of_spec
 from gradspec.profile import Profile
 from gradspec.spec import Case, FunctionSpec
 

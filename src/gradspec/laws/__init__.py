@@ -9,7 +9,6 @@ from gradspec.laws.tensor.support._calibration import cause_of, is_silent_for_fo
 from gradspec.laws.tensor.support._call import SpecFaultError, StandInError
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import is_audited, is_stand_in, stand_in
-from gradspec.laws.tensor.support._sides import fault_of_spec
 from gradspec.laws.tensor.support._unit import comparing
 from gradspec.laws.tensor.support._witness import witnessing
 from gradspec.laws.text import LAWS as TEXT_LAWS
@@ -24,7 +23,6 @@ __all__ = [
     "Surroundings",
     "cause_of",
     "comparing",
-    "fault_of_spec",
     "is_audited",
     "is_silent_for_form",
     "is_stand_in",
