@@ -436,3 +436,27 @@ def test_a_record_of_wrong_types_is_measured_again_without_a_traceback(gradspec,
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output
     assert read_records(folder / "record.json")[-1].verdicts
+
+
+LONE = """
+import torch
+from gradspec import FunctionSpec
+
+
+def raises(x):
+    raise ValueError("half of a pair: " + chr(0xD800))
+
+
+SPEC = FunctionSpec(name="lone", function=raises, primal=lambda x: x, wrt=("x",), cases=[(torch.ones(2),)])
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github", "junit", "sarif"])
+def test_half_of_a_pair_of_surrogates_in_an_error_is_escaped(gradspec, folder, form):
+    (folder / "lone.py").write_text(LONE)
+    done = gradspec("check", "lone:SPEC", "--law", "vjp", "--format", form, "--record", "r.json")
+
+    assert done.exit_code == 1
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert "half of a pair" in done.stdout.encode().decode()
+    assert (folder / "r.json").exists()
