@@ -32,7 +32,7 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_a
 from gradspec.laws.tensor.support._bound import lowest
 from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like
 from gradspec.laws.tensor.support._detached import held_still
-from gradspec.laws.tensor.support._differences import Slope, digits, in_double, inner, is_single, slope
+from gradspec.laws.tensor.support._differences import Slope, digits, in_double, inner, is_single, moves, slope
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._finite_part import finite_part
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
@@ -54,7 +54,7 @@ _SHORT = 1e-5
 _OF_SINGLE = 1e-5
 #: How far off, of its size, a derivative is a mistake though its error bar is wide.
 _SEEN = 1e-2
-_TURNS = "the function turns within the step of the numerical derivative: a shorter one finds the gradient"
+_TURNS = "the function turns within the step of the numerical derivative: a shorter one finds another"
 #: The attribute of a surrogate in which what `detach()` stops is not held still.
 _MOVES = "gradspec_moves"
 
@@ -229,7 +229,7 @@ def _one_direction(
     x = inputs.tensors()
     u = tuple(t / 9 for t in like(x, seed))
     if is_half(inputs):  # a number beyond 4 does not move by what moves smaller ones
-        u = tuple(t * (a.detach().abs() / 4).clamp(min=1) for t, a in zip(u, x, strict=True))
+        u = tuple(t * (a.detach().abs() / 4).clamp(min=1, max=8) for t, a in zip(u, x, strict=True))
     if in_proportion:  # an element moves by a share of itself
         u = tuple(t * a.abs().clamp(max=1) for t, a in zip(u, x, strict=True))
     if any(is_symmetric(t, ROUNDED) for t in x):  # a solver for such matrices may have no end for others
@@ -265,6 +265,8 @@ def _in_direction(
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
     if dtype == torch.float64:  # that of the value: small steps show its rounding
         dtype = torch.float32 if is_alone else _of_all(y)
+    if is_half(inputs) and not moves(x, u):
+        return Finding(status=Status.INCONCLUSIVE, message="in this precision a step moves no argument as it should")
     try:
         numeric, is_near = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability
@@ -289,9 +291,12 @@ def _in_direction(
     if not (is_clear or _is_far(numeric, exact, derivative)):
         said = f"the error bar {numeric.bar:.1e} of the numerical derivative is too wide"
         return Finding(status=Status.INCONCLUSIVE, message=said)
-    if numeric.is_refuted_for(exact):
-        return Finding(status=Status.INCONCLUSIVE, message=_TURNS)
     is_narrow = is_low(inputs) or all(g is None or is_single(g) for g in grads)
+    # A bar that is narrow beside the gradient alone says nothing where the function turns within a step.
+    own = max(abs(numeric.value), size)
+    is_unknown = numeric.is_contradicted or not (numeric.is_clear(own, dtype) or _is_far(numeric, exact, own / 100))
+    if numeric.is_refuted_for(exact) or (is_narrow and is_unknown):
+        return Finding(status=Status.INCONCLUSIVE, message=_TURNS)
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
     if is_narrow and vanishes(lambda at: _value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS

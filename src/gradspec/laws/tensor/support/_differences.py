@@ -81,6 +81,11 @@ class Slope:
             for one in self.closer
         )
 
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a shorter step finds another derivative than this one, as far as both error bars tell."""
+        return any(abs(one.value - self.value) > 10 * max(self.bar, one.bar) for one in self.closer)
+
 
 def slope(along: Callable[[float], float], dtype: torch.dtype = torch.float64) -> Slope:
     """Return the derivative of a function of a step at 0, computed in a dtype: the best of all start steps."""
@@ -125,6 +130,15 @@ def _estimate(quotient: Callable[[float], float], start: float, ratio: int) -> t
                 best, bar = c, error
         column = after
     return bar, best
+
+
+def moves(x: tuple[Tensor, ...], u: tuple[Tensor, ...]) -> bool:
+    """Whether the shortest start step of a half type moves arguments in its direction, and not to what is near."""
+    for a, b in zip(x, u, strict=True):
+        step = b * digits(a.dtype.to_real()).steps[-1]
+        if float(((a.detach() + step) - a.detach() - step).norm()) > float(step.norm()) / 2:
+            return False
+    return True
 
 
 def inner(a: Tensor, b: Tensor) -> float:
