@@ -132,8 +132,6 @@ def refuse_another_record(path: Path, *kinds: str) -> None:
         Unusable: it is there, and is not a record of one of these kinds.
     """
     if is_device(path):
-        if path.resolve().is_fifo():  # one with a name: that of `>(cat)` has none, and is read
-            raise Unusable(f"--record {path} is a device or a pipe, and holds no record")
         return
     try:
         with path.open("rb") as file:
