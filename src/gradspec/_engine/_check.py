@@ -85,7 +85,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         trial = new()
     except (Exception, SystemExit) as error:
         return Finding(status=Status.ERROR, message=f"the case could not be made: {shown(error)}")
-    if isinstance(trial.spec, FunctionSpec) and (said := _unjudged(trial.case)):
+    of_case = isinstance(trial.spec, FunctionSpec) and law.over == "cases"
+    if of_case and (said := _unjudged(trial.case)):
         is_said = Status.ERROR in prior.values()
         return Finding(status=Status.NOT_MEASURED if is_said else Status.ERROR, message=said)
     if isinstance(trial.spec, FunctionSpec) and is_incomparable(law, trial):  # type: ignore[arg-type]
