@@ -20,14 +20,7 @@ from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
 from gradspec._one_line import visible
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import (
-    SpecFaultError,
-    StandInError,
-    comparing,
-    is_stand_in,
-    preserved_process_state,
-    witnessing,
-)
+from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
 from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_incomparable, is_replayed, replayed
 from gradspec.laws.tensor.support._sides import fault_of_spec
 from gradspec.profile import Profile
@@ -108,8 +101,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         finding = own_error(error) if own_place(error) and _tells_own(check) else raised(error)
         if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
-    fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR) and law.over == "cases"
-    if fails and isinstance(trial.spec, FunctionSpec) and (fault := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
+    fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR)
+    if fails and of_case and (fault := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
         finding = Finding(status=Status.ERROR, message=fault)
     return judged(finding, check, new, prior)
 

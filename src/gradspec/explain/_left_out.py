@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.explain._mistakes import OF_TORCH, context_of, names_in, read_of_the_context
+from gradspec.explain._mistakes import OF_TORCH, names_in, names_kept, read_of_the_context
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: What a factor or a term that is missing is made of: of nothing else, of a name, of two, of three. In this order.
@@ -136,8 +136,8 @@ def terms(function: ast.FunctionDef, statement: ast.stmt, count: int, kept: Sequ
         count: how many names.
         kept: what forward writes on the context, `scale` of `ctx.scale`.
     """
-    of_context = [f"{context_of(function)}.{name}" for name in kept if context_of(function)]
-    names = [*names_in(function, statement), *dict.fromkeys([*read_of_the_context(function), *of_context])]
+    of_context = dict.fromkeys([*read_of_the_context(function), *names_kept(function, kept)])
+    names = [*names_in(function, statement), *of_context]
     places = range(len(names))
     forms: list[tuple[str, tuple[int, ...]]] = []
     if count == 1:

@@ -109,9 +109,8 @@ def dimension_throughout(
     if not isinstance(node, ast.Assign | ast.Tuple | ast.BinOp | ast.Call):
         return
     found = Counter(ast.unparse(one) for one in _dimensions_in(node))
-    context = context_of(function)
+    named = names_kept(function, kept)
     for number, times in found.items():
-        named = [f"{context}.{name}" for name in kept if context]
         others = [str(dim) for dim in _DIMENSIONS if str(dim) != number] if times > 1 else []
         for other in (*named, *others):
             changed = copy.deepcopy(node)
@@ -129,16 +128,18 @@ def other_kept(node: ast.AST, function: ast.FunctionDef, *, kept: Sequence[str])
         function: the method.
         kept: what forward writes on the context, `scale` of `ctx.scale`.
     """
-    context = context_of(function)
+    named = names_kept(function, kept)
     is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
-    if context and (is_number or (isinstance(node, ast.expr) and ast.unparse(node) in _kept_names(context, kept))):
-        for name in _kept_names(context, kept):
-            if name != ast.unparse(node):
-                yield ast.parse(name, mode="eval").body
+    is_named = isinstance(node, ast.Attribute) and ast.unparse(node) in named
+    for name in named if is_number or is_named else ():
+        if name != ast.unparse(node):
+            yield ast.parse(name, mode="eval").body
 
 
-def _kept_names(context: str, kept: Sequence[str]) -> list[str]:
-    return [f"{context}.{name}" for name in kept if name not in OF_TORCH]
+def names_kept(function: ast.FunctionDef, kept: Sequence[str]) -> list[str]:
+    """Return what forward keeps as a method names it, `ctx.scale`; nothing in one that has no context."""
+    context = context_of(function)
+    return [f"{context}.{name}" for name in kept if context]
 
 
 def _dimensions_in(node: ast.AST) -> list[ast.expr]:

@@ -21,8 +21,7 @@ from gradspec.laws.tensor._surrogate import of_function
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._differences import in_double
-from gradspec.laws.tensor.support._own_dtype import is_half
+from gradspec.laws.tensor.support._differences import in_double, is_half
 
 #: What a comparison says of its numbers without another call.
 _GUESSED = ("zero", "sign", "rounding", "factor", "places", "digits", "narrow", "count")

@@ -252,7 +252,9 @@ def _first(wrong: Wrong, name: str, of: Callable[[_Search, Any], Reason | None])
     if known is not None:
         return search.again(known) if behind else None
     search.left = wrong.found.get(_LEFT, _OPERATIONS)
-    any(of(search, cls) is not None for cls in behind)
+    for cls in behind:
+        if of(search, cls) is not None:
+            break
     wrong.found[_LEFT] = search.left
     reading = search.reading or search.partial
     if reading is None:

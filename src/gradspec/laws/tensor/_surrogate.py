@@ -29,14 +29,24 @@ from torch import Tensor
 
 from gradspec._finding import MEANT
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
-from gradspec.laws.tensor.support._bound import lowest
-from gradspec.laws.tensor.support._call import Inputs, StandInError, differentiable, fresh, gradients, like
+from gradspec.laws.tensor.support._bound import dtype_of_all
+from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._detached import held_still
-from gradspec.laws.tensor.support._differences import Slope, digits, in_double, inner, is_single, moves, slope
+from gradspec.laws.tensor.support._differences import (
+    Slope,
+    in_double,
+    inner,
+    is_half,
+    is_low,
+    is_single,
+    lies_within_a_step,
+    moves,
+    slope,
+)
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._finite_part import finite_part
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
-from gradspec.laws.tensor.support._own_dtype import is_half, is_low, judge_own_dtype
+from gradspec.laws.tensor.support._own_dtype import judge_own_dtype
 from gradspec.laws.tensor.support._question import question
 from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, on_spec_side
 from gradspec.laws.tensor.support._solver import at_a_tolerance, of_a_solver
@@ -103,7 +113,7 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         trial = finite_part(trial, wide)
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)
-        if is_rough or (finding is HOLDS and _of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32):
+        if is_rough or (finding is HOLDS and dtype_of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32):
             alone = _each_alone(trial, wide)
             finding = alone if alone.status is Status.BROKEN else finding
     except StandInError:  # an audit of a function that takes its own dtype only
@@ -202,19 +212,13 @@ def _twice(trial: Trial, inputs: Inputs) -> Finding:
             in_proportion = _one_direction(trial, inputs, trial.seed + attempt, in_proportion=True)
             finding = finding if in_proportion.status is Status.INCONCLUSIVE else in_proportion
         # Where it is smaller than a step of a low precision, a derivative is that of another place.
-        if finding.status is Status.BROKEN and _is_within_a_step(inputs):
+        if finding.status is Status.BROKEN and lies_within_a_step(inputs):
             in_proportion = _one_direction(trial, inputs, trial.seed + attempt, in_proportion=True)
             finding = finding if in_proportion.status is Status.BROKEN else in_proportion
         findings.append(finding)
         if findings[-1].status is not Status.BROKEN:
             return findings[-1]
     return findings[0]
-
-
-def _is_within_a_step(inputs: Inputs) -> bool:
-    """Whether an argument of a low precision lies nearer to zero than a step is long, and none of it is zero."""
-    low = [t for t in inputs.tensors() if t.numel() and t.dtype.to_real() != torch.float64 and bool(t.all())]
-    return any(float(t.abs().max()) < digits(t.dtype.to_real()).steps[0] / 10 for t in low)
 
 
 def _one_direction(
@@ -264,7 +268,7 @@ def _in_direction(
         return Finding(status=Status.INCONCLUSIVE, message=said)
     along, dtype = _along(trial, inputs, u, v), x[0].dtype.to_real()
     if dtype == torch.float64:  # that of the value: small steps show its rounding
-        dtype = torch.float32 if is_alone else _of_all(y)
+        dtype = torch.float32 if is_alone else dtype_of_all(y)
     if is_half(inputs) and not moves(x, u):
         return Finding(status=Status.INCONCLUSIVE, message="in this precision a step moves no argument as it should")
     try:
@@ -322,12 +326,6 @@ def _is_far(numeric: Slope, exact: float, derivative: float) -> bool:
     """
     is_seen = numeric.bar <= derivative / 1000
     return is_seen and abs(exact - numeric.value) > 10 * numeric.bar + _SEEN * derivative
-
-
-def _of_all(y: tuple[Tensor, ...]) -> torch.dtype:
-    """Return the dtype that has as few digits as all that a call returns; float64 where something has more."""
-    found = {t.dtype.to_real() for t in y if differentiable(t)}
-    return torch.float64 if torch.float64 in found else lowest(y) or torch.float64
 
 
 def _slope(along: Callable[[float], float], dtype: torch.dtype) -> tuple[Slope, bool]:

@@ -159,6 +159,26 @@ def in_double(inputs: Inputs) -> Inputs:
     return Inputs({name: double(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
+def is_low(inputs: Inputs) -> bool:
+    """Whether an argument that is differentiated has less than double precision."""
+    return _is_below(inputs, torch.float64)
+
+
+def is_half(inputs: Inputs) -> bool:
+    """Whether an argument that is differentiated has less than single precision."""
+    return _is_below(inputs, torch.float32)
+
+
+def _is_below(inputs: Inputs, dtype: torch.dtype) -> bool:
+    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(dtype).widest for name in inputs.wrt)
+
+
+def lies_within_a_step(inputs: Inputs) -> bool:
+    """Whether an argument of a low precision lies nearer to zero than a step is long, and none of it is zero."""
+    low = [t for t in inputs.tensors() if t.numel() and t.dtype.to_real() != torch.float64 and bool(t.all())]
+    return any(float(t.abs().max()) < digits(t.dtype.to_real()).steps[0] / 10 for t in low)
+
+
 def is_single(value: Tensor) -> bool:
     """Return whether each number of a tensor is one of float32, and one is not zero."""
     return not differentiable(value) or (torch.equal(double(value), double(single(value))) and bool(value.any()))

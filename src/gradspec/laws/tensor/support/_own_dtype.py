@@ -12,7 +12,7 @@ from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
 from gradspec.laws.tensor.support._compare import describe
-from gradspec.laws.tensor.support._differences import digits, double, in_double
+from gradspec.laws.tensor.support._differences import digits, double, in_double, is_half
 
 #: What a function returns, and its gradients.
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
@@ -29,20 +29,6 @@ _SUMMED = ("it is added up in {name} in {line}", "a sum that is carried in {name
 _SAVED = ("{line} saves in {name} what forward has in float32", "what forward has in float32 is saved in {name}")
 #: Below this, of the size of the cotangents, a gradient in float64 is what is left of terms that cancel.
 NOTHING = 1e-12
-
-
-def is_low(inputs: Inputs) -> bool:
-    """Whether an argument that is differentiated has less than double precision."""
-    return _is_below(inputs, torch.float64)
-
-
-def is_half(inputs: Inputs) -> bool:
-    """Whether an argument that is differentiated has less than single precision."""
-    return _is_below(inputs, torch.float32)
-
-
-def _is_below(inputs: Inputs, dtype: torch.dtype) -> bool:
-    return any(digits(inputs.values[name].dtype.to_real()).widest > digits(dtype).widest for name in inputs.wrt)
 
 
 def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Finding:

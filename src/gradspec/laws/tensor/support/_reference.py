@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError, differentiable, outputs
+from gradspec.laws.tensor.support._differences import is_half
 from gradspec.spec import FunctionSpec
 from gradspec.spec._fault import spec_faults
 
@@ -49,16 +49,12 @@ def plain_call(spec: FunctionSpec, inputs: Inputs) -> Callable[..., Any]:
 
     A reference rounds there as it likes, and the law `vjp` holds the plain call to what is right in float64.
     """
-    return spec.function if _is_half(inputs) else reference(spec)
+    return spec.function if is_half(inputs) else reference(spec)
 
 
 def plain_value(spec: FunctionSpec, inputs: Inputs) -> Callable[..., Any]:
     """Return what the value of a call in another way is compared with, as `plain_call` does of gradients."""
-    return spec.function if _is_half(inputs) else partial(on_spec_side, "primal", spec.primal)
-
-
-def _is_half(inputs: Inputs) -> bool:
-    return any(torch.finfo(inputs.values[name].dtype).bits < 32 for name in inputs.wrt)
+    return spec.function if is_half(inputs) else partial(on_spec_side, "primal", spec.primal)
 
 
 def on_spec_side(role: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
