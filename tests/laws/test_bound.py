@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.nn import Module
 
 from gradspec import Case, FunctionSpec, Supports, audit, verify
-from gradspec.law import Status
+from gradspec.law import Rank, Status
 from gradspec.laws import LAWS
 from gradspec.laws.tensor.support._bound import Bound, RoundedOperations, Units
 from gradspec.spec import Accuracy
@@ -208,7 +209,7 @@ def test_an_audit_says_how_much_closer_float32_would_be():
     call = ["(randn(512, 4, dtype=bfloat16),)"]
     (verdict,) = audit(CarriedInHalf, call, laws=SURROGATE).report.verdicts
     assert verdict.status is Status.BROKEN
-    assert "in float32 the gradient would be" in verdict.finding.message
+    assert "in float32 it would be" in verdict.finding.message
     (verdict,) = audit(Running, call, laws=SURROGATE).report.verdicts
     assert verdict.status is Status.HOLDS
 
@@ -269,3 +270,92 @@ def test_a_reference_that_takes_no_float64_is_compared_as_it_is():
         return x.cumsum(0)
 
     assert said(replace(spec_of(Running, single, (16, 4), dtype=torch.float32)), "vjp")[0] is Status.HOLDS
+
+
+class InBlocks(Function):
+    """A product of matrices, added up block by block in the dtype of the call."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        total = torch.zeros(len(x), w.shape[1], dtype=x.dtype)
+        for k in range(0, len(w), 4):
+            total = total + x[:, k : k + 4] @ w[k : k + 4]
+        return total
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.T, x.T @ g
+
+
+class Stream(Module):
+    """A stream of residuals in bfloat16, as transformers keep it."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(24)).bfloat16()
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x).tanh()
+        return x
+
+
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        (InBlocks, "(randn(8, 512, dtype=bfloat16), randn(512, 8, dtype=bfloat16))"),
+        (Stream().requires_grad_(requires_grad=False), "(randn(8, 16, dtype=bfloat16, requires_grad=True),)"),
+    ],
+    ids=["in blocks", "stream"],
+)
+def test_a_value_that_is_added_up_in_half_precision_is_said_and_fails_nothing(function, call):
+    (verdict,) = audit(function, [call], laws=SURROGATE).report.verdicts
+    assert (verdict.status, verdict.finding.rank) == (Status.BROKEN, Rank.WASTE)
+    assert "the output is off by" in verdict.finding.message
+    assert "in float32 it would be" in verdict.finding.message
+
+
+class Rounded(Function):
+    """Root mean squares, computed in float32 and rounded to bfloat16 whatever is given."""
+
+    factors = (1.0, 1.0)
+
+    @staticmethod
+    def forward(ctx, x, w):
+        r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        ctx.save_for_backward(x, w, r)
+        return x * r * w
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, w, r = (t.float() for t in ctx.saved_tensors)
+        g = g.float()
+        of_w, gy = (g * x * r).sum(0), g * w
+        of_x = r * (gy - x * r * r * (gy * x).mean(-1, keepdim=True))
+        return tuple((gradient * f).bfloat16() for gradient, f in zip((of_x, of_w), cls.factors, strict=True))
+
+
+class RoundedAndDoubled(Rounded):
+    factors = (2.0, 1.0)
+
+
+class RoundedAndNegated(Rounded):
+    factors = (1.0, -1.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("function", "status", "likely"),
+    [
+        (Rounded, Status.HOLDS, None),
+        (RoundedAndDoubled, Status.BROKEN, "right for `w`"),
+        (RoundedAndNegated, Status.BROKEN, "right for `x`"),
+    ],
+)
+def test_gradients_that_are_rounded_whatever_is_given_are_judged_as_rounded(function, status, likely, seed):
+    call = ["(randn(512, 8, dtype=bfloat16), randn(8, dtype=bfloat16))"]
+    (verdict,) = audit(function, call, laws=SURROGATE, seed=seed).report.verdicts
+    assert verdict.status is status
+    assert likely is None or likely in verdict.finding.likely

@@ -39,6 +39,7 @@ from gradspec.laws.tensor.support._differences import (
     is_half,
     is_low,
     is_single,
+    left_by_rounding,
     lies_within_a_step,
     moves,
     slope,
@@ -113,7 +114,8 @@ def _judged(trial: Trial, inputs: Inputs) -> Finding:
         trial = finite_part(trial, wide)
         finding = _twice(trial, wide)
         is_rough = finding.status is Status.INCONCLUSIVE and is_low(inputs) and not lies_on_a_kink(finding)
-        if is_rough or (finding is HOLDS and dtype_of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32):
+        is_narrow = is_half(inputs) or dtype_of_all(_surrogate(trial, wide)(*wide.tensors())) == torch.float32
+        if is_rough or (finding is HOLDS and is_narrow):
             alone = _each_alone(trial, wide)
             finding = alone if alone.status is Status.BROKEN else finding
     except StandInError:  # an audit of a function that takes its own dtype only
@@ -274,9 +276,7 @@ def _in_direction(
     try:
         numeric, is_near = _slope(along, dtype)
     except StandInError as error:  # a matrix is positive definite no more, or a number no probability
-        said = (
-            f"a small step away the function raises {shown(error.__cause__ or error)}: no numerical derivative is there"
-        )
+        said = f"a small step away the function raises {shown(error.__cause__ or error)}: it has no derivative there"
         return Finding(status=Status.INCONCLUSIVE, message=said)
     # Of the value itself and not of the sum: rounding of the terms is what the bar cannot go below.
     size = sum(float((w * t).detach().abs().sum()) for w, t in zip(v, y, strict=True) if t.dtype != torch.bool)
@@ -302,6 +302,8 @@ def _in_direction(
     if numeric.is_refuted_for(exact) or (is_narrow and is_unknown):
         return Finding(status=Status.INCONCLUSIVE, message=_TURNS)
     off, of = abs(exact - numeric.value), max(abs(exact), abs(numeric.value))
+    if off <= left_by_rounding(Inputs.of(trial), inputs.wrt, grads, u):
+        return HOLDS
     if is_narrow and vanishes(lambda at: _value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS
     finding = _wrong(trial, inputs, f"{exact:.12g}", numeric)

@@ -41,11 +41,14 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     """While it is entered, the lines of the function under test add up numbers of a half type in float32.
 
     Each tensor still holds what a half type can hold; what an addition in a chain gets is the sum as float32 has it.
+
+    Args:
+        in_backward: only where backward itself adds up, and not where forward does or backward runs it once more.
     """
 
-    def __init__(self) -> None:
-        """Begin with no sum."""
+    def __init__(self, *, in_backward: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._in_backward = in_backward
         self._kept: dict[int, _Kept] = {}
         #: The line of the last addition of the longest sum, if one is long.
         self.line, self._most = "", CHAIN - 1
@@ -53,6 +56,8 @@ class CarriedInSingle(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation; one that adds up in a half type runs in float32."""
         kwargs = kwargs or {}
+        if self._in_backward and (torch._C._current_graph_task_id() < 0 or torch.is_grad_enabled()):
+            return func(*args, **kwargs)
         name = func.overloadpacket.__name__
         kind, is_written = name.rstrip("_"), name.endswith("_")
         terms = _terms(kind, args)

@@ -8,7 +8,7 @@ of them removes one term after the other; the change from one column of combinat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,6 +19,8 @@ from gradspec.laws.tensor.support._call import Inputs, differentiable
 
 #: How narrow the bar of a shorter step is that finds another derivative, in parts of it.
 _CLOSE = 0.1
+#: How many units of rounding the sum of independent errors is off at most, in root mean squares.
+_ERRORS = 1.5
 #: How often a start step is halved.
 HALVINGS = 5
 
@@ -182,6 +184,22 @@ def lies_within_a_step(inputs: Inputs) -> bool:
 def is_single(value: Tensor) -> bool:
     """Return whether each number of a tensor is one of float32, and one is not zero."""
     return not differentiable(value) or (torch.equal(double(value), double(single(value))) and bool(value.any()))
+
+
+def left_by_rounding(case: Inputs, wrt: Sequence[str], grads: Sequence[Tensor | None], u: Sequence[Tensor]) -> float:
+    """Return how far a derivative along a direction may be off whose gradients are rounded to the dtype of a case.
+
+    A function that returns them in a half type does so whatever it is given: in float64 their rounding shows.
+    """
+    if not is_half(case):
+        return 0.0
+    dtypes = [case.values[name].dtype for name in wrt]
+    given = [(g, b, dtype) for g, b, dtype in zip(grads, u, dtypes, strict=True) if g is not None]
+    if not all(torch.equal(double(g), double(g.to(dtype))) for g, _, dtype in given):
+        return 0.0
+    #   |sum_i (g_i - round(g_i)) u_i|: independent errors, none larger than half a unit of rounding of g_i
+    square = sum(float((double(g) * b).abs().square().sum()) for g, b, _ in given)
+    return _ERRORS * max(torch.finfo(dtype.to_real()).eps for dtype in dtypes) * math.sqrt(square)
 
 
 def single(value: Tensor) -> Tensor:

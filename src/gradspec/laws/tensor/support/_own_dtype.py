@@ -1,13 +1,14 @@
-"""The gradient in the dtype of the case, held to the one that the same function has in float64 at the same numbers."""
+"""Results in the dtype of the case, held to those that the same function has in float64 at the same numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Reason, Status, broken
+from gradspec.law import HOLDS, Finding, Rank, Reason, Status, broken
 from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 from gradspec.laws.tensor.support._call import Inputs, differentiable, like
 from gradspec.laws.tensor.support._carried import CarriedInSingle, SavedInSingle
@@ -18,6 +19,8 @@ from gradspec.laws.tensor.support._differences import digits, double, in_double,
 Results = tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]
 #: The function and its backward pass, of arguments and cotangents.
 ValueAndGradients = Callable[[Inputs, tuple[Tensor, ...]], Results]
+#: What keeps something in float32, and what is said where that brings a result closer.
+_Experiment = tuple[CarriedInSingle | SavedInSingle, str, str]
 #: What is said where the values themselves are others, as those of a function that draws its noise in its own dtype.
 OTHER = "the values in {0} are not those in float64"
 #: How often the operations are rounded at random, and how many times as far as then a result may be off.
@@ -60,20 +63,32 @@ def judge_own_dtype(inputs: Inputs, compute: ValueAndGradients, seed: int) -> Fi
             return Finding(status=Status.INCONCLUSIVE, message=said)
         if not _agree(got, expected, dtype, scattered.gradient(place)):
             return _wrong(argument, got, expected, name)
-    return _lost_on_the_way(inputs.wrt, low, right, lambda: compute(inputs, narrow)[1], y) if is_half(inputs) else HOLDS
+    if not is_half(inputs):
+        return HOLDS
+    names = [f"the gradient of `{name}`" for name in inputs.wrt]
+    experiments: list[_Experiment] = [(CarriedInSingle(in_backward=True), *_SUMMED), (SavedInSingle(y), *_SAVED)]
+    lost = _lost_on_the_way(names, low, right, lambda: compute(inputs, narrow)[1], experiments)
+    if lost.status is Status.BROKEN:
+        return lost
+    # A stream of residuals is a long sum too, and is kept in the dtype of a model on purpose: a value is no mistake.
+    names = [f"output {place}" for place in range(len(y))] if len(y) > 1 else ["the output"]
+    computed = [one if differentiable(one) else None for one in y]
+    summed: list[_Experiment] = [(CarriedInSingle(), *_SUMMED)]
+    lost = _lost_on_the_way(names, computed, y_wide, lambda: compute(inputs, narrow)[0], summed)
+    return replace(lost, rank=Rank.WASTE) if lost.status is Status.BROKEN else lost
 
 
 def _lost_on_the_way(
-    wrt: tuple[str, ...],
+    names: Sequence[str],
     low: Sequence[Tensor | None],
     right: Sequence[Tensor | None],
     compute: Callable[[], tuple[Tensor | None, ...]],
-    outputs: tuple[Tensor, ...],
+    experiments: Sequence[_Experiment],
 ) -> Finding:
-    """Say whether gradients in a half type are far off, and would not be with sums or saved tensors in float32."""
+    """Say whether results in a half type are far off, and would not be with sums or saved tensors in float32."""
     errors = [_error(got, expected) for got, expected in zip(low, right, strict=True)]
     far = [place for place, off in enumerate(errors) if off > ROUNDINGS]
-    for experiment, said, words in ((CarriedInSingle(), *_SUMMED), (SavedInSingle(outputs), *_SAVED)) if far else ():
+    for experiment, said, words in experiments if far else ():
         try:
             with experiment:
                 found = compute()
@@ -88,9 +103,9 @@ def _lost_on_the_way(
             worst = int((double(got) - expected).abs().flatten().argmax())
             share = float((double(got) - expected).norm() / expected.norm())
             return broken(
-                f"the gradient of `{wrt[place]}` is off by {share:.1%} in {name}: {said.format(line=line, name=name)}, "
-                f"and in float32 the gradient would be {closer:.0f} times closer",
-                argument=f"gradient of `{wrt[place]}`, {describe(got)}",
+                f"{names[place]} is off by {share:.1%} in {name}: {said.format(line=line, name=name)}, "
+                f"and in float32 it would be {closer:.0f} times closer",
+                argument=f"{names[place].removeprefix('the ')}, {describe(got)}",
                 got=f"{got.flatten()[worst].item():.6g}",
                 expected=f"{expected.flatten()[worst].item():.6g}",
                 reason=Reason(
