@@ -22,7 +22,7 @@ SAID = {
     "Exits": ("vjp", "raised SystemExit: 4"),
     "Ends": ("vjp", "the function ended the interpreter, with exit code 4"),
     "TwoGradients": ("vjp", "returned an incorrect number of gradients (expected 1, got 2)"),
-    "Prints": ("global_state", "it prints 'look at me'"),
+    "Prints": ("global_state", r"it prints 'look at me\nand at me'"),
     "Reseeds": ("declared_draws", "generator"),
     "WidensTheDefault": ("global_state", "the default dtype is torch.float64, was torch.float32"),
     "PatchesTorch": ("global_state", "torch.nn.functional.relu has been replaced"),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
+import gc
 import locale
+import logging
 import os
 import signal
 import sys
 import warnings
 
+import numpy
 import pytest
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 
 from gradspec import audit
 from gradspec.laws import LAWS
@@ -32,6 +37,27 @@ MOVES = {
     "the environment is changed: A_NAME is 'set'": lambda: os.environ.update(A_NAME="set"),
     "the handlers of signals are changed: that of SIGUSR1": lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
     "the filters of warnings are changed": lambda: warnings.filterwarnings("ignore", message="of a function"),
+    "the filters of warnings are changed: ": lambda: warnings.simplefilter("ignore"),
+    "determinism of algorithms is changed: enabled is True": lambda: torch.use_deterministic_algorithms(True),
+    "determinism of algorithms is changed: warn_only is True": lambda: torch.use_deterministic_algorithms(
+        False, warn_only=True
+    ),
+    "anomaly detection is changed: enabled is True": lambda: torch.autograd.set_detect_anomaly(True),
+    "anomaly detection is changed: check_nan is False": lambda: torch.autograd.set_detect_anomaly(
+        False, check_nan=False
+    ),
+    "torch.backends is changed: cudnn.benchmark is True": lambda: setattr(torch.backends.cudnn, "benchmark", True),
+    "the choice of attention kernels is changed: math is False": lambda: torch.backends.cuda.enable_math_sdp(False),
+    "the stack of modes is changed: hooks on saved tensors": lambda: saved_tensors_hooks(
+        lambda t: t, lambda t: t
+    ).__enter__(),
+    "the stack of modes is changed: function modes is": lambda: torch.device("cpu").__enter__(),
+    "what numpy does about errors is changed: divide is 'ignore'": lambda: numpy.seterr(divide="ignore"),
+    "the garbage collector is changed: enabled is False": gc.disable,
+    "the logger at the root is changed: disable is 50": lambda: logging.disable(logging.CRITICAL),
+    "sys is changed: excepthook is": lambda: setattr(sys, "excepthook", print),
+    "builtins.sorted has been replaced": lambda: setattr(builtins, "sorted", list),
+    "torch.linalg.inv has been replaced": lambda: setattr(torch.linalg, "inv", print),
     "the locale is": lambda: locale.setlocale(locale.LC_NUMERIC, other_locale()),
 }
 
@@ -92,3 +118,14 @@ def test_what_only_an_import_within_the_first_call_does_is_not_the_functions():
             os.environ["OF_AN_IMPORT"] = "set"
 
     assert messages(once) == []
+
+
+@pytest.mark.parametrize(
+    "prints",
+    [lambda: os.write(1, b"seen"), lambda: ctypes.CDLL(None).printf(b"seen"), lambda: print("seen")],
+    ids=["os.write", "printf", "print"],
+)
+def test_what_is_printed_is_heard_at_any_level_and_not_shown(prints, capfd):
+    found = messages(prints)
+    assert found == ["it prints 'seen'"]
+    assert "seen" not in capfd.readouterr().out

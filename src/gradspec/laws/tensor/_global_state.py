@@ -1,8 +1,10 @@
 r"""A call leaves the process as it found it: the settings of torch and of Python, torch itself, the screen.
 
 Looked at are the default dtype and device, grad mode, autocast, determinism, anomaly detection, threads, the precision
-of float32 products, flushing of denormal numbers, rounding, print options, the umask, the current folder, the locale,
-the limit of recursion, the environment, handlers of signals, filters of warnings, and the functions of torch.
+of float32 products, the switches of torch.backends, hooks on saved tensors and other modes, flushing of denormal
+numbers, rounding, print options, the umask, the current folder, the locale, the limit of recursion, the environment,
+handlers of signals, filters of warnings, the errors of numpy, the garbage collector, the logger at the root, the hooks
+of Python, and the functions of torch and of Python.
 
 The law checks a plain pass, a pass with a tangent, and a differentiated backward pass, if these are promised.
 
@@ -17,7 +19,8 @@ Remedy: give dtype and device to each call, use the context managers, and raise 
 
 from __future__ import annotations
 
-from gradspec._process_state import LAZY, Surroundings, listening
+from gradspec._process_state import Surroundings, listening, marked_filters
+from gradspec._settings import LAZY
 from gradspec.law import HOLDS, Finding, Law, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._passes import Pass, called, in_each_pass
@@ -48,15 +51,16 @@ def _moved(trial: Trial, way: Pass) -> tuple[list[str], str]:
     """Call the function; return what has moved, in words, and what it printed."""
     inputs = Inputs.of(trial)
     leaves = way.leaves(inputs)
-    before = Surroundings.now()
-    with listening() as heard:
+    with marked_filters(), listening() as heard:
+        before = Surroundings.now()
         try:
             y = called(trial, way, inputs, leaves)
             moved = [f"forward: {what}" for what in before.restore()]
             way.backward(y, leaves, trial.seed)
         finally:
             late = before.restore()
-    return [*moved, *(f"backward: {what}" for what in late)], heard.getvalue().strip()
+        text = heard()
+    return [*moved, *(f"backward: {what}" for what in late)], text
 
 
 GLOBAL_STATE = Law(
