@@ -1,4 +1,8 @@
-"""A sign of life from a child process to its parent, which then limits each call, not all calls of an answer."""
+"""Signs from a child process to its parent: a call has ended, or a law has found something and looks for its cause.
+
+The parent may limit each call in place of all calls of an answer, and ask for what was found where the search for the
+cause has ended the child.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ class Heartbeat:
     """A number that a child counts up and its parent reads; made before the fork."""
 
     def __init__(self) -> None:
-        self._page = mmap.mmap(-1, 8)
+        self._page = mmap.mmap(-1, 9)
 
     def beat(self) -> None:
         """Count one call, in the child."""
@@ -20,12 +24,21 @@ class Heartbeat:
         """How many calls have ended."""
         return int.from_bytes(self._page[:8], "little")
 
+    @property
+    def has_found(self) -> bool:
+        """Whether a law has found something since the last question."""
+        return bool(self._page[8])
 
-#: That of this process, if its parent has a limit on each call.
+    @has_found.setter
+    def has_found(self, found: bool) -> None:
+        self._page[8] = int(found)
+
+
+#: That of this process, if it is a child that answers questions.
 _own: Heartbeat | None = None
 
 
-def take(heartbeat: Heartbeat | None) -> None:
+def take(heartbeat: Heartbeat) -> None:
     """Let `beat` count here."""
     global _own
     _own = heartbeat
@@ -36,6 +49,12 @@ def beat() -> None:
     # Dynamo cannot trace a write to memory: it would break the graph, and the function be compiled in another form.
     if _own is not None and not _is_compiling():
         _own.beat()
+
+
+def found() -> None:
+    """Say that a law has found something: what comes is the search for its cause."""
+    if _own is not None:
+        _own.has_found = True
 
 
 def _is_compiling() -> bool:

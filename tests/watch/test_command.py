@@ -121,6 +121,18 @@ def test_a_question_comes_with_the_command_that_takes_its_answer(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_module_that_runs_is_imported_by_its_name_once_it_was_killed(tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "__init__.py").touch()
+    (tmp_path / "beside" / "other.py").write_text("FACTOR = 2\n", encoding="utf-8")
+    text = f"from .other import FACTOR\n{WRONG}{MAIN.format(ENDS['killed'][0])}"
+    (tmp_path / "beside" / "train.py").write_text(text, encoding="utf-8")
+    done = watched(tmp_path, "--", sys.executable, "-m", "beside.train")
+    assert done.returncode == 137
+    assert "1 audited, 1 wrong in what the program uses" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_script_that_does_more_than_define_is_not_imported_to_judge_it(tmp_path):
     name = program(tmp_path, WRONG + "import os\nprint('trained', flush=True)\nuse()\nos._exit(0)\n")
     done = watched(tmp_path, "--", sys.executable, name)
@@ -187,6 +199,7 @@ def test_nothing_is_seen_in_a_line(tmp_path, text, said):
     ("words", "code", "said"),
     [
         (("--", "no-such-program"), 127, "there is no program 'no-such-program'"),
+        (("--nonsense", "--", sys.executable), 2, "there is no option '--nonsense'"),
         (("--format", "json", "--", sys.executable), 2, "write --format json=PATH"),
         (("--save-cases", "full", "--", sys.executable), 2, "holds files already"),
         (("--only", "x"), 2, "Missing argument"),

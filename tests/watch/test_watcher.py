@@ -183,24 +183,6 @@ def test_a_class_that_is_made_later(watcher):
     assert only(watcher).key.endswith("<locals>.Later")
 
 
-def test_a_factory_makes_one_function_of_many_classes(watcher):
-    def made(factor):
-        class Times(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return factor * x
-
-            @staticmethod
-            def backward(ctx, grad):
-                return factor * grad
-
-        return Times
-
-    for factor in range(5):
-        made(factor).apply(x())
-    assert only(watcher).forwards == 5
-
-
 def test_a_call_of_forward_by_its_name_is_not_one_of_apply(watcher):
     class Context:
         factor = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from gradspec.law import Verdict
 from gradspec.render._remarks import remarks
 from gradspec.report import Report
 
@@ -34,3 +35,8 @@ def with_remarks(report: Report, spec: str, said: Iterable[str]) -> Report:
     """Return a report whose sheet of a function says that it is an audit, and what was seen beside the verdicts."""
     sheet = {**report.sheets[spec], "audited": True, "remarks": list(said)}
     return replace(report, sheets={**report.sheets, spec: sheet})
+
+
+def is_of_several(verdict: Verdict) -> bool:
+    """Whether a verdict is shown by several calls together: a command that repeats it names them all."""
+    return "called before" in verdict.finding.details

@@ -18,6 +18,7 @@ from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceba
 from gradspec._engine._plan import Check, misuses
 from gradspec._engine._rounding import beyond_rounding
 from gradspec._engine._vacuous import with_witness
+from gradspec._heartbeat import found
 from gradspec._one_line import visible
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
 from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
@@ -87,6 +88,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
     try:
         with witnessing() as seen, comparing() as compared:
             finding = law.check(trial)
+            if finding.status is Status.BROKEN:
+                found()
             if finding.status is Status.BROKEN and compared.is_narrow(finding.argument):
                 finding = beyond_rounding(law, finding, lambda k: _reseeded(new(), k))
             finding = with_witness(finding, seen.facts())

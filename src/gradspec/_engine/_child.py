@@ -63,7 +63,7 @@ class Child(Generic[Question, Answer]):
         self._run = run
         self._silent = silent
         self._time_limit = time_limit
-        self._heartbeat = Heartbeat() if per_call else None
+        self._heartbeat, self._per_call = Heartbeat(), per_call
         self._process: Any = None
         self._pipe: Connection | None = None
         #: Closed as this process ends, however it does; the child ends then too.
@@ -96,6 +96,7 @@ class Child(Generic[Question, Answer]):
     def _answer(self, question: Question) -> Answer | Finding:
         assert self._pipe is not None
         self._number += 1
+        self._heartbeat.has_found = False
         frame, clock = Frame(self._number, self._process.pid), Clock(self._process.pid, self._time_limit)
         calls = self._calls()
         try:
@@ -121,7 +122,12 @@ class Child(Generic[Question, Answer]):
             return self._exit_finding()
 
     def _calls(self) -> int:
-        return 0 if self._heartbeat is None else self._heartbeat.count
+        return self._heartbeat.count if self._per_call else 0
+
+    @property
+    def has_found(self) -> bool:
+        """Whether the last question ended after a law had found something, while its cause was looked for."""
+        return self._heartbeat.has_found
 
     def close(self) -> None:
         """End the child, if there is one; the next question starts another."""

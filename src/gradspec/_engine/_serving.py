@@ -40,7 +40,7 @@ def _serve(
     life: Connection,
     stack: IO[bytes],
     silent: bool,
-    heartbeat: Heartbeat | None,
+    heartbeat: Heartbeat,
     run: Callable[[Any], Any],
 ) -> None:
     import torch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 
 from torch import AcceleratorError
 
@@ -13,6 +14,7 @@ from gradspec._engine._home import at_home
 from gradspec._engine._lost import lost, why_lost
 from gradspec._engine._plan import Check
 from gradspec._scope import Scope
+from gradspec.explain import without_reasons
 from gradspec.law import LIMIT, Finding, Status, Verdict, raised
 from gradspec.laws import learn, untold
 from gradspec.profile import Profile
@@ -48,7 +50,7 @@ class Session:
         self._said = {verdict.cell: verdict for verdict in said}
         #: One child for all checks, and one for each check of a law that wants a process in which nothing has run.
         self._child, self._untouched = (
-            Child[tuple[int, dict[str, Status]], tuple[Verdict, list[bytes]]](
+            Child[tuple[int, dict[str, Status], bool], tuple[Verdict, list[bytes]]](
                 self._answer, time_limit=profile.time_limit, silent=silent
             )
             for _ in range(2)
@@ -118,7 +120,12 @@ class Session:
             self._child.close()  # what a function leaves in its process is nothing of the next one
         child = self._untouched if check.law.alone else self._child
         self._of = self._of if check.law.alone else check.spec.name
-        answer = child.ask((self._numbers[check.cell], prior))
+        answer = child.ask((self._numbers[check.cell], prior, True))
+        if isinstance(answer, Finding) and child.has_found:
+            again = child.ask((self._numbers[check.cell], prior, False))
+            # The law has found something: an experiment on its cause took all the time, or ended the interpreter.
+            if not isinstance(again, Finding) and again[0].status is Status.BROKEN:
+                answer = again
         if check.law.alone:  # what it called must not decide what comes next
             child.close()
         if isinstance(answer, Finding):
@@ -143,11 +150,12 @@ class Session:
         self._lost = check.law.name
         return verdict_of(check, lost(why), self._profile, seed=self._seed)
 
-    def _answer(self, question: tuple[int, dict[str, Status]]) -> tuple[Verdict, list[bytes]]:
-        number, prior = question
+    def _answer(self, question: tuple[int, dict[str, Status], bool]) -> tuple[Verdict, list[bytes]]:
+        number, prior, explains = question
         check = self._checks[number]
         try:
-            verdict = run_check(check, self._profile, seed=self._seed, prior=prior)
+            with nullcontext() if explains else without_reasons():
+                verdict = run_check(check, self._profile, seed=self._seed, prior=prior)
         except KeyboardInterrupt as error:  # the function's: the user's interrupt reaches only the parent
             verdict = verdict_of(check, raised(error), self._profile, seed=self._seed)
         return verdict, untold()

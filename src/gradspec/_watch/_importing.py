@@ -35,7 +35,10 @@ def importable(seen: Seen) -> str:
     if module not in MAIN:
         return home
     file = getattr(sys.modules[module], "__file__", None)
-    return f"{Path(file).absolute()}:{name}" if file and only_defines(str(file)) else ""
+    if not file or not only_defines(str(file)):
+        return ""
+    run_as = getattr(sys.modules[module], "__spec__", None)  # by python -m: it may import what is beside it
+    return f"{run_as.name if run_as else Path(file).absolute()}:{name}"
 
 
 def modules_of_the_program() -> list[str]:

@@ -165,23 +165,27 @@ def shapes_of(value: Any) -> Any:
 
 
 def values_of(value: Any) -> Any:
-    """Return what two calls have in common in their numbers: which are zero, one or of a sign, which tensors all one.
+    """Return what two calls have in common in their numbers: options, and which tensors are all zero, one or of a sign.
 
-    A start of zero, or a factor of one, hides what another one shows.
+    A start of zero, or a factor of one, hides what another one shows; and a function may keep an option for all calls.
     """
     if isinstance(value, Tensor):
         if not value.is_floating_point() or not value.numel() or value.device.type != "cpu":
             return None  # a device would be waited for
         with _aside():
             low, high = (float(t) for t in _plain(value).detach().double().aminmax())
-        return values_of(low) if low == high else ""
+        return _sign_of(low) if low == high else ""
     if isinstance(value, tuple | list):
         return tuple(map(values_of, value))
     if isinstance(value, dict):
         return tuple(map(values_of, value.values()))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if value in (0, 1, -1) else math.copysign(2, value)
+        return value
     return None
+
+
+def _sign_of(number: float) -> float:
+    return number if number in (0, 1, -1) else math.copysign(2, number)
 
 
 def _word(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -114,7 +115,20 @@ def together(rows: Iterable[Row]) -> list[Row]:
         key = (row.key, row.where)
         other = found.get(key)
         found[key] = row if other is None else _both(other, row)
-    return sorted(found.values(), key=lambda row: (not row.is_wrong, row.danger, -row.forwards))
+    several = Counter(row.key for row in found.values())
+    named = [_told_apart(row) if several[row.key] > 1 else row for row in found.values()]
+    return sorted(named, key=lambda row: (not row.is_wrong, row.danger, -row.forwards))
+
+
+def _told_apart(row: Row) -> Row:
+    """Return the row of one of several classes of a name under one of its own: a record keeps the verdicts of each."""
+    place, comma, values = row.where.partition(", ")
+    name = f"{row.key} ({values if comma else Path(place).name})"
+    if row.report is None:
+        return replace(row, key=name)
+    verdicts = tuple(replace(verdict, spec=name) for verdict in row.report.verdicts)
+    sheets = {name if key == row.key else key: sheet for key, sheet in row.report.sheets.items()}
+    return replace(row, key=name, report=replace(row.report, verdicts=verdicts, sheets=sheets))
 
 
 def _both(one: Row, other: Row) -> Row:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ class Store:
         self._numbers: dict[int, int] = {}
         #: The files of the calls of each function that are written; the calls are held, that no other has their number.
         self._saved: dict[int, dict[Kept, str]] = {}
+        self._lock = threading.RLock()
 
     def begin(self) -> None:
         """Write that this process is watched, and how another one imports what it has."""
@@ -47,18 +49,20 @@ class Store:
         """Write a function, and those of its calls that are not written yet."""
         from gradspec._watch._importing import home_of, importable, modules_of_the_program
 
-        place = self.place(seen)
-        place.mkdir(exist_ok=True)
-        written = self._saved.setdefault(id(seen), {})
-        for call in seen.calls:
-            if call not in written:
-                file = place / f"call-{len(written) + 1}.safetensors"
-                written[call] = _save(file, call.args, call.kwargs, seen.key)
-        row = row_of(seen, files=tuple(filter(None, (written[call] for call in seen.calls))))
-        about: dict[str, Any] = {"path": importable(seen), "home": home_of(seen)}
-        if seen.is_operator:
-            about["modules"] = modules_of_the_program()
-        _write(place / FUNCTION, {**row.to_dict(), **about})
+        with self._lock:  # threads of the program call it at once
+            calls = tuple(seen.calls)
+            place = self.place(seen)
+            place.mkdir(exist_ok=True)
+            written = self._saved.setdefault(id(seen), {})
+            for call in calls:
+                if call not in written:
+                    file = place / f"call-{len(written) + 1}.safetensors"
+                    written[call] = _save(file, call.args, call.kwargs, seen.key)
+            row = row_of(seen, files=tuple(filter(None, (written[call] for call in calls))))
+            about: dict[str, Any] = {"path": importable(seen), "home": home_of(seen)}
+            if seen.is_operator:
+                about["modules"] = modules_of_the_program()
+            _write(place / FUNCTION, {**row.to_dict(), **about})
 
     def end(self, watcher: Watcher) -> None:
         """Write the counts of all functions, and what went wrong in the watch."""

@@ -23,6 +23,7 @@ from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
 from gradspec._watch._seen import Seen
 from gradspec._watch._uses import BEGAN_IN, MAIN, Use, is_of_torch
+from gradspec._watch._variant import variant_of
 from gradspec._watch._wrapping import ORIGINAL, telling
 
 #: The namespaces of torch's own operators, in torch 2.11 to 2.15.
@@ -36,6 +37,8 @@ OF_TORCH = frozenset(
 )
 
 
+#: How many classes that one place makes with other values are told apart: it may make one for each call.
+VARIANTS = 8
 #: How torch.library names the Function that it makes of an operator.
 GENERATED = "GeneratedBackwardFor_"
 
@@ -218,6 +221,11 @@ class Watcher:
                 is_operator = isinstance(target, OpOverload)
                 key = _operator_key(target) if is_operator else f"{_module_of(target)}:{target.__qualname__}"
                 where = _place(_home_of(target) if is_operator else target)
+                of_place = [one for one in self.functions.values() if one.key == key and _is_at(one, where)]
+                if not is_operator and (of_place or "<locals>" in target.__qualname__) and len(of_place) < VARIANTS:
+                    where += variant_of(target)
+                elif of_place:
+                    where = of_place[0].where
                 found = next((one for one in self.functions.values() if (one.key, one.where) == (key, where)), None)
                 if found is None:
                     name = key if key not in self.functions else f"{key} ({where})"
@@ -309,6 +317,10 @@ def _take_out(of: weakref.ref[Any], name: str) -> None:
     now = None if cls is None else cls.__dict__.get(name)
     if hasattr(getattr(now, "__func__", now), ORIGINAL):
         delattr(cls, name)
+
+
+def _is_at(seen: Seen, place: str) -> bool:
+    return seen.where == place or seen.where.startswith(f"{place}, ")
 
 
 @cache

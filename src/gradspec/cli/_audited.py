@@ -125,7 +125,8 @@ def audited(
     said = [(f"--{role}", path) for role, path in given.items() if path]
     said += [*(("--wrt", name) for name in wrt), *(("--zero-gradient", name) for name in zero_gradient)]
     said += [("--noise", name) for name in noise]
-    verdicts = tuple(replace(v, rerun=_again(target, v, profile, seed, said)) for v in found.report.verdicts)
+    calls = tuple(dict.fromkeys(v.case for v in found.report.verdicts))
+    verdicts = tuple(replace(v, rerun=_again(target, v, calls, profile, seed, said)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
 
 
@@ -136,9 +137,19 @@ def _there(function: Any, device: str) -> Any:
     return function.to(device) if isinstance(function, torch.nn.Module) and device != "cpu" else function
 
 
-def _again(target: str, verdict: Verdict, profile: Profile, seed: int, said: Sequence[tuple[str, str]]) -> str:
+def _again(
+    target: str,
+    verdict: Verdict,
+    calls: Sequence[str],
+    profile: Profile,
+    seed: int,
+    said: Sequence[tuple[str, str]],
+) -> str:
     """Return the command that runs one law again, or the whole audit if no law is named."""
-    words = ["gradspec", "audit", target, "--case", verdict.case]
+    from gradspec._audit._found import is_of_several
+
+    others = [call for call in calls if call != verdict.case] if is_of_several(verdict) else []
+    words = ["gradspec", "audit", target, *(word for call in (verdict.case, *others) for word in ("--case", call))]
     words += [word for pair in said for word in pair]
     if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]

@@ -111,6 +111,9 @@ def watch(
     process, for training and for what the program uses: autocast, a second derivative, torch.func, torch.compile. The
     program's output, results and exit code do not change.
     """
+    if command[0].startswith("-"):
+        with one_line_errors():
+            raise Unusable(f"there is no option {command[0]!r}: `gradspec watch --help` lists them")
     if not shutil.which(command[0]):
         say(f"Error: there is no program {command[0]!r}", err=True)
         sys.exit(127)

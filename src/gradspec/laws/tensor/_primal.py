@@ -23,9 +23,11 @@ from gradspec.laws.tensor.support._replay import draws_against_function
 
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
-    expected = outputs(on_spec_side("primal", trial.spec.primal, *inputs.args()))
+    right = on_spec_side("primal", trial.spec.primal, *inputs.args())
+    expected = outputs(right)
     try:
-        got = outputs(trial.spec.function(*inputs.args()))
+        given = trial.spec.function(*inputs.args())
+        got = outputs(given)
     except Exception as error:
         return Finding(status=Status.ERROR, message=f"the case raised {shown(error)}")
     if len(got) != len(expected):
@@ -36,6 +38,9 @@ def _check(trial: Trial) -> Finding:
         if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
             kind = "None" if mine is None else f"a {type(mine).__name__}"
             return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
+        layouts = [getattr(y[k] if isinstance(y, tuple | list) else y, "layout", None) for y in (given, right)]
+        if layouts[0] != layouts[1]:
+            return broken(f"the {what} has another layout", got=str(layouts[0]), expected=str(layouts[1]))
         if (finding := compare(trial, what, mine, theirs, limits=limits.get(k))) is not HOLDS:
             noisy = "the primal of the spec draws random numbers, and the function draws none"
             return replace(finding, likely=noisy) if draws_against_function(trial) else finding

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gradspec._heartbeat import beat
 from gradspec.law import Trial
-from gradspec.laws.tensor.support._dense import dense
+from gradspec.laws.tensor.support._dense import dense, with_all_numbers
 from gradspec.spec import Case
 from gradspec.spec._fault import SpecFaultError as SpecFaultError
 
@@ -110,9 +110,9 @@ def _signature(primal: Callable[..., Any]) -> inspect.Signature:
 
 
 def outputs(y: Any) -> tuple[Any, ...]:
-    """Return what a function returned as a tuple."""
+    """Return what a function returned as a tuple, sparse tensors with a number for each element."""
     beat()
-    return tuple(y) if isinstance(y, tuple | list) else (y,)
+    return tuple(map(with_all_numbers, y if isinstance(y, tuple | list) else (y,)))
 
 
 def like(tensors: tuple[Tensor, ...], seed: int) -> tuple[Tensor, ...]:

@@ -1,11 +1,14 @@
-"""A sparse gradient is judged by its dense values."""
+"""Sparse outputs and gradients are judged by their dense values."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+#: Layouts that leave out what is zero.
+_SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 Gradient = TypeVar("Gradient", Tensor, Tensor | None)
 
@@ -13,3 +16,8 @@ Gradient = TypeVar("Gradient", Tensor, Tensor | None)
 def dense(gradient: Gradient) -> Gradient:
     """Return a gradient with a number for each element, as an optimiser adds it: duplicates of an index are summed."""
     return gradient if gradient is None or gradient.layout == torch.strided else gradient.to_dense()
+
+
+def with_all_numbers(value: Any) -> Any:
+    """Return a sparse tensor with a number for each element, still in the graph; anything else as it is."""
+    return value.to_dense() if isinstance(value, Tensor) and value.layout in _SPARSE else value

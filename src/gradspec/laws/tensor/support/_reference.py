@@ -19,6 +19,7 @@ from torch import Tensor
 
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError, differentiable, outputs
+from gradspec.laws.tensor.support._dense import with_all_numbers
 from gradspec.laws.tensor.support._differences import is_half
 from gradspec.spec import FunctionSpec
 from gradspec.spec._fault import spec_faults
@@ -180,10 +181,11 @@ def stop(value: Any) -> Any:
 
 def _fresh(value: Any) -> Any:
     """Return a tensor in memory of its own, rounded once more, as `_join` does: an infinity stays one here."""
-    return value + 0 if isinstance(value, Tensor) and differentiable(value) else value
+    return with_all_numbers(value) + 0 if isinstance(value, Tensor) and differentiable(value) else value
 
 
 def _join(primal: Tensor, surrogate: Tensor) -> Tensor:
     if not differentiable(primal):
         return primal
+    primal, surrogate = with_all_numbers(primal), with_all_numbers(surrogate)
     return primal.detach() + (surrogate - surrogate.detach())
