@@ -10,7 +10,7 @@ data loaders rewind no other generator.
 
 What breaks it: a draw in a function that is not declared to draw, a draw in backward, whose gradient belongs to another
 draw than the output, numpy or python's random, a generator or state that the function keeps, a number of draws that
-depends on whether a gradient is needed.
+depends on whether a gradient is needed, a backward that winds a generator back and leaves it there.
 
 Remedy: write `noise="replayed"` in the spec, and let its primal draw as forward does; or take the noise as an argument.
 Draw all of it in forward, and keep on ctx what backward needs.
@@ -34,6 +34,7 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._generators import (
     NUMPY,
     PYTHON,
+    draw_from_all,
     given_noise,
     has_batch,
     moved,
@@ -58,6 +59,8 @@ DECLARE = (
     'write `noise="replayed",` in the FunctionSpec, and draw in its primal and surrogate as forward does, in the same '
     'order: calls are then compared with the same draws; see "Specify a random function" in the how-to pages'
 )
+REWOUND = "backward leaves {0} where forward had it: what was drawn in between is drawn again"
+RESTORE = "keep the state before backward winds it back, and put that one back at its end"
 SEEDS = "forward seeds the generator: its state after a call is the same whatever it was before"
 
 
@@ -112,8 +115,12 @@ def _draws(
             likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden)
             said = f"{form}forward draws from {hidden[0]}, which is not declared"
             return broken(said, got=", ".join(hidden), likely=likely)
+        draw_from_all(1)
+        between = states()
         way.backward(y, leaves, trial.seed)
-        if hidden := moved(after, states()):
+        if hidden := moved(between, states()):
+            if rewound := _rewinds(trial, function, inputs, way, hidden):
+                return rewound
             return _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
         if drawn and not form and _seeds(trial, function, inputs, drawn[0]):
             return broken(f"forward seeds {drawn[0]}: each call draws the same", got=drawn[0], likely=SEEDS)
@@ -124,6 +131,22 @@ def _draws(
         if differing := moved(after, states()):
             return broken(f"{form}{differing[0]} gives another count of numbers under no_grad than with a gradient")
     return HOLDS
+
+
+def _rewinds(
+    trial: Trial, function: Callable[..., Any], inputs: Inputs, way: Pass, hidden: Sequence[str]
+) -> Finding | None:
+    """Judge a backward that leaves a generator in one state, however many numbers were drawn since forward."""
+    left = []
+    for count in (1, 2):
+        with seeded(trial.seed):
+            leaves = way.leaves(inputs)
+            y = outputs(function(*way.args(inputs, leaves, seed=trial.seed)))
+            draw_from_all(count)
+            way.backward(y, leaves, trial.seed)
+            left.append(states())
+    same = [name for name in hidden if left[0][name] == left[1][name]]
+    return broken(REWOUND.format(same[0]), got=", ".join(same), likely=RESTORE) if same else None
 
 
 def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: bool) -> Finding:

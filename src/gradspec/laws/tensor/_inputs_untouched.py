@@ -5,22 +5,31 @@ The law checks a plain pass, a pass with a tangent, and a differentiated backwar
 
 Why it matters: an argument that changes under the caller is a silent error somewhere else.
 
-What breaks it: an in-place operation on an argument, on a view of it, or through `.data` and numpy.
+What breaks it: an in-place operation on an argument, on a view of it, or through `.data` and numpy; a Function that
+writes in place without `ctx.mark_dirty`, also behind a wrapper that hands it a copy.
 
 Remedy: compute out of place; declare what is written on purpose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
+import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
-from gradspec.laws.tensor.support._memory import Snapshot, first_change, snapshots
+from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._memory import Snapshot, difference, first_change, snapshots, state_of
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import module_state, moving_state
+from gradspec.laws.tensor.support._spying import in_place_of
+from gradspec.spec._function_parts import is_function_class
 
 #: The likely cause: nothing else changes the values of a tensor.
 IN_PLACE = "an in-place operation on an input: add_(), masked_fill_(), an `out=`, or its memory through numpy()"
@@ -34,8 +43,51 @@ EVALUATED = "the buffer moves in evaluation, too: write to it only `if self.trai
 OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
 
 
+#: The likely cause of an argument that is no tensor and changes.
+OBJECT = "forward changes the object that it is given: the next call, and the caller, get another one"
+#: Of what a Function behind a wrapper writes to.
+UNMARKED = "forward of {0} writes to `{1}` and does not mark it: the gradient of what was there before is lost"
+MARK = "ctx.mark_dirty on what forward writes to, and it returns that"
+
+
 def _check(trial: Trial) -> Finding:
-    return in_each_pass(trial, lambda way: _watch(trial, way))
+    finding = in_each_pass(trial, lambda way: _watch(trial, way))
+    return _marked(trial) if finding is HOLDS else finding
+
+
+def _marked(trial: Trial) -> Finding:
+    """Look at what the Function behind a wrapper is handed: the wrapper may give it a copy, which a model does not."""
+    behind, inputs = trial.spec.autograd_function, Inputs.of(trial)
+    if not is_function_class(behind) or not inputs.wrt or getattr(trial.spec.function, "__self__", None) is behind:
+        return HOLDS
+    cls: Any = behind
+    written: list[tuple[str, Tensor]] = []
+    marked: list[Tensor] = []
+    is_apart = cls.setup_context is not Function.setup_context
+    forward, names = cls.forward, list(inspect.signature(cls.forward).parameters)
+
+    def watched(*args: Any) -> Any:
+        trained = {n: a for n, a in zip(names, args, strict=False) if isinstance(a, Tensor) and a.requires_grad}
+        before = snapshots(trained)
+        y = forward(*args)
+        written.extend((name, trained[name]) for name in before if not before[name].has_bits_of(trained[name]))
+        if not is_apart:
+            marked.extend(getattr(args[0], "dirty_tensors", None) or ())
+        return y
+
+    def told(ctx: Any, given: Any, output: Any) -> None:
+        set_up(ctx, given, output)
+        marked.extend(getattr(ctx, "dirty_tensors", None) or ())
+
+    set_up = cls.setup_context
+    tells = in_place_of(cls, "setup_context", staticmethod(told)) if is_apart else nullcontext()
+    with in_place_of(cls, "forward", staticmethod(watched)), tells:
+        trial.spec.function(*inputs.args(inputs.leaves()))
+    for name, tensor in written:
+        if not any(tensor is one for one in marked):
+            reason = Reason(kind="in-place write", words=MARK, evidence={"argument": name})
+            return broken(UNMARKED.format(cls.__name__, name), argument=f"`{name}`", likely=MARK, reason=reason)
+    return HOLDS
 
 
 def _watch(trial: Trial, way: Pass) -> Finding:
@@ -46,7 +98,15 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     tensors = {f"`{name}`": arg for name, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
     tensors |= {f"the tangent of `{name}`": tangent for name, tangent in along.items()}
     before = snapshots(tensors)
+    objects = {name: arg for name, arg in zip(inputs.values, args, strict=True) if not isinstance(arg, Tensor)}
+    plain = {name: state_of(value) for name, value in objects.items()}
+    drawn = torch.get_rng_state()
     y = outputs(trial.spec.function(*args))
+    for name, value in objects.items():
+        how = "" if name in trial.spec.effects.writes else difference(plain[name], state_of(value), name)
+        if how and _gives_another(trial, inputs, args, y, drawn):
+            reason = Reason(kind="in-place write", words=OBJECT, evidence={"argument": f"`{name}`"})
+            return _written("forward", (f"`{name}`", f"{how}, and a second call gives another value"), reason, OBJECT)
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
@@ -69,6 +129,16 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         said = "forward has moved it already, and it moves twice in a step"
         return _written("backward", (name, said), reason, AGAIN)
     return HOLDS
+
+
+def _gives_another(trial: Trial, inputs: Inputs, args: Sequence[Any], y: tuple[Any, ...], drawn: Tensor) -> bool:
+    """Whether the same call and draws, with the objects as the first one has left them, give another value."""
+    again = [a if isinstance(a, Tensor) else b for a, b in zip(inputs.args(), args, strict=True)]
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.set_rng_state(drawn)
+        other = outputs(trial.spec.function(*again))
+    pairs = [(a, b) for a, b in zip(y, other, strict=True) if isinstance(a, Tensor) and isinstance(b, Tensor)]
+    return any(compare(trial, "value", b, a) is not HOLDS for a, b in pairs)
 
 
 def _reason(name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> Reason:

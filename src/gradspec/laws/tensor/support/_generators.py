@@ -52,6 +52,17 @@ def is_generator_state(value: torch.Tensor) -> bool:
     return False
 
 
+def draw_from_all(count: int) -> None:
+    """Draw some numbers from every generator, as a program does between a call and its backward pass."""
+    for _ in range(count):
+        random.random()
+        numpy.random.random()
+        torch.rand(())
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            for index in range(torch.cuda.device_count()):
+                torch.rand((), device=torch.device("cuda", index))
+
+
 def moved(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
     """Return the names of the generators that have drawn in between."""
     return [name for name, state in after.items() if before.get(name) != state]

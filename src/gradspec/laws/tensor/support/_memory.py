@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,6 +47,30 @@ def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) 
         if how := snapshot.change_of(tensors[name]):
             return name, how
     return None
+
+
+def state_of(value: Any, depth: int = 3) -> Any:
+    """Return the plain numbers and words in an object, list or dict, to see whether a call changes one; no tensors."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return value
+    if not depth or isinstance(value, Tensor | torch.nn.Module | type | ModuleType) or callable(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): state_of(held, depth - 1) for key, held in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [state_of(held, depth - 1) for held in value]
+    return {name: state_of(held, depth - 1) for name, held in getattr(value, "__dict__", {}).items()}
+
+
+def difference(before: Any, after: Any, name: str) -> str:
+    """Return which part of such a state has changed, and how: "group.size was 4, and is 1"; empty if none has."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            if said := difference(before.get(key), after.get(key), f"{name}.{key}"):
+                return said
+        return ""
+    is_same = type(before) is type(after) and (before == after or (before != before and after != after))
+    return "" if is_same else f"{name} was {before!r:.60}, and is {after!r:.60}"
 
 
 def overlap(a: Tensor, b: Tensor) -> bool:
