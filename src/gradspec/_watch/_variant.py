@@ -11,7 +11,7 @@ SHOWN = 24
 
 
 def variant_of(cls: Any) -> str:
-    """Return the values with which a class was made, as ", name=value": what its methods close over, and its attributes."""
+    """Return the values with which a class was made, as ", name=value": what methods close over, and its attributes."""
     held: dict[str, str] = {}
     for name, value in vars(cls).items():
         function = getattr(value, "__func__", value)
