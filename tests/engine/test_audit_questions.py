@@ -131,6 +131,46 @@ def test_a_learned_step_size_is_one_question():
     assert asked(lsq, "(randn(4, 3), tensor([0.3]))")["surrogate"].status is Status.QUESTION
 
 
+class LearnedStep(Function):
+    """A step size that learns, of numbers that are clipped: what lies outside moves smoothly with the step."""
+
+    @staticmethod
+    def forward(ctx, w, step, low, high):
+        ctx.save_for_backward(w / step)
+        ctx.ends = low, high
+        return (w / step).round().clamp(low, high) * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        (q,) = ctx.saved_tensors
+        low, high = ctx.ends
+        inside = (q >= low) & (q <= high)
+        return grad * inside, (grad * torch.where(inside, q.round() - q, q.clamp(low, high))).sum(), None, None
+
+
+class Doubled(Function):
+    """Smooth and curved in its scale, whose gradient is doubled: nothing jumps, and nobody is asked."""
+
+    @staticmethod
+    def forward(ctx, w, step):
+        ctx.save_for_backward(w, step)
+        return w.round() + (w * step).exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        w, step = ctx.saved_tensors
+        return grad * step * (w * step).exp(), 2 * (grad * w * (w * step).exp()).sum()
+
+
+@pytest.mark.parametrize("call", ["(3*randn(4, 5), tensor(0.5), -4, 3)", "(3*randn(64), tensor(0.1), -8, 7)"])
+def test_a_learned_step_size_of_clipped_numbers_is_one_question(call):
+    assert asked(LearnedStep, call)["surrogate"].status is Status.QUESTION
+
+
+def test_a_doubled_gradient_of_a_smooth_scale_is_no_question():
+    assert asked(Doubled, "(randn(4, 5), tensor(0.5))")["surrogate"].status is Status.BROKEN
+
+
 class Rows(Function):
     """An embedding; the row that is named, or the last one, gets no gradient."""
 

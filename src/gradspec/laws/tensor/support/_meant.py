@@ -19,6 +19,7 @@ from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor.support._call import Inputs, differentiable, fresh, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.laws.tensor.support._differences import in_double, is_single
+from gradspec.laws.tensor.support._jumping import digits_of, jumps, unlike, values_of
 from gradspec.laws.tensor.support._memory import overlap
 
 #: How to answer.
@@ -46,8 +47,6 @@ _FAR, _MASKED = 1e4, 0.01
 _ROUNDED, _ROUNDED_ONCE = 64, 3
 #: Of how many elements it is asked whether forward is flat in them, and in which share it has to be.
 _ASKED, _MOST_OF = 16, 0.6
-#: How often a way is halved, and which share of how far forward moves on it is left by a jump; in float64, in others.
-_HALVED, _HALVED_ONCE = (30, 1e-5), (16, 1e-3)
 #: How far a sum of gradients may be off by rounding.
 _LINEAR = 1e-6
 
@@ -109,7 +108,7 @@ def jumping(trial: Trial, inputs: Inputs) -> tuple[str, ...]:
     for given in _wide_first(inputs):  # in a half type every function jumps
         try:
             function = given.closed(trial.spec.surrogate)
-            return tuple(name for name in given.wrt if _jumps(function, given, name))
+            return tuple(name for name in given.wrt if jumps(function, given, name))
         except Exception:  # it takes its own dtype only
             continue
     return ()
@@ -141,7 +140,7 @@ def _of_steps(trial: Trial, inputs: Inputs) -> Asked | None:
     """Return the arguments of codes times a scale: in nearly every element there are steps, or all but a scale has."""
     function = inputs.closed(trial.spec.surrogate)
     for has, why in ((_has_steps, _STEPS_OF), (_has_codes, _CODES_OF)):
-        stepped = [name for name in inputs.wrt if has(function, inputs, name) and _jumps(function, inputs, name)]
+        stepped = [name for name in inputs.wrt if has(function, inputs, name) and jumps(function, inputs, name)]
         if stepped:
             return Asked(names=tuple(stepped), why=why.format("its" if len(stepped) == 1 else "their"))
     return None
@@ -172,8 +171,8 @@ def _has_codes(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name
 def _slopes(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> dict[int, Tensor]:
     """Return by how much the outputs move with some elements of an argument; nothing where rounding hides it."""
     x = inputs.tensors()[inputs.wrt.index(name)]
-    before = _values(function, inputs.tensors())
-    if (small := _SMALL.get(_digits(x, before))) is None:
+    before = values_of(function, inputs.tensors())
+    if (small := _SMALL.get(digits_of(x, before))) is None:
         return {}
     found = {}
     for place in range(0, x.numel(), max(1, x.numel() // _ASKED))[:_ASKED]:
@@ -188,7 +187,7 @@ def _slopes(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: s
 def _moves_all(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str, places: Sequence[int]) -> bool:
     """Whether forward reads some elements of an argument: it moves where they go far."""
     x = inputs.tensors()[inputs.wrt.index(name)]
-    before, numbers, top = _values(function, inputs.tensors()), x.flatten().tolist(), 0.7 * largest(x)
+    before, numbers, top = values_of(function, inputs.tensors()), x.flatten().tolist(), 0.7 * largest(x)
 
     def moves(place: int, to: float) -> bool:
         after = _moved(function, inputs, name, place, to)
@@ -203,46 +202,7 @@ def _moved(
     """Return the outputs where one element of an argument is another number."""
     x = inputs.tensors()
     x[inputs.wrt.index(name)].view(-1)[place] = to
-    return _values(function, x)
-
-
-def _jumps(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
-    """Whether forward jumps somewhere on a way of an argument: half of the way, half of that, ..., and it still moves.
-
-    Always on the half on which it moves further: what is smooth moves ever less.
-    """
-    at, x = inputs.wrt.index(name), inputs.tensors()
-    halvings, least = _HALVED if _digits(x[at], _values(function, x)) == torch.float64 else _HALVED_ONCE
-    size = x[at].abs()
-    for number, scale in enumerate((size, size.mean().clamp(min=1e-3))):
-        way = scale * _unlike(x[at], 4 + number)
-
-        def at_step(step: float, way: Tensor = way) -> list[Tensor]:
-            return _values(function, (*x[:at], x[at] + step * way, *x[at + 1 :]))
-
-        try:
-            ends = [(0.0, at_step(0.0)), (0.5, at_step(0.5))]
-            first = _far(ends[0][1], ends[1][1])
-            for _ in range(halvings):
-                middle = (ends[0][0] + ends[1][0]) / 2
-                between = (middle, at_step(middle))
-                is_left = _far(ends[0][1], between[1]) >= _far(between[1], ends[1][1])
-                ends = [ends[0], between] if is_left else [between, ends[1]]
-            if _far(ends[0][1], ends[1][1]) > least * first > 0:
-                return True
-        except Exception:  # no value there: no probability, no positive number
-            continue
-    return False
-
-
-def _digits(x: Tensor, y: list[Tensor]) -> torch.dtype:
-    """Return the dtype whose rounding hides the steps of forward: float32 where its results have no more digits."""
-    return torch.float32 if x.dtype == torch.float64 and all(map(is_single, y)) else x.dtype
-
-
-def _far(a: list[Tensor], b: list[Tensor]) -> float:
-    """Return how far the element that differs most differs."""
-    return max((float((s - t).abs().max()) for s, t in zip(a, b, strict=True)), default=0.0)
+    return values_of(function, x)
 
 
 def is_flat(function: Callable[..., tuple[Tensor, ...]], inputs: Inputs, name: str) -> bool:
@@ -275,7 +235,7 @@ def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
         tuple(moved if k == at else t for k, t in enumerate(x))
         for moved in (0.5 * x[at], x[at], x[at] + _FAR * away, x[at] + 8 * _FAR * away)
     )
-    values = [_values(function, place) for place in (half, near, far, farther)]
+    values = [values_of(function, place) for place in (half, near, far, farther)]
     if not _is_equal(values[2], values[3]) or _is_equal(values[0], values[1]) or not _is_elementwise(function, x, at):
         return False
     sizes = []
@@ -287,11 +247,11 @@ def is_unmasked(trial: Trial, inputs: Inputs, name: str) -> bool:
 
 def _is_elementwise(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...], at: int) -> bool:
     """Whether an element of an argument that goes far away moves no other element of the outputs, as a softmax does."""
-    before = _values(function, x)
+    before = values_of(function, x)
     for far in (_FAR, -_FAR):
         moved = x[at].clone()
         moved.view(-1)[0] += far
-        after = _values(function, (*x[:at], moved, *x[at + 1 :]))
+        after = values_of(function, (*x[:at], moved, *x[at + 1 :]))
         for a, b in zip(before, after, strict=True):
             if not a.shape == b.shape == x[at].shape or not torch.equal(a.flatten()[1:], b.flatten()[1:]):
                 return False
@@ -332,7 +292,7 @@ def _is_flat_at(
     dtype = x[names.index(name)].dtype.to_real()
     steps = _STEPS.get(dtype, (16 * torch.finfo(dtype).eps,))
     try:
-        y = _values(function, x)
+        y = values_of(function, x)
         if not y or not all(bool(t.isfinite().all()) for t in y):
             return None
         # Numbers of float32 hide the steps that float64 would show; between two of them lies no more than its rounding.
@@ -342,10 +302,10 @@ def _is_flat_at(
             for sign in (step, -step):
                 # Each element goes its own way: a softmax does not move where all of them go the same.
                 moved = tuple(
-                    t + sign * _unlike(t) * t.abs().clamp(min=1) if n == name else t
+                    t + sign * unlike(t) * t.abs().clamp(min=1) if n == name else t
                     for n, t in zip(names, x, strict=True)
                 )
-                after = _values(function, moved)
+                after = values_of(function, moved)
                 crossed = max(_crossed(a, b, is_narrow=is_narrow) for a, b in zip(y, after, strict=True))
                 if crossed > (_CROSSED if number == len(steps) - 1 else 0):
                     return False
@@ -354,22 +314,11 @@ def _is_flat_at(
     return True
 
 
-def _unlike(t: Tensor, seed: int = 3) -> Tensor:
-    """Return numbers between a half and 1, of either sign."""
-    (d,) = like((t,), seed)
-    return d / d.abs() * (0.5 + 0.5 * d.abs() / d.abs().max())
-
-
 def _crossed(a: Tensor, b: Tensor, *, is_narrow: bool = False) -> float:
     """Return the share of elements that differ by more than rounding: what is added and taken away again leaves it."""
     units = _ROUNDED_ONCE if is_narrow or a.dtype in _HALF else _ROUNDED
     rounded = units * torch.finfo(torch.float32 if is_narrow else a.dtype).eps
     return float(((a - b).abs() > rounded * largest(a)).double().mean())
-
-
-def _values(function: Callable[..., tuple[Tensor, ...]], x: tuple[Tensor, ...]) -> list[Tensor]:
-    with torch.no_grad():
-        return [t.detach().clone() for t in function(*map(fresh, x)) if differentiable(t) and t.numel()]
 
 
 def _is_same(y: Tensor, x: Tensor) -> bool:
