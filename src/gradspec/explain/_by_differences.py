@@ -110,8 +110,8 @@ class _Differences(Function):
 
 
 def _off(slopes: Tensor, changes: Tensor) -> float:
-    """Return how far derivatives may be off, of the largest: what the last extrapolation has changed."""
-    return largest(changes) / (largest(slopes) or 1.0)
+    """Return how far a gradient may be off, of the largest: what the last extrapolation has changed in all outputs."""
+    return largest(changes.norm(dim=1)) / (largest(slopes.norm(dim=1)) or 1.0)
 
 
 def _slopes(call: Callable[..., Any], x: tuple[Tensor, ...], place: int, step: float) -> tuple[Tensor, Tensor]:
