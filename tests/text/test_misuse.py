@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict, defaultdict
@@ -237,3 +238,15 @@ def test_texts_of_any_size_and_any_characters() -> None:
     (x + strange).backward(Variable(strange * 1000))
     assert x.grad.data == strange * 1000
     assert ops.fill("{a} {b}", a="{b}", b=strange).data == f"{{b}} {strange}"
+
+
+def test_who_awaits_an_answer_of_a_stand_in_that_has_run_out_is_told():
+    replies = iter(["one"])
+
+    async def both():
+        first, second = (ops.chat(lambda messages: next(replies), question) for question in ("a", "b"))
+        assert (await first.ready()).data == "one"
+        with pytest.raises(RuntimeError, match="the call raised StopIteration"):
+            await asyncio.wait_for(second.ready(), 20)
+
+    asyncio.run(both())

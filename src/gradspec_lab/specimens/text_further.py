@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from gradspec.text import Variable
+from gradspec.spec import TextCase, TextSpec
+from gradspec.text import Function, Variable
+from gradspec_lab.specimens.diseased import Disease
 from gradspec_lab.specimens.text import ASK, DISEASED, ECHO, Ask, Echo, Tag, diseased
 
 __all__ = ["DISEASED"]  # where the decorator enters them
@@ -52,6 +54,46 @@ class NeedsTheFirst(Ask):
         if not ctx.needs_input_grad[0]:
             raise ValueError("nothing is said of x")
         return said
+
+
+@diseased(accumulation="ChangesItsGradient changes the gradient that it is given")
+class ChangesItsGradient(Tag):
+    @staticmethod
+    def backward(ctx, grad_out):
+        said = Tag.backward(ctx, grad_out)
+        grad_out.data = f"{grad_out.data}, as I said"
+        return said
+
+
+@diseased(accumulation="another call before its backward pass: the gradient is not made of")
+class KeepsItsTextOnTheClass(Tag):
+    TEXT = ""
+
+    @staticmethod
+    def forward(ctx, x, y, mark="!"):
+        KeepsItsTextOnTheClass.TEXT = x.data
+        return Tag.forward(ctx, x, y, mark)
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        for_x, for_y, _ = Tag.backward(ctx, grad_out)
+        return _other(for_x, KeepsItsTextOnTheClass.TEXT), for_y, None
+
+
+@diseased(none_for_data="what is said of `(x|y)` is another where `(x|y)` wants no gradient")
+class SaysSomethingOfBothOrNone(Tag):
+    @staticmethod
+    def backward(ctx, grad_out):
+        return Tag.backward(ctx, grad_out) if all(ctx.needs_input_grad[:2]) else (None, None, None)
+
+
+@diseased(none_for_data="backward, where `x` wants no gradient, raised ValueError")
+class NeedsTheFirstToo(Tag):
+    @staticmethod
+    def backward(ctx, grad_out):
+        if not ctx.needs_input_grad[0]:
+            raise ValueError("nothing is said of x")
+        return Tag.backward(ctx, grad_out)
 
 
 @diseased(feedback="the feedback is not what the case asks for")
@@ -114,3 +156,32 @@ class TiresOfSpeaking(Tag):
         ctx.spoken = getattr(ctx, "spoken", 0) + 1
         for_x, for_y, _ = Tag.backward(ctx, grad_out)
         return _other(for_x, "as before") if ctx.spoken > 2 else for_x, for_y, None
+
+
+class NeedsFeedbackOnBothHalves(Function):
+    """Two outputs, and a backward that reads what is said of each."""
+
+    @staticmethod
+    def forward(ctx, x):
+        half = len(x.data) // 2
+        return Variable(x.data[:half]), Variable(x.data[half:])
+
+    @staticmethod
+    def backward(ctx, grad_first, grad_second):
+        return Variable(f"{grad_first.data} {grad_second.data}")
+
+
+def _halves(x: str) -> tuple[str, str]:
+    return x[: len(x) // 2], x[len(x) // 2 :]
+
+
+DISEASED["needs_feedback_on_both_halves"] = Disease(
+    spec=TextSpec(
+        name="needs_feedback_on_both_halves",
+        function=NeedsFeedbackOnBothHalves.apply,
+        primal=_halves,
+        cases=lambda make: [TextCase(name="four letters", args=(make("abcd"),))],
+        wrt=("x",),
+    ),
+    caught_by={"arity": "backward, where only output 0 gets feedback, raised AttributeError"},
+)

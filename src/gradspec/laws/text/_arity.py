@@ -3,7 +3,8 @@ r"""Backward returns one gradient for each argument of forward, in the order of 
 Why it matters: a gradient at the wrong position is feedback on another text. A list or a dict of texts is one argument,
 and its gradient has its structure.
 
-What breaks it: a separator or an option without a None of its own, a list of gradients given out as several.
+What breaks it: a separator or an option without a None of its own, a list of gradients given out as several, a gradient
+of None, as that of an output of which nothing is said, that is used like another.
 
 Remedy: end `backward` with one value for each parameter of `forward` after ctx, None for data. Only defaults that were
 left out at the end of a call need none.
@@ -22,9 +23,9 @@ def _check(trial: TextTrial) -> Finding:
         return not_applicable(NOTHING_WANTED)
     log: list[Ran] = []
     watch(nodes_of(outputs), log)
-    error = None
+    error, said = None, feedback(trial, outputs)
     try:
-        say(outputs, feedback(trial, outputs))
+        say(outputs, said)
     except Exception as caught:
         error = caught
     for ran in log:
@@ -36,7 +37,16 @@ def _check(trial: TextTrial) -> Finding:
                 expected=str(most),
                 likely="None is missing for an argument that is data" if got < least else "one None too many",
             )
-    return HOLDS if error is None else raised(error, "backward")
+    if error is not None:
+        return raised(error, "backward")
+    for place in range(len(outputs)) if len(outputs) > 1 else ():
+        outputs = Inputs.of(trial).outputs(trial)
+        said = [what if k == place else None for k, what in enumerate(feedback(trial, outputs))]
+        try:
+            say(outputs, said)
+        except Exception as caught:
+            return raised(caught, f"backward, where only output {place} gets feedback,")
+    return HOLDS
 
 
 ARITY = Law(

@@ -1,10 +1,10 @@
 r"""Backward returns None for arguments that are not Variables, and for those that get no feedback by the spec.
 
-If backward waits for a model, it makes no call for a Variable that wants no gradient.
+A Variable that wants no gradient takes none from another. If backward waits for a model, it works nothing out for it.
 
 Why it matters: feedback on data reaches nobody; if a model wrote it, it was paid for.
 
-What breaks it: the gradient returned for a separator as well, `needs_input_grad` not asked.
+What breaks it: the gradient returned for a separator as well, `needs_input_grad` not asked, or asked of all at once.
 
 Remedy: return None there; look at `ctx.needs_input_grad`, and in a list at `ctx.wants`, before a model is called.
 """
@@ -12,7 +12,7 @@ Remedy: return None there; look at `ctx.needs_input_grad`, and in a list at `ctx
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable, raised
-from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, feedback, nodes_of, say
+from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, alone, feedback, heard, nodes_of, say, shown_parts
 from gradspec.laws.text.support._watch import Ran, leaves_of, watch
 
 
@@ -31,7 +31,10 @@ def _check(trial: TextTrial) -> Finding:
                 )
     if error is not None:
         return raised(error, "backward")
-    return _judge_places(trial) if (finding := _judge_calls(trial)) is HOLDS else finding
+    for judge in (_judge_calls, _judge_others, _judge_places):
+        if (finding := judge(trial)) is not HOLDS:
+            return finding
+    return HOLDS
 
 
 def _judge_places(trial: TextTrial) -> Finding:
@@ -72,12 +75,32 @@ def _judge_calls(trial: TextTrial) -> Finding:
     return HOLDS
 
 
+def _judge_others(trial: TextTrial) -> Finding:
+    """Have each Variable in turn want no gradient, and compare what is said of the others."""
+    expected = {} if trial.spec.io_bound else alone(trial)
+    for left_out in expected if len(expected) > 1 else ():
+        inputs = Inputs.of(trial, but=left_out)
+        _, error = _run(trial, inputs)
+        if error is not None:
+            return raised(error, f"backward, where `{left_out}` wants no gradient,")
+        for place, said in heard(inputs.leaves).items():
+            if said != expected[place]:
+                return broken(
+                    f"what is said of `{place}` is another where `{left_out}` wants no gradient",
+                    argument=f"`{place}`",
+                    got=shown_parts(said),
+                    expected=shown_parts(expected[place]),
+                )
+    return HOLDS
+
+
 def _run(trial: TextTrial, inputs: Inputs) -> tuple[list[Ran], Exception | None]:
     log: list[Ran] = []
     outputs = inputs.outputs(trial)
     watch(nodes_of(outputs), log)
+    said = feedback(trial, outputs)
     try:
-        say(outputs, feedback(trial, outputs))
+        say(outputs, said)
     except Exception as error:
         return log, error
     return log, None

@@ -84,12 +84,34 @@ class Pending:
 
 async def shielded(future: Future[T], seconds: float | None = None) -> T:
     """Await a future of another thread; who stops waiting must not stop what others wait for."""
-    inner = asyncio.wrap_future(future)
+    inner = asyncio.wrap_future(_without_stop(future))
     try:
         return await asyncio.wait_for(asyncio.shield(inner), seconds)
     except (asyncio.CancelledError, TimeoutError):
         inner.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints its error
         raise
+
+
+def _without_stop(future: Future[T]) -> Future[T]:
+    """Return a future that ends as another one: of a StopIteration an event loop would wait for ever."""
+    told: Future[T] = Future()
+
+    def end(done: Future[T]) -> None:
+        if done.cancelled():
+            told.cancel()
+        elif not told.set_running_or_notify_cancel():
+            return  # nobody waits any more
+        elif isinstance(error := done.exception(), StopIteration):
+            stopped = RuntimeError("the call raised StopIteration")
+            stopped.__cause__ = error
+            told.set_exception(stopped)
+        elif error is not None:
+            told.set_exception(error)
+        else:
+            told.set_result(done.result())
+
+    future.add_done_callback(end)
+    return told
 
 
 def fail(future: Future[Any], error: BaseException) -> None:

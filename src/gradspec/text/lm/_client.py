@@ -16,7 +16,7 @@ from gradspec.text.lm._cache import Cache
 from gradspec.text.lm._client_check import check_client
 from gradspec.text.lm._correction import correction
 from gradspec.text.lm._deadline import deadline
-from gradspec.text.lm._errors import ModelTimeoutError, SchemaError, StatusError
+from gradspec.text.lm._errors import BudgetError, ModelTimeoutError, SchemaError, StatusError
 from gradspec.text.lm._model import Completion, Messages, Model, Usage, acomplete, as_messages, complete
 from gradspec.text.lm._queue import Reservation
 from gradspec.text.lm._rate import RateLimit
@@ -203,11 +203,17 @@ class Client:
     def _paid(self, request: Request, until: float | None, retried: list[str]) -> Steps[Completion]:
         """Make the call, and again while it fails for a passing reason; each attempt reserves from the budget."""
         started, attempt = time.monotonic(), 0
+        failed: BaseException | None = None
         while True:
             attempt += 1
             check_stopped()
             yield from self._placed(request, until)
-            reservation = yield from self._reserved(request, until)
+            try:
+                reservation = yield from self._reserved(request, until)
+            except BudgetError as over:
+                if failed is None:
+                    raise
+                raise BudgetError(f"{over}; the call before failed: {failed}") from failed
             try:
                 completion: Completion = yield Ask(request=request)
             except BaseException as error:
@@ -219,6 +225,7 @@ class Client:
                         took = time.monotonic() - started
                         error.add_note(f"given up after {attempt} calls in {took:.1f} s ({self._retry})")
                     raise
+                failed = error
                 retried.append(type(error).__name__)
                 if watched():
                     name, kind = _meter.name_of(self), type(error).__name__

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gradspec.law import TextTrial
+from gradspec.spec._fault import SpecFaultError
 from gradspec.text import FunctionNode, Node, Variable, backward
 
 #: A contribution to a gradient: what it says, its role, and the node that wrote it.
@@ -86,7 +87,9 @@ def feedback(trial: TextTrial, outputs: Sequence[Variable], number: int = 0) -> 
     if given is None:
         given = tuple(_remark(output.data, place) for place, output in enumerate(outputs))
     if len(given) != len(outputs):
-        raise ValueError(f"case {trial.case.name!r} says something of {len(given)} outputs, and {len(outputs)} want it")
+        raise SpecFaultError(
+            f"case {trial.case.name!r} says something of {len(given)} outputs, and {len(outputs)} want it"
+        )
     return [None if said is None else Variable(_numbered(said, number), role="feedback") for said in given]
 
 
@@ -103,6 +106,11 @@ def heard(leaves: Mapping[str, Variable]) -> dict[str, list[Said]]:
         place: [] if leaf.grad is None else [(part.data, part.role, part.source) for part in leaf.grad.parts]
         for place, leaf in leaves.items()
     }
+
+
+def shown_parts(said: list[Said]) -> str:
+    """Return what the parts of a gradient say, for a message."""
+    return ", ".join(repr(data) for data, _, _ in said) or "nothing"
 
 
 def alone(trial: TextTrial, number: int = 0) -> dict[str, list[Said]]:

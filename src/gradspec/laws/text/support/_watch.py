@@ -18,6 +18,8 @@ class Ran:
 
     node: FunctionNode
     given: tuple[Variable | None, ...]
+    #: What the gradients that it was given said before it ran.
+    before: tuple[Any, ...] = ()
     #: What it returned, calls for later and all.
     returned: Any = None
 
@@ -30,6 +32,12 @@ class Ran:
     def values(self) -> tuple[Any, ...]:
         """Its results, one value for each argument."""
         return self.returned if isinstance(self.returned, tuple) else (self.returned,)
+
+    @property
+    def changed(self) -> tuple[Any, Any] | None:
+        """What a gradient that it was given said before it ran and says now, if that has changed."""
+        pairs = zip(self.before, _said(self.given), strict=True)
+        return next(((before, now) for before, now in pairs if before != now), None)
 
     @property
     def name(self) -> str:
@@ -46,7 +54,7 @@ class _Watched:
 
     def backward(self, node: FunctionNode, *given: Variable | None) -> Any:
         time.sleep(self._wait)
-        ran = Ran(node=node, given=given)
+        ran = Ran(node=node, given=given, before=_said(given))
         self._log.append(ran)
         ran.returned = self._function.backward(node, *given)
         return self._awaited(ran) if inspect.isawaitable(ran.returned) else ran.returned
@@ -54,6 +62,12 @@ class _Watched:
     async def _awaited(self, ran: Ran) -> Any:
         ran.returned = await ran.returned
         return ran.returned
+
+
+def _said(gradients: Iterable[Variable | None]) -> tuple[Any, ...]:
+    """Return what gradients say; lists are copied."""
+    found = [None if gradient is None else gradient.data for gradient in gradients]
+    return tuple(list(data) if isinstance(data, list) else data for data in found)
 
 
 def watch(nodes: Iterable[FunctionNode], log: list[Ran], *, wait: float = 0.0) -> None:
