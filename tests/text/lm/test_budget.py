@@ -180,7 +180,7 @@ def test_retries_stop_at_the_limit():
         client = Client(
             OpenAIModel("m", base_url=server.url), budget=Budget(calls=2), retry=Retry(attempts=9, first_delay=0)
         )
-        with pytest.raises(BudgetError, match="2 of 2 calls are made.*; the call before failed: .*500") as caught:
+        with pytest.raises(BudgetError, match=r"2 of 2 calls are made.*; the call before failed: .*500") as caught:
             client("hi")
         assert isinstance(caught.value.__cause__, StatusError)
         assert len(server.requests) == 2
