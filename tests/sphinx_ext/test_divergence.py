@@ -81,6 +81,21 @@ def test_a_divergence_fails_the_build_twice(
     fails_twice(project, subtype, *words)
 
 
+def test_one_cause_is_one_warning_that_names_what_follows(project: Project) -> None:
+    made = breaking(report(project))
+    more = verdict("vjp", "factor 3", made.verdicts[-1].finding)
+    follows = Finding(status=Status.BROKEN, message="follows from vjp", follows="vjp")
+    followers = tuple(verdict(law, case, follows) for law in ("jvp", "compile") for case in ("factor 2", "factor 3"))
+    other = verdict("formula", "factor 3", Finding(status=Status.BROKEN, message="another formula"))
+    project.write(replace(made, verdicts=(*made.verdicts, more, *followers, other)))
+    built = project.build("-b", "dummy")
+    first, second = sorted((line for line in built.warnings if "[gradspec.broken]" in line), reverse=True)
+    assert "law vjp is broken on case 'factor 2' and 1 more: off by a sign (again: gradspec check vjp; " in first
+    assert "of the same cause: jvp, compile)" in first
+    assert "law formula is broken on case 'factor 3': another formula (again: gradspec check formula)" in second
+    assert built.returncode == 1
+
+
 def test_what_a_failure_is_is_what_the_options_say(project: Project) -> None:
     file = Path(_config.__file__)
     text = file.read_text(encoding="utf-8")

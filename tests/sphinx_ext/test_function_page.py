@@ -288,6 +288,22 @@ def section_text(found: Tag) -> str:
     return " ".join(found.get_text().split())
 
 
+def test_a_law_with_nothing_to_judge_is_not_counted_and_one_that_was_cut_off_is(project: Project) -> None:
+    made = report(project)
+    project.write(replace(made, verdicts=tuple(v for v in made.verdicts if v.law != "wrong_call")))
+    shown = page(project)
+    assert "The verdict of each law (3)" in section(shown, "laws")
+    assert "cpu, torch 2.13.0: ✓ holds 3." in section(shown, "laws")
+    matrix = BeautifulSoup(page_of(project, "matrix"), "html.parser")
+    (row,) = [row for row in matrix.find_all("tr") if row.find("a", href="wrong_call.html#law-wrong_call")]
+    assert row.get_text(" ").split() == ["wrong_call"]
+
+    missed = (("scale", "wrong_call", "factor is text"),)
+    project.write(replace(report(project), verdicts=made.verdicts[:3], missing=missed))
+    laws = BeautifulSoup(project.build("-q").html(), "html.parser").find(id="scale-laws")
+    assert "○ not measured 1" in section_text(laws)
+
+
 def test_a_limit_of_torch_alarms_nobody(project: Project) -> None:
     made = report(project)
     limit = Finding(status=Status.BROKEN, rank=Rank.LIMIT, message="torch drops it")

@@ -101,7 +101,7 @@ def test_a_table_of_contents_links_twins(built: Built) -> None:
 
 
 def test_a_page_names_its_twin(built: Built) -> None:
-    link = '<link rel="alternate" type="text/markdown" title="Markdown" href="page.html.md">'
+    link = '<link rel="alternate" type="text/markdown" title="Markdown" href="page.html.md" />'
     assert link in built.html("guide/page")
     assert "text/markdown" not in built.html("search")
 
@@ -112,7 +112,7 @@ def test_the_list_has_every_twin_in_order(built: Built) -> None:
 
 def test_a_description_is_the_first_words_or_the_authors(built: Built) -> None:
     assert descriptions(built, "alone") == [
-        '<meta name="description" content="A sentence of seven words about one thing.">'
+        '<meta name="description" content="A sentence of seven words about one thing." />'
     ]
     (said,) = descriptions(built, "guide/page")
     assert 'content="Said by the author."' in said

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sphinx.config import ENUM
-
 from gradspec.law import Rank
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -51,15 +52,68 @@ class Options:
 def setup(app: Sphinx) -> None:
     """Declare every option to Sphinx."""
     for option in fields(Options):
-        default: Any = option.default if option.default_factory is MISSING else option.default_factory()
-        if isinstance(default, tuple):
-            default = list(default)  # `-D gradspec_records=a,b` works only for lists
-        kinds: Any = [list, tuple, str] if isinstance(default, list) else [type(default)]
-        kinds = ENUM(*(rank.value for rank in Rank)) if option.name == "fail_on" else kinds
+        default = _default(option)
+        kinds: Any = [list, tuple, str, type(Path())] if isinstance(default, list) else [type(default)]
         app.add_config_value(f"gradspec_{option.name}", default, "env", types=kinds)
+    app.connect("config-inited", _check, priority=100)  # before anything uses an option
+
+
+def _default(option: Field[Any]) -> Any:
+    default: Any = option.default if option.default_factory is MISSING else option.default_factory()
+    return list(default) if isinstance(default, tuple) else default  # `-D gradspec_records=a,b` works only for lists
+
+
+def _check(app: Sphinx, config: Config) -> None:
+    """Put the default in the place of a value that an option cannot have, with a warning.
+
+    Not an error: Sphinx 9 shows one as a fault of the extension, with a traceback and a request to report it.
+    """
+    for option in fields(Options):
+        name = f"gradspec_{option.name}"
+        accepts, words = _accepted(option.name)
+        if not accepts(value := getattr(config, name)):
+            warn(GradspecWarning.CONFIG, f"{name} is {value!r}, so the build uses its default: it takes {words}")
+            setattr(config, name, _default(option))
+
+
+def _accepted(name: str) -> tuple[Callable[[Any], bool], str]:
+    """Return what tells whether an option may have a value, and its words: "True or False"."""
+    ranks = [rank.value for rank in Rank]
+    if name in _PATHS:
+        return lambda value: _is_path(value) or _all_of(value, _is_path), 'a list of paths, as ["record.json"]'
+    if name == "fail_on":
+        return lambda value: value in ranks, f"one of {', '.join(f'{rank!r}' for rank in ranks)}"
+    if name == "law_pages":
+        return lambda value: isinstance(value, str), 'the name of a folder, as "laws"'
+    if name == "inventories":
+        return (
+            lambda value: _maps(value, lambda one: _all_of(one, _is_text) and len(one) == 2),
+            'names, each with an address and a path, as {"numpy": ("https://numpy.org/doc/stable/", "numpy.txt")}',
+        )
+    if name == "annotations":
+        return lambda value: _maps(value, _is_text), 'abbreviations with full names, as {"Tensor": "torch.Tensor"}'
+    if name == "sections":
+        return lambda value: _maps(value, _is_text), 'titles with sections of a spec, as {"Use": "Examples"}'
+    return lambda value: value in (True, False), "True or False"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike)
+
+
+def _all_of(value: Any, accepts: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list | tuple) and all(map(accepts, value))
+
+
+def _maps(value: Any, accepts: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(accepts, value.values()))
 
 
 def options(config: Config) -> Options:
     """Return the options of a build; one path is as good as a list of one."""
     found: dict[str, Any] = {option.name: getattr(config, f"gradspec_{option.name}") for option in fields(Options)}
-    return Options(**found | {name: (found[name],) for name in _PATHS if isinstance(found[name], str)})
+    return Options(**found | {name: (found[name],) for name in _PATHS if _is_path(found[name])})

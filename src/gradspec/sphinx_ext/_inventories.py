@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sphinx.errors import ConfigError
 
 from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -50,15 +51,22 @@ def _make(app: Sphinx, config: Config) -> None:
     if not lists:
         return
     if "sphinx.ext.intersphinx" not in app.extensions:
-        raise ConfigError("gradspec_inventories needs sphinx.ext.intersphinx among the extensions")
+        warn(GradspecWarning.CONFIG, "gradspec_inventories needs sphinx.ext.intersphinx among the extensions")
+        return
     folder = Path(app.doctreedir) / "inventories"
     folder.mkdir(parents=True, exist_ok=True)
     mapping = dict(config.intersphinx_mapping)
     for name, (address, path) in lists.items():
         source = Path(app.confdir or ".") / path
         if not source.is_file():
-            raise ConfigError(f"gradspec_inventories[{name!r}]: there is no {source}")
+            warn(GradspecWarning.CONFIG, f"gradspec_inventories[{name!r}]: there is no {source}")
+            continue
+        try:
+            listed = inventory(source.read_text(encoding="utf-8"), name, where=str(source))
+        except ConfigError as error:
+            warn(GradspecWarning.CONFIG, str(error))
+            continue
         made = folder / f"{name}.inv"
-        made.write_bytes(inventory(source.read_text(encoding="utf-8"), name, where=str(source)))
+        made.write_bytes(listed)
         mapping[name] = (address, (str(made),))
     config.intersphinx_mapping = mapping

@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 class GradspecWarning(StrEnum):
     """The subtypes of `gradspec`; suppress one with `suppress_warnings = ["gradspec.broken"]`."""
 
+    #: An option has a value that it cannot have; the build goes on with the default.
+    CONFIG = "config"
     #: A record is missing, cannot be read, or has another schema version.
     RECORD = "record"
     #: A page names a function or a law that no record of this build holds, or a figure or a number that its record

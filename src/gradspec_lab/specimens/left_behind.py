@@ -74,19 +74,28 @@ class AddsTwiceTheLoss(Function):
 
 
 def _behind(
-    name: str, function: Callable[..., Any], primal: Callable[..., Any], args: Callable[[Make], Any], **how: Any
+    name: str,
+    wrt: tuple[str, ...],
+    function: Callable[..., Any],
+    primal: Callable[..., Any],
+    args: Callable[[Make], Any],
+    **how: Any,
 ) -> None:
-    """Enter a function with one call, under the name of its disease."""
+    """Enter a function with one call, under the name of its disease.
+
+    What is differentiated is named: to find it out takes a gradient, and who imports this may want children that do.
+    """
     caught_by = how.pop("caught_by")
 
     def cases(make: Make) -> Iterator[Case]:
         yield Case(name="one", args=args(make))
 
-    enter(name, FunctionSpec(name=name, function=function, primal=primal, cases=cases, **how), **caught_by)
+    enter(name, FunctionSpec(name=name, function=function, primal=primal, wrt=wrt, cases=cases, **how), **caught_by)
 
 
 _behind(
     "squashes_unmarked",
+    ("x",),
     lambda x: SquashesUnmarked.apply(x.clone()),
     lambda x: x.tanh(),
     lambda make: (make(3),),
@@ -95,6 +104,7 @@ _behind(
 )
 _behind(
     "changes_its_factor",
+    ("x",),
     ChangesItsFactor.apply,
     lambda x, times: x * times.factor,
     lambda make: (make(3), Times(2.0)),
@@ -102,6 +112,7 @@ _behind(
 )
 _behind(
     "leaves_the_generator_back",
+    ("x",),
     LeavesTheGeneratorBack.apply,
     lambda x: drawn(x) * x,
     lambda make: (make(3, 2),),
@@ -109,6 +120,7 @@ _behind(
 )
 _behind(
     "adds_twice_the_loss",
+    ("x", "loss"),
     AddsTwiceTheLoss.apply,
     lambda x, loss: x,
     lambda make: (make(3), make(1)),

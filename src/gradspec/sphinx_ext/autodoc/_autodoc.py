@@ -14,7 +14,6 @@ from sphinx.util.inspect import stringify_signature
 
 from gradspec.sphinx_ext.autodoc._signatures import call_signature, forward_signature, is_function, without_first
 from gradspec.sphinx_ext.autodoc._torch_bases import boilerplate, inherited_names, normalised, torch_base
-from gradspec.sphinx_ext.domain._domain import domain_of
 from gradspec.sphinx_ext.domain._within import lies_within
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 TAKE_CTX = ("setup_context", "backward", "vjp", "jvp")
 #: Where these are kept, as long as the page is read.
 _CALLS = "gradspec-calls"
+#: Where the page of a spec keeps the objects whose examples it shows, as long as its members are read.
+SHOWN = "gradspec-examples"
 
 
 def setup(app: Sphinx) -> None:
@@ -45,9 +46,8 @@ def _drop_boilerplate(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 
 
 def _drop_shown_examples(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Drop the examples that the page of a spec shows with what was printed; those of a class hold its methods' too."""
-    records = domain_of(app.env).records.build
-    if not lies_within(name, {verdict.case for record in records for verdict in record.report.of(law="examples")}):
+    """Drop the examples that the page of a spec shows above its members; those of a class hold its methods' too."""
+    if not lies_within(name, app.env.current_document.get(SHOWN) or ()):
         return
     start = next((i for i, line in enumerate(lines) if line.strip() in ("Example:", "Examples:")), None)
     if start is not None:

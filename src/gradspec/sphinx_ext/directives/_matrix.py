@@ -77,7 +77,7 @@ def _rows(
     for family, names in by_family(judging).items():
         yield [family[:1].upper() + family[1:]]
         for name in names:
-            yield [law_link(name), *(show(_status(records, spec, name)) for spec in specs)]
+            yield [law_link(name), *(_shown(records, spec, name, show) for spec in specs)]
 
 
 def _counted(records: Records) -> nodes.Node:
@@ -93,6 +93,13 @@ def _counted(records: Records) -> nodes.Node:
     columns = [counts[kind.name] for kind in kinds() if kind.name in counts]
     rows: list[list[Cell]] = [[badge(status), *(f"{count[status]:,}" for count in columns)] for status in found]
     return table(head, rows, "gradspec-counts")
+
+
+def _shown(records: Records, spec: str, law: str, show: Callable[[Standing], nodes.Node]) -> Cell:
+    """Return a verdict; nothing if the law has nothing to judge of the spec."""
+    record = records.of_spec(spec)
+    is_blank = record is not None and law in record.report.laws and not record.judges(law, spec)
+    return "" if is_blank else show(_status(records, spec, law))
 
 
 def _status(records: Records, spec: str, law: str) -> Standing:

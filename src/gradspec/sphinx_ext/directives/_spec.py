@@ -15,12 +15,14 @@ from gradspec.law import Rank
 from gradspec.spec._kinds import kind_of
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn_each_build
-from gradspec.sphinx_ext.autodoc._docstring import description, parsed, shape
+from gradspec.sphinx_ext.autodoc._autodoc import SHOWN
+from gradspec.sphinx_ext.autodoc._docstring import as_autodoc, description, parsed, remainder, shape
 from gradspec.sphinx_ext.autodoc._inherited import inherited
 from gradspec.sphinx_ext.domain._domain import GradspecDomain, domain_of
 from gradspec.sphinx_ext.domain._page import note_object, records_for_page
 from gradspec.sphinx_ext.page import _semantics
 from gradspec.sphinx_ext.page._divergence import divergences
+from gradspec.sphinx_ext.page._evidence import is_shown
 from gradspec.sphinx_ext.page._nodes import paragraph
 from gradspec.sphinx_ext.page._order import OF_SPEC
 from gradspec.sphinx_ext.page._pages import AFTER, DIFFERENCES, MEMBERS, Page, page_of
@@ -64,7 +66,9 @@ class SpecDirective(SphinxDirective):
             warn_each_build(self, kind, message)
         head = self._head(view, domain)
         sections = [self._section(view.name, title, make(view)) for title, make in self.page.before]
-        sections.append(self._section(view.name, MEMBERS, self._members(view, documented)))
+        members = self._members(view, documented)
+        self._show_rest(view, documented, head, members)
+        sections.append(self._section(view.name, MEMBERS, members))
         sections += [self._section(view.name, title, make(view)) for title, make in AFTER]
         shown = [section for section in sections if section is not None]
         return [*head, *(node for section in shown for node in self._noted(view.name, section))]
@@ -108,17 +112,16 @@ class SpecDirective(SphinxDirective):
         return [index, described]
 
     def _documented(self, view: View) -> Any:
-        """Return the object that the page is about; None where the page needs only its record, or an import failed."""
-        if not self.page.described and not (self.page.inherited and view.is_class):
-            return None
+        """Return the object that the page is about; None if there is none, or an import failed."""
         if not view.sheet["documented"]:  # the name of the spec, as of an operator, is nothing to import
             return None
         # Not above: in Sphinx 9 this hides the function `sphinx.ext.autodoc.mock` from whoever imports it later.
-        from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
+        from sphinx.ext.autodoc.mock import ismock, mock  # type: ignore[attr-defined]
 
         try:
             with mock(self.config.autodoc_mock_imports):  # as autodoc imports it, whichever comes first
-                return load(view.target)
+                found = load(view.target)
+                return None if ismock(found) else found  # a mock says what it is, and nothing of the object
         except Exception as error:  # an import runs the project's code, which may raise anything
             warn_each_build(
                 self, GradspecWarning.IMPORT, f"{view.target} cannot be imported: {type(error).__name__}: {error}"
@@ -126,10 +129,30 @@ class SpecDirective(SphinxDirective):
             return None
 
     def _members(self, view: View, documented: Any) -> list[nodes.Node]:
+        self.env.current_document[SHOWN] = [verdict.case for verdict in view.verdicts("examples") if is_shown(verdict)]
         own = self.parse_content_to_nodes()
+        self.env.current_document[SHOWN] = []
         if not self.page.inherited or not isinstance(documented, type):
             return own
         return [*own, *inherited(documented, view.target, self.env.domains.python_domain)]
+
+    def _show_rest(self, view: View, documented: Any, head: list[nodes.Node], members: list[nodes.Node]) -> None:
+        """Show below the signature what the docstring says and no other part of the page does."""
+        if documented is None:
+            return
+        sheet = view.sheet
+        has = {
+            "arguments": sheet["arguments"],
+            "examples": any(is_shown(verdict) for verdict in view.verdicts("examples") if verdict.case == view.target),
+            "formula": sheet.get("tex") or sheet.get("stated"),
+            "references": sheet["references"],
+            "shape": view.shape,
+        }
+        shown = description(documented) if self.page.described else sheet["summary"]
+        rest = remainder(documented, shown, [name for name, said in has.items() if said])
+        said = _flat(members)
+        content = next(head[-1].findall(addnodes.desc_content))
+        content += [node for node in as_autodoc(self, documented, view.target, rest) if _flat([node]) not in said]
 
     def _noted(self, spec: str, section: nodes.section) -> list[nodes.Node]:
         if section["ids"][0] != nodes.make_id(f"{spec}-{DIFFERENCES}"):
@@ -145,3 +168,8 @@ class SpecDirective(SphinxDirective):
         section["ids"].append(nodes.make_id(f"{spec}-{title}"))
         self.state.document.set_id(section)
         return section
+
+
+def _flat(shown: Iterable[nodes.Node]) -> str:
+    """Return the words of some nodes on one line."""
+    return " ".join(" ".join(node.astext() for node in shown).split())

@@ -38,6 +38,15 @@ class Record:
         found = self._statuses.get((spec, law), {""})
         return any(not self.changed.isdisjoint(stands_on(spec, law, sheet, status)) for status in found)
 
+    def judges(self, law: str, spec: str) -> bool:
+        """Whether a law that judges specs of its kind has anything to judge of this one.
+
+        A law over wrong calls or documents has not if the spec declares none.
+        """
+        if self.report.laws.get(law, {}).get("over", "cases") == "cases" or (spec, law) in self._statuses:
+            return True
+        return any((spec, law) == (missed, of) for missed, of, _ in self.report.missing)
+
     @cached_property
     def _statuses(self) -> dict[tuple[str, str], set[str]]:
         found: dict[tuple[str, str], set[str]] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradspec.sphinx_ext.output import _math
+from gradspec.sphinx_ext.output._site import has_pages, is_site
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -22,16 +23,20 @@ def setup(app: Sphinx) -> None:
 
 
 def _link(app: Sphinx) -> None:
-    if app.builder.format == "html":
+    if has_pages(app.builder):
         app.add_css_file("gradspec/gradspec.css")
+    if is_site(app.builder):
         for script in ("scroll.js", "copy.js"):
             app.add_js_file(f"gradspec/{script}", loading_method="defer")
-    if _math.is_used(app):
+    if _math.is_used(app) and is_site(app.builder):
         app.add_css_file("gradspec/katex/katex.min.css")
 
 
 def _copy(app: Sphinx, builder: Builder) -> None:
-    if builder.format != "html":
+    if not has_pages(builder):
         return
-    ignored = shutil.ignore_patterns("katex.min.js" if _math.is_used(app) else "katex")
+    if is_site(builder):
+        ignored = shutil.ignore_patterns("katex.min.js" if _math.is_used(app) else "katex")
+    else:  # an EPUB has MathML, and neither scripts nor files of other types
+        ignored = shutil.ignore_patterns("katex", "*.js")
     shutil.copytree(STATIC, Path(app.outdir) / "_static" / "gradspec", ignore=ignored, dirs_exist_ok=True)

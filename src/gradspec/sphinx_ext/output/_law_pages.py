@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from sphinx.errors import ConfigError
-
-from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._config import Options, options
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 from gradspec.sphinx_ext.domain._domain import domain_of
 
 if TYPE_CHECKING:
@@ -46,7 +45,9 @@ def _write(app: Sphinx) -> None:
         return
     folder = Path(app.srcdir, chosen)
     if not folder.resolve().is_relative_to(Path(app.srcdir).resolve()):
-        raise ConfigError(f"gradspec_law_pages is {chosen!r}: name a folder within the source of the pages")
+        warn(GradspecWarning.CONFIG, f"gradspec_law_pages is {chosen!r}: name a folder within the source of the pages")
+        app.config.gradspec_law_pages = Options.law_pages
+        return
     folder.mkdir(parents=True, exist_ok=True)
     suffix, text = _form(app)
     written = {page.name: page for page in _written(folder)}

@@ -17,6 +17,7 @@ from sphinx import addnodes
 from gradspec.sphinx_ext._config import options
 from gradspec.sphinx_ext.output._markdown import markdown
 from gradspec.sphinx_ext.output._markdown_inline import escaped
+from gradspec.sphinx_ext.output._site import is_site
 from gradspec.sphinx_ext.output._summary import noted
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def twin_address(address: str, suffix: str) -> str:
 
 
 def _is_on(app: Sphinx) -> bool:
-    return options(app.config).llms and app.builder.format == "html" and not app.builder.name.startswith("singlehtml")
+    return options(app.config).llms and is_site(app.builder) and not app.builder.name.startswith("singlehtml")
 
 
 def _write_twin(
@@ -63,7 +64,7 @@ def _write_twin(
         return address if made else twin_address(address, suffix)
 
     path.write_text(markdown(doctree, link), encoding="utf-8")
-    alternate = f'<link rel="alternate" type="text/markdown" title="Markdown" href="{path.name}">'
+    alternate = f'<link rel="alternate" type="text/markdown" title="Markdown" href="{path.name}" />'
     context["metatags"] = f"{context.get('metatags', '')}\n{alternate}"
 
 

@@ -16,9 +16,11 @@ from sphinx.errors import ConfigError
 from sphinx.util.math import get_node_equation_number
 
 from gradspec.sphinx_ext._warnings import GradspecWarning, warn
+from gradspec.sphinx_ext.output._site import is_site
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.builders import Builder
     from sphinx.config import Config
     from sphinx.writers.html5 import HTML5Translator
 
@@ -39,19 +41,20 @@ class TexError(ValueError):
 
 
 @lru_cache(maxsize=4096)
-def render(tex: str, *, display: bool) -> str:
+def render(tex: str, *, display: bool, output: str = "htmlAndMathml") -> str:
     """Return a formula as HTML with MathML inside.
 
     Args:
         tex: the formula.
         display: whether it is in a line of its own.
+        output: what KaTeX makes of it: "mathml" makes only that, which needs no style sheet and no font.
 
     Raises:
         TexError: KaTeX cannot read it.
     """
     from py_mini_racer import JSEvalException
 
-    settings = {"displayMode": display, "throwOnError": True, "strict": "ignore", "trust": False}
+    settings = {"displayMode": display, "throwOnError": True, "strict": "ignore", "trust": False, "output": output}
     try:
         return str(_engine().call("katex.renderToString", tex if display else _breakable(tex), settings))
     except JSEvalException as error:
@@ -106,6 +109,11 @@ def is_used(app: Sphinx) -> bool:
     return app.builder.format == "html" and getattr(app.builder, "math_renderer_name", None) == NAME
 
 
+def _as_in(builder: Builder) -> dict[str, str]:
+    """Return how a build shows a formula: an EPUB has MathML alone, for Sphinx packs no font of KaTeX."""
+    return {} if is_site(builder) else {"output": "mathml"}
+
+
 def _engine() -> Any:
     if (engine := _engines.get(os.getpid())) is None:
         from py_mini_racer import MiniRacer
@@ -121,7 +129,7 @@ def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
     tex, display = tex_of(node)
     tag = "div" if display else "span"
     try:
-        html = render(tex, display=display)
+        html = render(tex, display=display, **_as_in(translator.builder))
     except TexError as error:
         warn(GradspecWarning.MATH, f"KaTeX cannot read the formula {tex!r}: {error}", node)
         html = f'<code class="gradspec-tex-error">{escape(tex)}</code>'
@@ -142,7 +150,7 @@ def _reread_bad_formulas(app: Sphinx, doctree: nodes.document) -> None:
         assert isinstance(node, nodes.Element)
         tex, display = tex_of(node)
         try:
-            render(tex, display=display)
+            render(tex, display=display, **_as_in(app.builder))
         except TexError:
             app.env.note_reread()
             return

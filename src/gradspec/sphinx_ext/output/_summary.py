@@ -11,6 +11,7 @@ from sphinx import addnodes
 from sphinx.util import docname_join
 
 from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext.output._site import is_site
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -81,7 +82,7 @@ def _note(app: Sphinx, doctree: nodes.document) -> None:
 def _describe(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    if not options(app.config).descriptions or any(
+    if not (options(app.config).descriptions and is_site(app.builder)) or any(
         node.get("name") == "description" for node in (doctree.findall(nodes.meta) if doctree else ())
     ):
         return
@@ -89,4 +90,4 @@ def _describe(
     if not text:
         title = unescape(re.sub(r"<[^>]*>", "", str(context.get("title", pagename))))
         text = f"{title}, of the documentation of {app.config.project}."
-    context["metatags"] = f'{context.get("metatags", "")}\n<meta name="description" content="{escape(text)}">'
+    context["metatags"] = f'{context.get("metatags", "")}\n<meta name="description" content="{escape(text)}" />'

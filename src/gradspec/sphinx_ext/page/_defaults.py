@@ -22,6 +22,10 @@ _STATED = re.compile(
     r"(?P<value>-?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf\b)|None|True|False|\"[^\"]*\"|'[^']*')",
     re.IGNORECASE,
 )
+#: The words on a parameter state its default so many lines below its name, at most.
+FAR = 9
+#: Where the page that is read keeps what was said of it.
+_SAID = "gradspec-defaults"
 _PARAMETER = re.compile(
     r":(?:param|parameter|arg|argument|keyword|type)\s+(?:[^:]*\s)?[`*\\]*(?P<name>\w+):\s*(?P<text>.*)"
 )
@@ -59,6 +63,7 @@ def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
         parameters = inspect.signature(obj.forward if is_function else obj).parameters
     except (TypeError, ValueError):
         return
+    said: list[tuple[str, str]] = app.env.current_document.setdefault(_SAID, [])  # type: ignore[assignment]
     for parameter, text in _fields(lines):
         stated = stated_default(text)
         if stated is None or parameter not in parameters:
@@ -66,8 +71,28 @@ def _check_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
         default = parameters[parameter].default
         actual = None if default is inspect.Parameter.empty else repr(default)
         for message in _complaint(parameter, stated, actual):
-            warn(GradspecWarning.DEFAULT, f"docstring of {name}: {message}", app.env.current_document.docname)
+            where = _line_of(obj, parameter, stated) or app.env.current_document.docname
+            if (where, message) in said:
+                continue  # the page shows the docstring twice
+            said.append((where, message))
+            warn(GradspecWarning.DEFAULT, f"docstring of {name}: {message}", where)
             app.env.note_reread()
+
+
+def _line_of(obj: Any, parameter: str, stated: str) -> str:
+    """Return file and line of what a docstring states of a parameter; empty if the source does not have it."""
+    try:
+        file = inspect.getsourcefile(obj)
+        lines, first = inspect.getsourcelines(obj)
+    except (TypeError, OSError):
+        return ""
+    named = re.compile(rf"\b{re.escape(parameter)}\b")
+    begins = [i for i, line in enumerate(lines) if named.search(line)]
+    states = [
+        i for i, line in enumerate(lines) if stated in line and _STATED.search(" ".join(lines[max(i - 1, 0) : i + 1]))
+    ]
+    found = next((i for i in states if any(i - FAR <= begin <= i for begin in begins)), None)
+    return "" if found is None or file is None else f"{file}:{first + found}"
 
 
 def _is_of_spec(app: Sphinx, name: str) -> bool:

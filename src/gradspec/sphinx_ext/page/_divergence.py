@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradspec.findings import Bar, judge
+from gradspec.findings import Bar, Found, judge
 from gradspec.law import Status
 from gradspec.render import words
 from gradspec.sphinx_ext._warnings import GradspecWarning
@@ -17,14 +17,9 @@ def divergences(view: View, bar: Bar) -> Iterator[tuple[GradspecWarning, str]]:
     """Yield the warnings of a function's page: each names the function and the law. `bar` says what is a failure."""
     report = view.record.report
     yield from _stale(view)
-    for verdict in judge(report, bar).failures:
-        if verdict.spec == view.name:
-            message = f": {verdict.finding.message}" if verdict.finding.message else ""
-            again = f" (again: {verdict.rerun})" if verdict.rerun else ""
-            yield (
-                GradspecWarning.BROKEN,
-                f"{view.call}: law {verdict.law} {_verb(verdict.status)} on case {verdict.case!r}{message}{again}",
-            )
+    for judged in judge(report, bar).findings:
+        if judged.fails and judged.found.verdict.spec == view.name:
+            yield GradspecWarning.BROKEN, f"{view.call}: {_cause(judged.found)}"
     for verdict in view.verdicts("examples"):
         for example in verdict.finding.details.get("examples", ()):
             want, got = example["want"].strip(), example["got"].strip()
@@ -37,6 +32,19 @@ def divergences(view: View, bar: Bar) -> Iterator[tuple[GradspecWarning, str]]:
         yield GradspecWarning.DEFAULT, f"{view.call}: {message}"
     for message in unfounded(view):
         yield GradspecWarning.DIFFERENCE, f"{view.call}: {message}"
+
+
+def _cause(found: Found) -> str:
+    """Return one cause in a sentence: the verdict that shows it best, and how many others it explains."""
+    best = found.verdict
+    message = f": {best.finding.message}" if best.finding.message else ""
+    cases = list(dict.fromkeys(verdict.case for verdict in found.verdicts if verdict.law == best.law))
+    others = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+    said = [f"again: {best.rerun}"] if best.rerun else []
+    if laws := [law for law in dict.fromkeys((*found.laws, *found.follows)) if law != best.law]:
+        said.append(f"of the same cause: {', '.join(laws)}")
+    more = f" ({'; '.join(said)})" if said else ""
+    return f"law {best.law} {_verb(best.status)} on case {best.case!r}{others}{message}{more}"
 
 
 def _stale(view: View) -> Iterator[tuple[GradspecWarning, str]]:

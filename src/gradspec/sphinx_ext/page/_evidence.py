@@ -7,6 +7,7 @@ from typing import Any
 
 from docutils import nodes
 
+from gradspec.law import Verdict
 from gradspec.report import Report
 from gradspec.sphinx_ext.page._fold import folded
 from gradspec.sphinx_ext.page._nodes import Cell, code, paragraph, table
@@ -37,10 +38,15 @@ def errors(view: View) -> Iterator[nodes.Node]:
 
 def examples(view: View) -> Iterator[nodes.Node]:
     """Yield the examples of the docstrings, with the output that the run printed."""
-    for verdict in view.verdicts("examples"):
-        if blocks := verdict.finding.details.get("examples"):
-            yield paragraph(nodes.literal("", verdict.case.rpartition(".")[2]), classes=["gradspec-equation"])
-            yield code("\n".join(_transcript(example) for example in blocks), "pycon")
+    for verdict in filter(is_shown, view.verdicts("examples")):
+        blocks = verdict.finding.details["examples"]
+        yield paragraph(nodes.literal("", verdict.case.rpartition(".")[2]), classes=["gradspec-equation"])
+        yield code("\n".join(_transcript(example) for example in blocks), "pycon")
+
+
+def is_shown(verdict: Verdict) -> bool:
+    """Whether a verdict on the examples of a docstring holds them, so that the page shows them."""
+    return bool(verdict.finding.details.get("examples"))
 
 
 def state(view: View) -> Iterator[nodes.Node]:

@@ -39,6 +39,7 @@ def laws(view: View) -> Iterator[nodes.Node]:
     records = _of_spec(view)
     rows: list[list[Cell]] = []
     judging = {name: law for name, law in view.record.report.laws.items() if judges(law, view.kind)}
+    judging = {name: law for name, law in judging.items() if view.record.judges(name, view.name)}
     for family, names in by_family(judging).items():
         rows.append([f"{family[:1].upper()}{family[1:]}".replace("_", " ")])
         for name in names:
@@ -96,5 +97,5 @@ def _command(view: View, law: str) -> str:
 def _to_copy(command: str) -> nodes.raw:
     """Return a button that copies a command; `copy.js` shows it, for it does nothing without a script."""
     said = html.escape(command, quote=True)
-    button = f'<button type="button" class="gradspec-copy" data-command="{said}" title="{said}" hidden>'
+    button = f'<button type="button" class="gradspec-copy" data-command="{said}" title="{said}" hidden="hidden">'
     return nodes.raw("", f"<p>{button}Copy command</button></p>", format="html")

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from docutils import nodes
 
+#: The class of each table of ours.
+TABLE = "gradspec-table"
 #: What a table cell may be made of.
 Cell: TypeAlias = str | nodes.Node | Sequence[nodes.Node]
 
@@ -62,9 +64,7 @@ def table(head: Sequence[Cell], rows: Iterable[Sequence[Cell]], *classes: str) -
         group += nodes.colspec(colwidth=1)
     group += nodes.thead("", _row(head, len(head)))
     group += nodes.tbody("", *(_row(row, len(head)) for row in rows))
-    return nodes.container(
-        "", nodes.table("", group, classes=["gradspec-table", *classes]), classes=["gradspec-scroll"]
-    )
+    return nodes.container("", nodes.table("", group, classes=[TABLE, *classes]), classes=["gradspec-scroll"])
 
 
 def _row(cells: Sequence[Cell], columns: int) -> nodes.row:

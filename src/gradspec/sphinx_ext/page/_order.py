@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
-from sphinx.errors import ConfigError
 from sphinx.transforms import SphinxTransform
 
 from gradspec.sphinx_ext._config import options
+from gradspec.sphinx_ext._warnings import GradspecWarning, warn
 from gradspec.sphinx_ext.page._pages import AFTER, EXAMPLES, MEASURED, MEMBERS, SECTIONS
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def _check(app: Sphinx, config: Config) -> None:
     for title, before in options(config).sections.items():
         if before not in TITLES:
             known = ", ".join(repr(title) for title in TITLES)
-            raise ConfigError(f"gradspec_sections: {title!r} is put before {before!r}: a spec has the sections {known}")
+            said = f"gradspec_sections: {title!r} is put before {before!r}: a spec has the sections {known}"
+            warn(GradspecWarning.CONFIG, said)
 
 
 class InReadingOrder(SphinxTransform):
@@ -46,7 +47,7 @@ class InReadingOrder(SphinxTransform):
         parents = {id(section.parent): section.parent for section in self.document.findall(_of_spec)}
         for parent in parents.values():
             for section in [node for node in parent.children if isinstance(node, nodes.section) and not _of_spec(node)]:
-                if before := wanted.get(section[0].astext()):
+                if (before := wanted.get(section[0].astext())) in TITLES:
                     _move(parent, section, before)
 
 
