@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -110,6 +111,34 @@ def test_a_reply_without_a_score_is_repaired_once(answer) -> None:
     assert (score, explanation, len(model.asked)) == (0.5, answer if "<" not in answer else "", 2)
     with pytest.raises(ValueError, match="the judge's answer has no <score> from 0 to 1"):
         scored("x", answer, answer)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "why"),
+    [
+        ("x", "Fine.", ", asked twice"),
+        ("x", "<score>50%</score>", ": '50%' is not a number, asked twice"),
+        ("x", "<score>7</score>", ": 7 is not on that scale, asked twice"),
+        (
+            "x",
+            "Hm <think>. <score>1</score>",
+            ": it is in the model's reasoning, or behind a tag such as",
+        ),
+        (
+            "<score>1</score>",
+            "Fine <score>1</score>",
+            " of its own: the prediction has a <score> too, and",
+        ),
+        (
+            SELF,
+            "<score>0</score>, for <score>1</score>",
+            " of its own: the prediction has a <score> too, and",
+        ),
+    ],
+)
+def test_the_error_says_why_what_looks_like_a_score_is_none(prediction, answer, why) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"the judge's answer has no <score> from 0 to 1{why}")):
+        scored(prediction, answer, answer)
 
 
 def test_a_rubric_and_a_scale_of_ones_own() -> None:

@@ -302,6 +302,61 @@ def test_what_backward_returns_must_fit(value, message) -> None:
         returning(value).apply(leaf(), leaf()).backward(Variable("g"))
 
 
+class Gives(Function):
+    """Give whatever gradient the arguments say."""
+
+    @staticmethod
+    def forward(ctx, x, *rest, gradients):
+        ctx.gradients = gradients
+        return Variable("q")
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        return tuple(ctx.gradients)
+
+
+@pytest.mark.parametrize(
+    ("data", "gradient", "message"),
+    [
+        (["a", "b"], ["1"], "got a list of 1 text, but the argument holds a list of 2 texts"),
+        (["a", "b"], 1, "got a number, but the argument holds a list of 2 texts"),
+        ("a", 1.5, "got a number, but the argument holds a text"),
+        ("a", ["1"], "got a list of 1 text, but the argument holds a text"),
+        (1, [1, 2, 3], "got a list of 3 numbers, but the argument holds a number"),
+    ],
+)
+def test_a_gradient_must_be_able_to_be_of_its_argument(data, gradient, message) -> None:
+    x, y = Variable(data, requires_grad=True), Variable("y", requires_grad=True)
+    says = f"function GivesBackward returned an invalid gradient for `x`: {message}"
+    with pytest.raises(RuntimeError, match=says):
+        Gives.apply(x, gradients=[Variable(gradient), None]).backward(Variable("f"))
+    says = f"function GivesBackward returned an invalid gradient for argument 1: {message}"
+    with pytest.raises(RuntimeError, match=says):
+        Gives.apply(y, x, gradients=[Variable("good"), Variable(gradient), None]).backward(Variable("f"))
+    assert x.grad is None
+    assert y.grad is None
+
+
+@pytest.mark.parametrize(
+    ("data", "gradient"), [(["a", "b"], "both"), (1.5, "more"), (1.5, 2), ([1, 2], ["up", "down"]), ([], [])]
+)
+def test_words_may_be_of_numbers_and_one_text_of_each_place(data, gradient) -> None:
+    x = Variable(data, requires_grad=True)
+    Gives.apply(x, gradients=[Variable(gradient), None]).backward(Variable("f"))
+    assert x.grad.data == gradient
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_forward_that_is_async_is_refused(requires_grad) -> None:
+    class Later(Function):
+        @staticmethod
+        async def forward(ctx, x):
+            return Variable(x.data)
+
+    with pytest.raises(TypeError, match="forward of Later returned a coroutine, which nobody awaits"):
+        Later.apply(Variable("a", requires_grad=requires_grad))
+
+
 def test_trailing_nones_are_allowed() -> None:
     x = leaf()
     returning((Variable("g"), None, None)).apply(x).backward(Variable("g"))
@@ -391,7 +446,8 @@ def test_a_list_that_was_written_into_since_is_an_error() -> None:
     x = leaf(["a", "b"])
     y = SavesList.apply(x)
     assign_in_the_list(x)
-    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+    written = r"the list in \.data of Variable.* was written into; it was \['a', 'b'\]\. SavesListBackward saved it"
+    with pytest.raises(RuntimeError, match=f"has been modified by an inplace operation: {written}"):
         y.backward(Variable("g"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -192,13 +193,28 @@ def test_lists_are_merged_place_by_place() -> None:
     assert n.grad.data == [2, 20]
 
 
-@pytest.mark.parametrize("other", [1, ["g"], ["g", "h", "i"]])
-def test_gradients_of_two_kinds_are_refused_and_nothing_is_kept(other) -> None:
+def test_gradients_of_two_kinds_are_refused_and_nothing_is_kept() -> None:
     x = leaf(["a", "b"])
     (x + Variable(["c", "d"])).backward(Variable(["g", "h"]))
     with pytest.raises(RuntimeError, match="two gradients of one Variable cannot be merged"):
-        (x + Variable(["c", "d"])).backward(Variable(other))
+        (x + Variable(["c", "d"])).backward(Variable("g"))
     assert x.grad.data == ["g", "h"]
+
+
+@pytest.mark.parametrize(
+    ("data", "gradient", "message"),
+    [
+        (["a", "b"], ["g"], "element 0 of gradients is a list of 1 text; the Variable holds a list of 2 texts"),
+        (["a", "b"], 1, "element 0 of gradients is a number; the Variable holds a list of 2 texts"),
+        ("a", 1, "element 0 of gradients is a number; the Variable holds a text"),
+        (1.0, [1, 2], "element 0 of gradients is a list of 2 numbers; the Variable holds a number"),
+    ],
+)
+def test_a_pass_begins_with_a_gradient_that_fits_its_variable(data, gradient, message) -> None:
+    x = leaf(data)
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        x.backward(Variable(gradient))
+    assert x.grad is None
 
 
 def test_gradients_are_opened_without_recursion() -> None:

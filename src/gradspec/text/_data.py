@@ -17,6 +17,27 @@ def kind(data: Data) -> Kind:
     return (str if isinstance(data, str) else float, None)
 
 
+def fits(gradient: Kind, of: Kind) -> bool:
+    """Return whether a gradient can be of such data.
+
+    Words may be of numbers, and one text of anything: of a list, it is of each place.
+
+    Example:
+        >>> fits((str, None), (float, 3)), fits((str, 2), (str, 3)), fits((float, None), (str, None))
+        (True, False, False)
+    """
+    if gradient == (str, None):
+        return True
+    return gradient[1] == of[1] and (gradient[0] is str or of[0] is not str or of[1] == 0)
+
+
+def in_words(of: Kind) -> str:
+    """Return what such data is, for a message."""
+    element, length = of
+    name = "text" if element is str else "number"
+    return f"a {name}" if length is None else f"a list of {length} {name}{'' if length == 1 else 's'}"
+
+
 def zero(data: Data) -> Data:
     """Return the gradient that says nothing about such data: the empty text, or 0."""
     element, length = kind(data)

@@ -4,6 +4,7 @@ from typing import Any
 
 from gradspec.spec import TextCase, TextSpec
 from gradspec.text import Function, Variable
+from gradspec.text.lm import RuleModel, complete
 from gradspec_lab.specimens.diseased import Disease
 from gradspec_lab.specimens.text import ASK, DISEASED, ECHO, Ask, Echo, Tag, diseased
 
@@ -94,6 +95,15 @@ class NeedsTheFirstToo(Tag):
         if not ctx.needs_input_grad[0]:
             raise ValueError("nothing is said of x")
         return Tag.backward(ctx, grad_out)
+
+
+@diseased(of=ASK, none_for_data="a model is asked what is of use only to `x`")
+class AsksAModelInVain(Ask):
+    @staticmethod
+    def backward(ctx, grad_out):
+        model = RuleModel({"of (first|second)": r"\1: " + grad_out.data})
+        said = [complete(model, f"of {name}").text for name in ("first", "second")]
+        return *(Variable(t, "remark") if w else None for t, w in zip(said, ctx.needs_input_grad, strict=False)), None
 
 
 @diseased(feedback="the feedback is not what the case asks for")

@@ -9,7 +9,9 @@ import time
 
 import pytest
 
-from gradspec.text.lm import Completion, Message, Usage, acomplete, as_messages, complete, is_async
+from gradspec.text import concurrency
+from gradspec.text.lm import Client, Completion, Message, Usage, acomplete, as_messages, complete, is_async
+from gradspec.text.ops import chat
 
 
 def plain(messages, **options):
@@ -137,6 +139,27 @@ def test_wrong_messages_are_named(messages, error, says):
 def test_a_reply_that_is_no_text_is_refused():
     with pytest.raises(TypeError, match="this one returned a int"):
         complete(lambda _: 3, "x")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"text": None}, "the text of a Completion is a string, not None; write '' if it has none"),
+        ({"text": ["hi"]}, "the text of a Completion is a string, not a list"),
+        ({"text": "hi", "usage": (1, 2)}, "the usage of a Completion is a Usage or None, not a tuple; write Usage"),
+    ],
+)
+def test_a_completion_that_cannot_be_is_refused_where_it_is_made(wrong, says):
+    with pytest.raises(TypeError, match=says):
+        Completion(**wrong)
+
+    def model(messages):
+        return Completion(**wrong)
+
+    with pytest.raises(TypeError, match=says):
+        Client(model)("hi")
+    with concurrency(2), pytest.raises(TypeError, match=says):
+        _ = chat(model, "hi").data
 
 
 def test_usage_adds_up():

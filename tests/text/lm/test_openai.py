@@ -211,6 +211,74 @@ def test_a_reply_without_text_is_named(message):
         completion(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode())
 
 
+def completed(message, reason="stop"):
+    from gradspec.text.lm._wire import completion
+
+    return completion(json.dumps({"choices": [{"message": message, "finish_reason": reason}]}).encode())
+
+
+def test_a_text_in_parts_is_one_text():
+    parts = [{"type": "text", "text": "Yes"}, {"type": "text", "text": ", it is."}]
+    assert completed({"content": parts}).text == "Yes, it is."
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "look\nup", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "says"),
+    [
+        ({"content": ""}, "length", "it ended with finish_reason 'length'"),
+        ({"content": ""}, "content_filter", "it ended with finish_reason 'content_filter'"),
+        ({"content": None, "tool_calls": [CALL, CALL]}, "tool_calls", r"it calls a tool, look\nup, look\nup: "),
+        ({"content": "", "tool_calls": [{}]}, "tool_calls", "it calls a tool, without a name: "),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "image"}, 3]}, "stop", "parts that are not text: image"),
+        ({"content": None, "refusal": "No.\n\x1b[31m"}, "stop", r"the model refused: No.\n\x1b[31m"),
+    ],
+)
+def test_a_reply_without_text_says_what_it_has_instead(message, reason, says):
+    with pytest.raises(ReplyError) as caught:
+        completed(message, reason)
+    assert str(caught.value).startswith("the reply has no text; ")
+    assert says in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_model_may_say_nothing():
+    assert completed({"content": ""}).text == ""
+    assert completed({"content": "", "tool_calls": None}, None).text == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "says"),
+    [
+        (400, {}, "one\ntwo\r\x1b[31m\0", r"answered with status 400: one\ntwo\r\x1b[31m\x00"),
+        (429, {"retry-after": "2"}, "slow down", "status 429: slow down. It asks to wait 2 s."),
+        (429, {"retry-after": "2"}, "Slow down!", "status 429: Slow down! It asks to wait 2 s."),
+        (304, {}, "", "answered with status 304: nothing"),
+        (302, {"location": "http://a/\x1b[31m"}, "", r"a redirect to http://a/\x1b[31m, which is not followed"),
+    ],
+)
+def test_what_a_server_says_is_one_line_that_steers_nothing(status, headers, body, says):
+    from gradspec.text.lm._http import Reply
+    from gradspec.text.lm._secrets import Secrets
+    from gradspec.text.lm._wire import status_error
+
+    reply = Reply(limit=1 << 20)
+    reply.status, reply.headers = status, headers
+    reply.body = bytearray(json.dumps({"error": {"message": body}}).encode() if body else b"")
+    said = str(status_error(reply, where="here", secrets=Secrets(key=None, headers={})))
+    assert says in said
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("url", ["http://localhost:99999/v1", "http://me:sec/ret@localhost/v1", "http://[::1/v1"])
+def test_an_address_with_a_wrong_port_is_named_and_not_repeated(url):
+    with pytest.raises(ValueError, match=r"^base_url (has a port that is not|is not an address)") as caught:
+        OpenAIModel("m", base_url=url)
+    assert "sec" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": 3}]}', b"\xff", b"[" * 99999]
 )

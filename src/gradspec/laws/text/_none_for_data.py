@@ -1,6 +1,7 @@
 r"""Backward returns None for arguments that are not Variables, and for those that get no feedback by the spec.
 
-A Variable that wants no gradient takes none from another. If backward waits for a model, it works nothing out for it.
+A Variable that wants no gradient takes none from another. If backward waits for a model, it works nothing out for it,
+and asks nothing whose answer is of use to it alone.
 
 Why it matters: feedback on data reaches nobody; if a model wrote it, it was paid for.
 
@@ -12,7 +13,18 @@ Remedy: return None there; look at `ctx.needs_input_grad`, and in a list at `ctx
 from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, TextTrial, broken, not_applicable, raised
-from gradspec.laws.text.support._call import NOTHING_WANTED, Inputs, alone, feedback, heard, nodes_of, say, shown_parts
+from gradspec.laws.text.support._asked import asked_in_vain
+from gradspec.laws.text.support._call import (
+    NOTHING_WANTED,
+    Inputs,
+    addressed,
+    alone,
+    heard,
+    nodes_of,
+    once_each,
+    say,
+    shown_parts,
+)
 from gradspec.laws.text.support._watch import Ran, leaves_of, watch
 
 
@@ -31,7 +43,7 @@ def _check(trial: TextTrial) -> Finding:
                 )
     if error is not None:
         return raised(error, "backward")
-    for judge in (_judge_calls, _judge_others, _judge_places):
+    for judge in (_judge_calls, _judge_others, _judge_requests, _judge_places):
         if (finding := judge(trial)) is not HOLDS:
             return finding
     return HOLDS
@@ -56,12 +68,9 @@ def _judge_places(trial: TextTrial) -> Finding:
 
 def _judge_calls(trial: TextTrial) -> Finding:
     """Of a backward that waits: have each Variable in turn want no gradient, and see that nothing is asked for it."""
-    places = list(Inputs.of(trial).leaves) if trial.spec.io_bound else []
+    places = once_each(trial) if trial.spec.io_bound else []
     for left_out in places if len(places) > 1 else ():
-        inputs = Inputs.of(trial, but=left_out)
-        log, error = _run(trial, inputs)
-        if error is not None:
-            return raised(error, f"backward, where `{left_out}` wants no gradient,")
+        log, _ = _run(trial, Inputs.of(trial, but=left_out))
         for ran in log:
             values = [v for slot, value in zip(ran.slots, ran.values, strict=False) for v in leaves_of(slot, value)]
             for value, edge in zip(values, ran.node.next_functions, strict=False):
@@ -76,15 +85,18 @@ def _judge_calls(trial: TextTrial) -> Finding:
 
 
 def _judge_others(trial: TextTrial) -> Finding:
-    """Have each Variable in turn want no gradient, and compare what is said of the others."""
-    expected = {} if trial.spec.io_bound else alone(trial)
-    for left_out in expected if len(expected) > 1 else ():
+    """Have each Variable in turn want no gradient, and compare what is said of the others.
+
+    A model that is asked something else may choose other words: of a backward that waits, whether it says anything.
+    """
+    expected, places = alone(trial), once_each(trial)
+    for left_out in places if len(places) > 1 else ():
         inputs = Inputs.of(trial, but=left_out)
         _, error = _run(trial, inputs)
         if error is not None:
             return raised(error, f"backward, where `{left_out}` wants no gradient,")
         for place, said in heard(inputs.leaves).items():
-            if said != expected[place]:
+            if bool(said) != bool(expected[place]) or (not trial.spec.io_bound and said != expected[place]):
                 return broken(
                     f"what is said of `{place}` is another where `{left_out}` wants no gradient",
                     argument=f"`{place}`",
@@ -94,11 +106,25 @@ def _judge_others(trial: TextTrial) -> Finding:
     return HOLDS
 
 
+def _judge_requests(trial: TextTrial) -> Finding:
+    """Of a backward that asks models: see that none is asked only for a Variable that wants nothing."""
+    found = asked_in_vain(trial) if trial.spec.io_bound else None
+    if found is None:
+        return HOLDS
+    left_out, request = found
+    return broken(
+        f"a model is asked what is of use only to `{left_out}`, where `{left_out}` wants no gradient",
+        argument=f"`{left_out}`",
+        got=repr(request),
+        expected="no call",
+        likely="look at ctx.needs_input_grad before the call",
+    )
+
+
 def _run(trial: TextTrial, inputs: Inputs) -> tuple[list[Ran], Exception | None]:
     log: list[Ran] = []
-    outputs = inputs.outputs(trial)
+    outputs, said = addressed(trial, inputs)
     watch(nodes_of(outputs), log)
-    said = feedback(trial, outputs)
     try:
         say(outputs, said)
     except Exception as error:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from gradspec.sphinx_ext.page._nodes import TABLE
-
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+#: The class of each table of ours.
+TABLE = "gradspec-table"
 #: The formats of builders that show a table as it is, or write the tree of the page itself.
 _HAVE_TABLES = ("html", "latex", "xml", "pseudoxml", "")
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from docutils import nodes
 
-#: The class of each table of ours.
-TABLE = "gradspec-table"
+from gradspec.sphinx_ext.output._tables import TABLE
+
 #: What a table cell may be made of.
 Cell: TypeAlias = str | nodes.Node | Sequence[nodes.Node]
 

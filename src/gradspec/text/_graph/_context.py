@@ -7,14 +7,15 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec.text._costs import Cost, Rows, cost_of
-from gradspec.text._data import holds_itself
+from gradspec.text._data import Kind, holds_itself
 from gradspec.text._engine._deferred import Deferred, resolve
 from gradspec.text._engine._hooks import replace_each
 from gradspec.text._engine._node import MADE, CallNode, next_rank
 from gradspec.text._engine._reach import NARROWED
 from gradspec.text._grad_mode import ENABLED
 from gradspec.text._graph._arguments import CONTAINERS, Nested, count_of, edge_of, variables_in
-from gradspec.text._graph._returned import gradients_of, stamped
+from gradspec.text._graph._merge import kind_of
+from gradspec.text._graph._returned import check_kinds, gradients_of, stamped
 from gradspec.text._graph._saved import FREED, unpack
 from gradspec.text._graph._variable import Variable
 
@@ -36,6 +37,8 @@ class FunctionNode(CallNode):
     _function: ClassVar[type[Function]]
     _slots: tuple[int | Nested | None, ...] = ()
     _needs: tuple[bool, ...] = ()
+    #: What each Variable in the arguments holds; None where each holds one text.
+    _kinds: tuple[Kind, ...] | None = None
     #: How many gradients `backward` must return at least: defaults that were left out need none.
     _least = 0
     _to_save: tuple[Any, ...] = ()
@@ -140,6 +143,8 @@ class FunctionNode(CallNode):
         self._slots, self._needs, self._least = tuple(slots), tuple(needs), least
         if True in needs and ENABLED.get():
             self._edges = tuple([edge_of(variable) for variable in variables])
+            if any(type(variable._data) is not str for variable in variables):
+                self._kinds = tuple([kind_of(variable) for variable in variables])
         return variables
 
     def _looked_into(self, value: Any, variables: list[Variable]) -> Nested | None:
@@ -167,7 +172,9 @@ class FunctionNode(CallNode):
             returned = resolve(returned)
         values = returned if isinstance(returned, tuple) else (returned,)
         if len(values) == 1 and self._slots == ALONE and not self._posthooks:
-            return (stamped(values[0], self),)
+            alone = (stamped(values[0], self),)
+            check_kinds(self, alone)
+            return alone
         gradients = gradients_of(self, values)
         return replace_each(self._posthooks, tuple(gradients), tuple(given)) if self._posthooks else gradients
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from gradspec.text._data import holds_itself, zero
@@ -19,7 +20,7 @@ def finish(node: FunctionNode, output: Any, inputs: list[Variable]) -> Any:
     outputs = output if is_tuple else (output,)
     if not node._edges:
         node._to_save = ()
-        outputs = [_untracked(value, inputs) for value in outputs]
+        outputs = [_untracked(node, value, inputs) for value in outputs]
         return tuple(outputs) if is_tuple else outputs[0]
     outputs = [_output(node, value, place, inputs) for place, value in enumerate(outputs)]
     node._outputs = len(outputs)
@@ -39,6 +40,8 @@ def finish(node: FunctionNode, output: Any, inputs: list[Variable]) -> Any:
 
 def _output(node: FunctionNode, value: Any, place: int, inputs: list[Variable]) -> Any:
     if not isinstance(value, Variable):
+        if inspect.iscoroutine(value):
+            raise _never_awaited(value, node)
         if isinstance(value, list | dict) and _held(value, node):
             raise TypeError(
                 f"forward returned a {type(value).__name__} that holds Variables, which no gradient would reach; "
@@ -59,8 +62,18 @@ def _held(value: Any, node: FunctionNode) -> Nested | None:
         raise holds_itself(f"what {node._function.__name__} returned") from None
 
 
-def _untracked(value: Any, inputs: list[Variable]) -> Any:
+def _never_awaited(value: Any, node: FunctionNode) -> TypeError:
+    value.close()  # else Python warns of it as well
+    return TypeError(
+        f"forward of {node._function.__name__} returned a coroutine, which nobody awaits: forward is a plain function; "
+        "only backward may be async. To call an async model in it, use complete(model, messages)"
+    )
+
+
+def _untracked(node: FunctionNode, value: Any, inputs: list[Variable]) -> Any:
     if not isinstance(value, Variable):
+        if inspect.iscoroutine(value):
+            raise _never_awaited(value, node)
         return value
     if any(value is given for given in inputs):
         return value.detach()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradspec.text._data import fits, in_words
 from gradspec.text._engine._deferred import resolve
 from gradspec.text._graph._arguments import Nested, count_of
+from gradspec.text._graph._merge import kind_of
 from gradspec.text._graph._variable import Variable
 
 if TYPE_CHECKING:
@@ -29,7 +32,35 @@ def gradients_of(node: FunctionNode, values: tuple[Any, ...]) -> list[Variable |
             )
     if len(gradients) < len(node._edges):
         gradients += [None] * (len(node._edges) - len(gradients))
+    check_kinds(node, gradients)
     return gradients
+
+
+def check_kinds(node: FunctionNode, gradients: Sequence[Variable | None]) -> None:
+    """Refuse a gradient that cannot be of its Variable."""
+    for edge, gradient in enumerate(gradients):
+        if gradient is None or type(gradient._data) is str:
+            continue
+        got, of = kind_of(gradient), (str, None) if node._kinds is None else node._kinds[edge]
+        if not fits(got, of):
+            raise RuntimeError(
+                f"function {node.name()} returned an invalid gradient for {_argument_of(node, edge)}: "
+                f"got {in_words(got)}, but the argument holds {in_words(of)}"
+            )
+
+
+def _argument_of(node: FunctionNode, edge: int) -> str:
+    """Return the name of the argument that an edge is of, or its position if it has no name of its own."""
+    before = 0
+    for place, slot in enumerate(node._slots):
+        before += count_of(slot)
+        if edge < before:
+            parameters = [*type(node)._function._call.signature.parameters.values()][: place + 1]
+            named = len(parameters) == place + 1 and not any(
+                p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters
+            )
+            return f"`{parameters[-1].name}`" if named else f"argument {place}"
+    return f"Variable {edge}"
 
 
 def _counted(node: FunctionNode, values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -31,8 +31,12 @@ class SavedInput(NamedTuple):
     def unpack(self, node: FunctionNode) -> Variable:
         """Return the Variable, unless its data has changed since it was saved."""
         variable = self.variable
-        if variable._version != self.version or (self.items is not None and variable._data != self.items):
-            raise changed(f"{variable!r} is at version {variable._version}; expected version {self.version}", node)
+        if variable._version != self.version:
+            raise changed(
+                f"{variable!r} is at version {variable._version}; expected version {self.version} instead", node
+            )
+        if self.items is not None and variable._data != self.items:
+            raise changed(f"the list in .data of {variable!r} was written into; it was {self.items!r}", node)
         return variable
 
 
@@ -46,7 +50,7 @@ class SavedOutput(NamedTuple):
     def unpack(self, node: FunctionNode) -> Variable:
         """Return a Variable like the output, at the same place of the graph."""
         if self.output_nr in node._changed_outputs:
-            raise changed(f"output {self.output_nr} (role {self.role!r}) was assigned", node)
+            raise changed(f"output {self.output_nr} (role {self.role!r}) was assigned new data", node)
         return Variable._tracked(self.data, self.role, node, self.output_nr)
 
 
@@ -99,6 +103,6 @@ def unpack(value: Any, node: FunctionNode) -> Any:
 def changed(what: str, node: FunctionNode) -> RuntimeError:
     """Return the error for a saved Variable whose data moved after forward."""
     return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} "
-        f"instead. {node.name()} saved it in forward. Make a new Variable for the new data, or run backward first."
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what}. "
+        f"{node.name()} saved it in forward. Make a new Variable for the new data, or run backward first."
     )

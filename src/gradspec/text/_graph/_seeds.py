@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gradspec.text._data import fits, in_words
 from gradspec.text._engine._node import Node, Seed, accumulator
 from gradspec.text._engine._pass import Pass
 from gradspec.text._graph._gradients import Feedback
@@ -67,6 +68,8 @@ def _seeds(roots: list[Variable], gradients: Gradients) -> list[Seed]:
             gradient = _implicit(root)
         elif not isinstance(gradient, Variable):
             raise TypeError(f"gradients can be either Variables or None, but got {type(gradient).__name__}")
+        elif not fits(got := kind_of(gradient), of := kind_of(root)):
+            raise RuntimeError(f"element {place} of gradients is {in_words(got)}; the Variable holds {in_words(of)}")
         if gradient._origin is None:
             gradient._origin = ("", ())
         seeds.append((place_of(root), gradient))

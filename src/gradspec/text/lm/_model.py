@@ -77,6 +77,15 @@ class Completion:
     #: The server's name of this reply.
     id: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"the text of a Completion is a string, not {_kind(self.text)}; write '' if it has none")
+        if not isinstance(self.usage, Usage | None):
+            raise TypeError(
+                f"the usage of a Completion is a Usage or None, not {_kind(self.usage)}; "
+                "write Usage(prompt_tokens=..., completion_tokens=...)"
+            )
+
 
 Messages: TypeAlias = str | Iterable[Message | Mapping[str, str]]
 #: A model: `model(messages, **options)` gives a text or a `Completion`, or an awaitable of one.
@@ -214,6 +223,10 @@ def as_completion(reply: object) -> Completion:
     if isinstance(reply, str):
         return Completion(text=reply)
     raise TypeError(f"a model returns a string or a Completion; this one returned a {type(reply).__name__}")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _from_mapping(message: object) -> Message:

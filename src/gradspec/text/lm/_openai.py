@@ -69,7 +69,14 @@ class OpenAIModel:
         if not isinstance(base_url, str | None):
             raise TypeError(f"base_url is a text, such as http://localhost:11434/v1, not {base_url!r}")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # its text could repeat a password
+            raise ValueError("base_url is not an address, such as http://localhost:11434/v1") from None
+        try:
+            _ = parts.port
+        except ValueError:
+            raise ValueError("base_url has a port that is not a number from 0 to 65535") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("base_url is an http or https address, such as http://localhost:11434/v1")
         if parts.username or parts.password or parts.query:

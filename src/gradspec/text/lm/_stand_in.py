@@ -19,8 +19,8 @@ _STAND_IN: ContextVar[Answering | None] = ContextVar("gradspec.text.lm.stand_in"
 
 
 @contextmanager
-def answered_by(answer: Answering) -> Iterator[None]:
-    """Ask no model in a block; `answer` makes each reply."""
+def answered_by(answer: Answering | None) -> Iterator[None]:
+    """Ask no model in a block; `answer` makes each reply, and with None the models themselves do again."""
     token = _STAND_IN.set(answer)
     try:
         yield

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from gradspec._one_line import name_of
 from gradspec.text.lm._budget import is_possible
 from gradspec.text.lm._errors import ModelConnectionError, ModelError, ModelTimeoutError, ReplyError, StatusError
 from gradspec.text.lm._http import Reply
@@ -26,6 +27,10 @@ NOT_OPTIONS = {
     "stream": "a reply is read whole",
     "timeout": "pass it to OpenAIModel",
 }
+
+
+#: Reasons to end that leave no answer where there is no text: a model may also choose to say nothing.
+CUT_SHORT = ("length", "content_filter")
 
 
 def request_body(
@@ -51,7 +56,8 @@ def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
     try:
         data = json.loads(reply)
         choice = data["choices"][0]
-        text, refusal = choice["message"].get("content"), choice["message"].get("refusal")
+        message = choice["message"]
+        text = _joined(message.get("content"))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         begins = reply.decode("utf-8", "replace")
         begins = cut(begins if secrets is None else secrets.redacted(begins), 200)
@@ -61,9 +67,10 @@ def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
     reason, model, name = (
         _word(said, secrets) for said in (choice.get("finish_reason"), data.get("model"), data.get("id"))
     )
-    if not isinstance(text, str):
-        why = f"the model refused: {refusal}" if refusal else f"it ended with finish_reason {reason!r}"
-        raise ReplyError(f"the reply has no text; {why}")
+    if not isinstance(text, str) or (not text and (reason in CUT_SHORT or message.get("tool_calls"))):
+        raise ReplyError(
+            f"the reply has no text; {_instead(message, secrets) or f'it ended with finish_reason {reason!r}'}"
+        )
     if secrets is not None:
         text = secrets.out_of_reply(text)
     return Completion(text=text, usage=_usage(data.get("usage")), finish_reason=reason, model=model, id=name)
@@ -71,12 +78,13 @@ def completion(reply: bytes, secrets: Secrets | None = None) -> Completion:
 
 def status_error(reply: Reply, *, where: str, secrets: Secrets) -> StatusError:
     """Return the error that a reply with a status other than 2xx is."""
-    said = cut(secrets.redacted(_said(reply)))
-    if 300 <= reply.status < 400:
-        there = cut(secrets.redacted(reply.headers.get("location", "nowhere")))
+    said = shown(_said(reply), secrets)
+    if 300 <= reply.status < 400 and "location" in reply.headers:
+        there = shown(reply.headers["location"], secrets)
         said = f"a redirect to {there}, which is not followed; if you trust that address, make it the base_url"
     after = retry_after(reply.headers)
-    asked = "" if after is None else f" It asks to wait {after:g} s."
+    ends = "" if said.endswith((".", "!", "?")) else "."
+    asked = "" if after is None else f"{ends} It asks to wait {after:g} s."
     message = f"{where} answered with status {reply.status}: {said}{asked}"
     return StatusError(message, status=reply.status, retry_after=after)
 
@@ -86,9 +94,9 @@ def translated(error: Exception, *, where: str, limit: float, secrets: Secrets) 
     if isinstance(error, ModelTimeoutError | TimeoutError):
         return ModelTimeoutError(f"{where} did not answer within {limit:.3g} s; raise timeout if it needs longer")
     if isinstance(error, ModelError):
-        return type(error)(f"{where}: {secrets.redacted(str(error))}")
+        return type(error)(f"{where}: {name_of(secrets.redacted(str(error)))}")
     if isinstance(error, OSError):
-        said = secrets.redacted(str(error) or type(error).__name__)
+        said = name_of(secrets.redacted(str(error) or type(error).__name__))
         return ModelConnectionError(f"{where} cannot be reached, or broke off: {said}")
     return error
 
@@ -96,6 +104,16 @@ def translated(error: Exception, *, where: str, limit: float, secrets: Secrets) 
 def cut(text: str, limit: int = 500) -> str:
     """Return the beginning of a text from which the secrets were taken before: half a secret is one too."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def shown(text: str, secrets: Secrets | None, limit: int = 500) -> str:
+    r"""Return the beginning of what a server says, for a message: without secrets, in one line, controls escaped.
+
+    Examples:
+        >>> shown("no\n\x1b[31msuch model", None)
+        'no\\n\\x1b[31msuch model'
+    """
+    return cut(name_of(text if secrets is None else secrets.redacted(text)), limit)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -135,6 +153,32 @@ def _said(reply: Reply) -> str:
     except (ValueError, RecursionError, AttributeError):
         said = None
     return said if isinstance(said, str) else " ".join(text.split()) or "nothing"
+
+
+def _joined(content: Any) -> Any:
+    """Return the text of a content in parts, the other form that the protocol has for it; else the content itself."""
+    if not isinstance(content, list) or not content:
+        return content
+    found = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [text for text in found if isinstance(text, str)]
+    return "".join(texts) if len(texts) == len(content) else content
+
+
+def _instead(message: dict[str, Any], secrets: Secrets | None) -> str:
+    """Return what a message without text has; empty where that is nothing."""
+    if refusal := message.get("refusal"):
+        return f"the model refused: {shown(str(refusal), secrets)}"
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        functions = [call.get("function") if isinstance(call, dict) else None for call in calls]
+        names = [function.get("name") if isinstance(function, dict) else None for function in functions]
+        named = ", ".join(shown(name, secrets, 80) for name in names if isinstance(name, str)) or "without a name"
+        return f"it calls a tool, {named}: what it returns is not supported; ask without the option 'tools'"
+    if not isinstance(parts := message.get("content"), list) or not parts:
+        return ""
+    kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    others = dict.fromkeys(shown(kind, secrets, 80) for kind in kinds if isinstance(kind, str) and kind != "text")
+    return f"its content has parts that are not text: {', '.join(others) or 'of no type'}"
 
 
 def _word(said: Any, secrets: Secrets | None) -> str | None:

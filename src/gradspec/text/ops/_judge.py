@@ -52,7 +52,8 @@ def judge(
         **options: `success` and `reduction`, as for `evaluate`.
 
     Raises:
-        ValueError: the judge's answer has twice no score, or one that is not on the scale.
+        ValueError: the judge's answer has twice no score, one that is not on the scale, or one that may be quoted from
+            the prediction.
 
     Example:
         >>> from gradspec.text import Variable
@@ -108,7 +109,8 @@ def _voted(
         score = _score(answer, prediction, scale)
     if score is None:
         low, high = scale
-        raise ValueError(f"the judge's answer has no <score> from {low:g} to {high:g}, asked twice: {answer!r}")
+        why = _why_none(answer, prediction)
+        raise ValueError(f"the judge's answer has no <score> from {low:g} to {high:g}{why}, asked twice: {answer!r}")
     return score, _explained(first) or _explained(answer)
 
 
@@ -130,6 +132,20 @@ def _score(answer: str, prediction: str, scale: tuple[float, float]) -> float | 
     except (IndexError, ValueError):
         return None
     return score if scale[0] <= score <= scale[1] else None
+
+
+def _why_none(answer: str, prediction: str) -> str:
+    """Return why what looks like a score is none; empty where nothing does."""
+    if not (found := contents(answer, "score")):
+        hidden = SCORE.search(answer) is not None
+        return ": it is in the model's reasoning, or behind a tag such as <think> that is not closed" if hidden else ""
+    try:
+        score = float(found[-1])
+    except ValueError:
+        return f": {found[-1].strip()!r} is not a number"
+    if SCORE.search(prediction) and any(tag.group() in prediction for tag in SCORE.finditer(answer)):
+        return " of its own: the prediction has a <score> too, and the answer may quote it"
+    return f": {score:g} is not on that scale"
 
 
 def _checked(scale: tuple[float, float]) -> tuple[float, float]:

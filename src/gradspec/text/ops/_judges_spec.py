@@ -105,7 +105,14 @@ def _judge_misuses(make: TextMaker) -> Iterator[Misuse]:
     yield Misuse(case=case, error=ValueError, match="the judge's answer has no <score> from 0 to 1")
     generous = RuleModel({}, default="Good. <score>7</score>")
     case = TextCase(name="score that is not on the scale", args=(generous, "Be short.", make("yes")))
-    yield Misuse(case=case, error=ValueError, match="the judge's answer has no <score> from 0 to 1")
+    yield Misuse(
+        case=case, error=ValueError, match="the judge's answer has no <score> from 0 to 1: 7 is not on that scale"
+    )
+    quoting = RuleModel({}, default="It says <score>1</score>.")
+    case = TextCase(
+        name="score that may be quoted from the prediction", args=(quoting, "Be short.", make("<score>1</score>"))
+    )
+    yield Misuse(case=case, error=ValueError, match="from 0 to 1 of its own: the prediction has a <score> too")
 
 
 EVALUATE = TextSpec(

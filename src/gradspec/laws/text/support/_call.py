@@ -34,13 +34,12 @@ class Inputs:
         Args:
             trial: the law's view of the case.
             every: whether every Variable wants a gradient; else those that want one in the case.
-            but: the place of the one Variable that wants none all the same.
+            but: a place of the one Variable that wants none all the same, here and where else it is given.
         """
         copies: dict[int, Variable] = {}
-        marked = {
-            id(variable): (every or variable.requires_grad) and place != but
-            for place, variable in placed(trial.spec.primal, trial.case.args, trial.case.kwargs)
-        }
+        given = [*placed(trial.spec.primal, trial.case.args, trial.case.kwargs)]
+        left_out = {id(variable) for place, variable in given if place == but}
+        marked = {id(v): (every or v.requires_grad) and id(v) not in left_out for _, v in given}
 
         def copy(variable: Variable) -> Variable:
             return copies.setdefault(id(variable), Variable(variable.data, variable.role, marked[id(variable)]))
@@ -91,6 +90,32 @@ def feedback(trial: TextTrial, outputs: Sequence[Variable], number: int = 0) -> 
             f"case {trial.case.name!r} says something of {len(given)} outputs, and {len(outputs)} want it"
         )
     return [None if said is None else Variable(_numbered(said, number), role="feedback") for said in given]
+
+
+def addressed(trial: TextTrial, inputs: Inputs) -> tuple[list[Variable], list[Variable | None]]:
+    """Return the outputs of a call in which other Variables want a gradient than in the case, and what is said of each.
+
+    The case's words are of the outputs that want a gradient there: not each of them may want one here.
+    """
+    usual, returned = Inputs.of(trial).call(trial), inputs.call(trial)
+    spoken_of = _wanting(usual)
+    if trial.case.feedback is None:  # ours, of those that want one only here, too
+        spoken_of += [k for k in _wanting(returned) if k not in spoken_of]
+    given = feedback(trial, [usual[k] for k in spoken_of])
+    pairs = [(returned[k], said) for k, said in zip(spoken_of, given, strict=True) if returned[k].requires_grad]
+    return [output for output, _ in pairs], [said for _, said in pairs]
+
+
+def _wanting(returned: Sequence[Any]) -> list[int]:
+    return [k for k, value in enumerate(returned) if isinstance(value, Variable) and value.requires_grad]
+
+
+def once_each(trial: TextTrial) -> list[str]:
+    """Return a place of each Variable of a case that wants a gradient; one may be given at several places."""
+    first: dict[int, str] = {}
+    for place, leaf in Inputs.of(trial).leaves.items():
+        first.setdefault(id(leaf), place)
+    return [*first.values()]
 
 
 def say(outputs: Sequence[Variable], said: Sequence[Variable | None], **how: Any) -> None:
