@@ -85,9 +85,10 @@ def test_classes_with_the_same_values_are_one():
 
 
 def test_a_factory_that_makes_a_class_for_each_call_fills_no_report():
-    found = seen_in(lambda: [use(scaled_by(float(k), 2.0)) for k in range(3 * VARIANTS)])
+    found = seen_in(lambda: [use(scaled_by(float(k), 2.0)) for k in [*range(3 * VARIANTS), 3]])
     assert len(found) == VARIANTS
-    assert sum(seen.forwards for seen in found) == 3 * VARIANTS
+    assert sum(seen.forwards for seen in found) == 3 * VARIANTS + 1
+    assert [seen.forwards for seen in found if "k=3.0" in seen.where] == [2]  # and not with what is told apart no more
 
 
 def test_a_variant_is_told_by_plain_values():

@@ -37,6 +37,7 @@ def with_remarks(report: Report, spec: str, said: Iterable[str]) -> Report:
     return replace(report, sheets={**report.sheets, spec: sheet})
 
 
-def is_of_several(verdict: Verdict) -> bool:
-    """Whether a verdict is shown by several calls together: a command that repeats it names them all."""
-    return "called before" in verdict.finding.details
+def calls_that_show(verdict: Verdict, calls: Iterable[str]) -> list[str]:
+    """Return the calls by which a verdict is repeated: its own, and after it all others where they show it together."""
+    is_of_several = "called before" in verdict.finding.details
+    return [verdict.case, *(call for call in calls if is_of_several and call != verdict.case)]

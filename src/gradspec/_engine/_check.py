@@ -90,8 +90,8 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
             finding = law.check(trial)
             if finding.status is Status.BROKEN:
                 found()
-            if finding.status is Status.BROKEN and compared.is_narrow(finding.argument):
-                finding = beyond_rounding(law, finding, lambda k: _reseeded(new(), k))
+                if compared.is_narrow(finding.argument):
+                    finding = beyond_rounding(law, finding, lambda k: _reseeded(new(), k))
             finding = with_witness(finding, seen.facts())
     except StandInError as error:
         return Finding(status=Status.NOT_MEASURED, message=str(error))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gradspec._audit._audit import audit
-from gradspec._audit._found import is_of_several, with_remarks
+from gradspec._audit._found import calls_that_show, with_remarks
 from gradspec._audit._lost import asked_of_a_program
 from gradspec._audit._own_dtype import backward_error, in_dtype, plain_error
 from gradspec._audit._single import with_digits
@@ -105,8 +105,7 @@ def _again(key: str, verdict: Verdict, files: Mapping[str, Path], seed: int) -> 
     """Return the command that runs one check again; empty if no file has its call."""
     if verdict.case not in files:
         return ""
-    others = [call for call in files if call != verdict.case] if is_of_several(verdict) else []
-    calls = [word for call in (verdict.case, *others) for word in ("--case", f"@{files[call]}")]
+    calls = [word for call in calls_that_show(verdict, files) for word in ("--case", f"@{files[call]}")]
     return shlex.join(["gradspec", "audit", key, *calls, "--law", verdict.law, "--seed", str(seed)])
 
 

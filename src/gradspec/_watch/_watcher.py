@@ -222,9 +222,9 @@ class Watcher:
                 key = _operator_key(target) if is_operator else f"{_module_of(target)}:{target.__qualname__}"
                 where = _place(_home_of(target) if is_operator else target)
                 of_place = [one for one in self.functions.values() if one.key == key and _is_at(one, where)]
-                if not is_operator and (of_place or "<locals>" in target.__qualname__) and len(of_place) < VARIANTS:
+                if not is_operator and (of_place or "<locals>" in target.__qualname__):
                     where += variant_of(target)
-                elif of_place:
+                if len(of_place) >= VARIANTS and all(one.where != where for one in of_place):
                     where = of_place[0].where
                 found = next((one for one in self.functions.values() if (one.key, one.where) == (key, where)), None)
                 if found is None:

@@ -146,10 +146,10 @@ def _again(
     said: Sequence[tuple[str, str]],
 ) -> str:
     """Return the command that runs one law again, or the whole audit if no law is named."""
-    from gradspec._audit._found import is_of_several
+    from gradspec._audit._found import calls_that_show
 
-    others = [call for call in calls if call != verdict.case] if is_of_several(verdict) else []
-    words = ["gradspec", "audit", target, *(word for call in (verdict.case, *others) for word in ("--case", call))]
+    shown = calls_that_show(verdict, calls)
+    words = ["gradspec", "audit", target, *(word for call in shown for word in ("--case", call))]
     words += [word for pair in said for word in pair]
     if verdict.law != "primal" or "--reference" in words:
         words += ["--law", verdict.law, *["--sharded"] * (verdict.law == "sharded")]

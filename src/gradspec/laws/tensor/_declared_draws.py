@@ -18,7 +18,7 @@ Draw all of it in forward, and keep on ctx what backward needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,8 +118,9 @@ def _draws(
         draw_from_all(1)
         between = states()
         way.backward(y, leaves, trial.seed)
-        if hidden := moved(between, states()):
-            if rewound := _rewinds(trial, function, inputs, way, hidden):
+        left = states()
+        if hidden := moved(between, left):
+            if rewound := _rewinds(trial, function, inputs, way, hidden, left):
                 return rewound
             return _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
         if drawn and not form and _seeds(trial, function, inputs, drawn[0]):
@@ -134,18 +135,20 @@ def _draws(
 
 
 def _rewinds(
-    trial: Trial, function: Callable[..., Any], inputs: Inputs, way: Pass, hidden: Sequence[str]
+    trial: Trial,
+    function: Callable[..., Any],
+    inputs: Inputs,
+    way: Pass,
+    hidden: Sequence[str],
+    left: Mapping[str, bytes],
 ) -> Finding | None:
     """Judge a backward that leaves a generator in one state, however many numbers were drawn since forward."""
-    left = []
-    for count in (1, 2):
-        with seeded(trial.seed):
-            leaves = way.leaves(inputs)
-            y = outputs(function(*way.args(inputs, leaves, seed=trial.seed)))
-            draw_from_all(count)
-            way.backward(y, leaves, trial.seed)
-            left.append(states())
-    same = [name for name in hidden if left[0][name] == left[1][name]]
+    with seeded(trial.seed):
+        leaves = way.leaves(inputs)
+        y = outputs(function(*way.args(inputs, leaves, seed=trial.seed)))
+        draw_from_all(2)
+        way.backward(y, leaves, trial.seed)
+        same = [name for name in hidden if left[name] == states()[name]]
     return broken(REWOUND.format(same[0]), got=", ".join(same), likely=RESTORE) if same else None
 
 

@@ -140,11 +140,9 @@ def _batches(inputs: Inputs) -> Iterator[Inputs]:
         index = (torch.arange(rows, device=first.device) + rows) % len(first)
         moved = {name: tensors[name].detach()[index.to(tensors[name].device)] for name in batched}
         # A row that comes again has numbers of its own: of equal ones sorts and maxima choose as they like.
-        again = torch.tensor([k in index[:place].tolist() for place, k in enumerate(index.tolist())])
         for name in (name for name in inputs.wrt if name in moved and not moved[name].is_sparse):
             (other,) = resembling((moved[name],), rows)
-            comes_again = again.to(other.device).view(-1, *[1] * (other.ndim - 1))
-            moved[name] = torch.where(comes_again, other, moved[name])
+            moved[name] = torch.cat((moved[name][: len(first)], other[len(first) :]))
         yield Inputs({**inputs.values, **moved}, inputs.wrt)
 
 

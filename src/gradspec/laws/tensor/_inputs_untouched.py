@@ -41,8 +41,6 @@ AGAIN = "forward runs again in backward: keep the state and put it back, or do n
 EVALUATED = "the buffer moves in evaluation, too: write to it only `if self.training`"
 #: Of what forward writes to, and the spec declares.
 OF_BACKWARD = "and what `Effects.writes` declares moves in backward: specify the module that holds it, or return it"
-
-
 #: The likely cause of an argument that is no tensor and changes.
 OBJECT = "forward changes the object that it is given: the next call, and the caller, get another one"
 #: Of what a Function behind a wrapper writes to.

@@ -14,7 +14,7 @@ from gradspec.text._engine import _pass
 from gradspec.text._engine._deferred import Deferred, calls_deferred
 from gradspec.text._engine._node import CallNode
 from gradspec.text._engine._pass import Pass
-from gradspec.text._scheduling._overlap import no_stop
+from gradspec.text._scheduling._pending import no_stop
 from gradspec.text._scheduling._position import branches
 from gradspec.text._scheduling._run_sync import run_sync
 from gradspec.text._scheduling._stop import STOP, Stop

@@ -121,21 +121,6 @@ def checked_limit(limit: int | None) -> int:
     return limit
 
 
-def no_stop(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Make a call for a thread that an event loop waits for: of a StopIteration it would wait for ever.
-
-    Example:
-        >>> no_stop(next, iter([]))
-        Traceback (most recent call last):
-        ...
-        RuntimeError: the call raised StopIteration
-    """
-    try:
-        return call(*args, **kwargs)
-    except StopIteration as error:
-        raise RuntimeError("the call raised StopIteration") from error
-
-
 def overlap(calls: Sequence[Callable[[], T]], limit: int | None = None) -> list[T]:
     """Return what each call returns, in their order; up to the limit run at the same time.
 

@@ -92,23 +92,33 @@ async def shielded(future: Future[T], seconds: float | None = None) -> T:
         raise
 
 
+def no_stop(call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Make a call for a thread that an event loop waits for: of a StopIteration it would wait for ever.
+
+    Example:
+        >>> no_stop(next, iter([]))
+        Traceback (most recent call last):
+        ...
+        RuntimeError: the call raised StopIteration
+    """
+    try:
+        return call(*args, **kwargs)
+    except StopIteration as error:
+        raise RuntimeError("the call raised StopIteration") from error
+
+
 def _without_stop(future: Future[T]) -> Future[T]:
-    """Return a future that ends as another one: of a StopIteration an event loop would wait for ever."""
+    """Return a future that ends as another one, for an event loop: see `no_stop`."""
     told: Future[T] = Future()
 
     def end(done: Future[T]) -> None:
         if done.cancelled():
             told.cancel()
-        elif not told.set_running_or_notify_cancel():
-            return  # nobody waits any more
-        elif isinstance(error := done.exception(), StopIteration):
-            stopped = RuntimeError("the call raised StopIteration")
-            stopped.__cause__ = error
-            told.set_exception(stopped)
-        elif error is not None:
-            told.set_exception(error)
-        else:
-            told.set_result(done.result())
+        elif told.set_running_or_notify_cancel():  # else nobody waits any more
+            try:
+                told.set_result(no_stop(done.result))
+            except BaseException as error:
+                told.set_exception(error)
 
     future.add_done_callback(end)
     return told

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TypeVar
 
-from gradspec.text._scheduling._overlap import no_stop
+from gradspec.text._scheduling._pending import no_stop
 from gradspec.text._scheduling._stop import STOP
 from gradspec.text.lm._deadline import seconds_left
 from gradspec.text.lm._errors import ModelTimeoutError
