@@ -40,7 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gradspec-scope",
         metavar="SCOPE[,...]",
         dest="gradspec_scope",
-        help="what is asked about, as for `gradspec check --scope`; all else is skipped with what was found",
+        help="what is asked about, as for `gradspec check --scope`; all else is skipped with what was found; "
+        "with --gradspec-watch what its audits ask about",
     )
     group.addoption(
         "--gradspec-time-limit",

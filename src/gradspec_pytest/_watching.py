@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from gradspec._watch._begin import begin
-from gradspec._watch._environment import FOLDER, ONLY
+from gradspec._watch._environment import FOLDER, ONLY, SCOPES
+
+
+def _scopes(given: str | None) -> tuple[str, ...]:
+    from gradspec._scope import ScopeError, scopes_of
+
+    try:
+        return () if given is None else scopes_of(given)
+    except ScopeError as error:
+        raise pytest.UsageError(f"gradspec: {error}") from None
 
 
 class TestsWatch:
@@ -23,6 +32,7 @@ class TestsWatch:
         if not self._is_worker:
             os.environ[FOLDER] = tempfile.mkdtemp(prefix="gradspec-watch-")
             os.environ[ONLY] = ",".join(config.option.gradspec_watch_only)
+            os.environ[SCOPES] = ",".join(_scopes(config.option.gradspec_scope))
         self._folder, self._only = Path(os.environ[FOLDER]), tuple(config.option.gradspec_watch_only)
         self._begun = begin(until_exit=False)
 
@@ -46,6 +56,6 @@ class TestsWatch:
     def pytest_unconfigure(self) -> None:
         """Remove the folder."""
         if not self._is_worker:
-            os.environ.pop(FOLDER, None)
-            os.environ.pop(ONLY, None)
+            for name in (FOLDER, ONLY, SCOPES):
+                os.environ.pop(name, None)
             shutil.rmtree(self._folder, ignore_errors=True)

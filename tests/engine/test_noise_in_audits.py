@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch.autograd import Function
 
-from engine.drawing import Anew, Dropout, Given, Rewound
+from engine.drawing import Anew, ByNumpy, Dropout, Given, Rewound
 from gradspec import audit
 from gradspec.findings import findings
 from gradspec.laws import LAWS
@@ -72,3 +73,31 @@ def test_an_argument_that_is_named_as_noise_gets_no_gradient_on_purpose():
 def test_noise_that_is_no_argument_or_is_trained_is_refused(names, said):
     with pytest.raises(ValueError, match=said):
         audit(Jitter, ["(randn(3), randn(3))"], laws=FEW, jobs=1, **names)
+
+
+class LeftBack(Dropout):
+    """Wind the generator back to draw the mask of forward again, and leave it there."""
+
+    @staticmethod
+    def forward(ctx, x, p):
+        ctx.state, ctx.p = torch.get_rng_state(), p
+        return x * (torch.rand_like(x) > p)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        torch.set_rng_state(ctx.state)
+        return y_bar * (torch.rand_like(y_bar) > ctx.p), None
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (LeftBack, "backward leaves torch's generator of cpu where forward had it: what was drawn in between is drawn"),
+        (ByNumpy, "forward draws from numpy's generator, which no checkpoint of torch rewinds"),
+    ],
+)
+def test_an_audit_asks_what_a_draw_leaves_behind(function, said):
+    (found,) = findings(audit(function, ["(randn(4, 5), 0.4)"], laws=FEW, jobs=1).report)
+
+    assert found.verdict.law == "declared_draws"
+    assert found.verdict.finding.message.startswith(said)

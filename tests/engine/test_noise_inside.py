@@ -135,14 +135,14 @@ def test_a_sound_function_that_draws_inside_breaks_nothing(spec):
         (
             DROPOUT.for_(ByNumpy.apply, name="numpy"),
             "declared_draws",
-            "forward draws from numpy's generator, which is not declared",
-            "draw from torch's generator: nothing in torch rewinds numpy's generator",
+            "forward draws from numpy's generator, which no checkpoint of torch rewinds",
+            "draw from torch's generator: no spec can declare numpy's generator",
         ),
         (
             replace(DROPOUT, function=ByPython.apply, noise="replayed"),
             "declared_draws",
-            "forward draws from python's random, which is not declared",
-            "draw from torch's generator: nothing in torch rewinds python's random",
+            "forward draws from python's random, which no checkpoint of torch rewinds",
+            "draw from torch's generator: no spec can declare python's random",
         ),
         (
             replace(DROPOUT, primal=lambda x, p: x, surrogate=None),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import gradspec
-from gradspec.law import Status
+from gradspec.law import Scope, Status
 from gradspec.render._remarks import remarks_of
 from watch.watched import InItsDtype, InSingle, InSingleAndWrong, Runs, RunsAndLoses, RunsTwice
 
@@ -150,3 +150,25 @@ def test_the_few_rows_of_a_call_have_the_one_that_a_loss_ignores(monkeypatch):
     classes[211] = -1
     row = audited(IgnoresOne, torch.randn(300, 8, requires_grad=True), classes)
     assert row.is_wrong
+
+
+def test_named_scopes_are_asked_about_in_place_of_what_the_code_uses():
+    class Squared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x.detach() * grad
+
+    wrong = {}
+    for scopes in ((), "training", "training,higher", [Scope.HIGHER]):
+        with gradspec.watch(scopes=scopes) as seen:
+            Squared.apply(torch.randn(3, requires_grad=True)).sum().backward()
+        wrong[str(scopes)] = seen.audit().is_wrong
+    assert list(wrong.values()) == [False, False, True, True]
+    with pytest.raises(ValueError, match="did you mean 'higher'"):
+        gradspec.watch(scopes="higer")

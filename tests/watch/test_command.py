@@ -299,3 +299,49 @@ def test_a_function_is_audited_before_its_package_clears_up_behind_the_program(t
     text = "import torch\nimport cached\ncached.Cached.apply(torch.randn(4, requires_grad=True)).sum().backward()\n"
     done = watched(tmp_path, "--", sys.executable, program(tmp_path, text))
     assert "1 audited, 1 wrong in what the program uses" in done.stderr
+
+
+#: A gradient that is right, and that nothing can differentiate.
+FIRST_ORDER = """
+import torch
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x.detach() * grad
+def use(*_):
+    Squared.apply(torch.randn(3, requires_grad=True)).sum().backward()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["by itself", "killed"])
+def test_what_is_asked_about_in_place_of_what_the_program_uses(tmp_path, end):
+    name = program(tmp_path, FIRST_ORDER + MAIN.format(ENDS[end][0]))
+    assert "1 audited, 0 wrong in what the program uses" in watched(tmp_path, "--", sys.executable, name).stderr
+    done = watched(tmp_path, "--scope", "higher", "--record", "r.json", "--fail", "--", sys.executable, name)
+    assert "1 audited, 1 wrong in higher derivatives" in done.stderr
+    assert done.returncode == (ENDS[end][1] or 1)
+    assert [scope.value for scope in read_record(tmp_path / "r.json").scopes] == ["higher"]
+
+
+def test_a_scope_that_does_not_exist_is_one_line_before_the_program_runs(tmp_path):
+    name = program(tmp_path, "print('ran')")
+    for done in (
+        watched(tmp_path, "--scope", "higer", "--", sys.executable, name),
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--gradspec-watch", "--gradspec-scope", "higer", "--rootdir", "."],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        ),
+    ):
+        assert done.returncode in (2, 4)
+        assert "no scope 'higer': did you mean 'higher'?" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert "ran" not in done.stdout

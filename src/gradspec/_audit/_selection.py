@@ -9,11 +9,10 @@ from gradspec._audit._subject import Subject
 from gradspec.law import Law
 from gradspec.profile import Profile
 
-#: What judges nothing of a function whose noise is seeded in each call. Of its draws the remark speaks, and seeding
-#: moves a generator that `declared_draws` watches; `rand_like` fills a transposed tensor in the order of memory, so
-#: that `layout` would compare one noise with another; another dtype draws other numbers, and so does a batch; and a
-#: draw that a selective checkpoint has saved does not move the generator for the next one, and a replayed CUDA graph
-#: draws what no other call draws.
+#: What judges nothing of a function whose calls draw the same noise: `rand_like` fills a transposed tensor in the order
+#: of memory, so that `layout` would compare one noise with another; another dtype draws other numbers, and so does a
+#: batch; a draw that a selective checkpoint has saved does not move the generator for the next one, and a replayed CUDA
+#: graph draws what no other call draws.
 _NOT_NOISE = ("layout", "vmap", "autocast", "precision", "selective_checkpoint", "cuda_graph")
 #: The same where backward draws: under a transform its seed is not where the pass is.
 _NOT_NOISE_OF_BACKWARD = (
@@ -51,8 +50,6 @@ def selected(laws: Sequence[Law], profile: Profile, measured: Measured, subject:
         chosen = [law for law in chosen if law.name in _OF_STATE]
     if measured.noisy_forward:
         chosen = [law for law in chosen if law.cost != "compile" and law.name not in _NOT_NOISE]
-    if measured.noisy_forward and not measured.noisy_backward:
-        chosen = [law for law in chosen if law.name != "declared_draws"]
     if measured.noisy_backward:
         chosen = [
             law

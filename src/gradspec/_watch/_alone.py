@@ -34,7 +34,8 @@ def main(place: Path, target: Any = None, *, seed: int = 0) -> None:
         handed = target, [Kept(args=args, kwargs=kwargs, text=text_of(args, kwargs)) for args, kwargs in found]
     target, calls = handed
     target = target or (registered(row.key, modules) if row.is_operator else resolved(path))
-    seen = Seen(key=row.key, target=target, is_operator=row.is_operator, where=row.where, uses=set(row.uses))
+    about: Any = {"is_operator": row.is_operator, "where": row.where, "uses": set(row.uses), "scopes": row.scopes}
+    seen = Seen(key=row.key, target=target, **about)
     seen.kept += calls
     audit_into(place, seen, seed=seed, path=path)
 

@@ -61,7 +61,7 @@ def audited(seen: Seen, *, seed: int = 0, path: str = "", folder: Path | None = 
     """
     with unmoved((call.args, call.kwargs) for call in seen.calls):
         cases, whole, said = _cases(seen)
-    scopes = scopes_of(seen.uses)
+    scopes = seen.scopes or scopes_of(seen.uses)
     compiled = {Scope.COMPILE, Scope.EXPORT} & set(scopes)
     laws = tuple(law for law in select_laws(()) if law.cost != "compile" or law.scope in compiled)
     profile = replace(load_profile("quick", scopes=scopes), laws=())

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from gradspec._watch._environment import AT, FOLDER, ONLY
+from gradspec._watch._environment import AT, FOLDER, ONLY, SCOPES
 
 if TYPE_CHECKING:
     from gradspec._watch._program import ProgramWatch
@@ -46,12 +46,15 @@ def begin(*, until_exit: bool = True) -> Begun | None:
         import atexit
         from pathlib import Path
 
+        from gradspec._scope import scopes_of
         from gradspec._watch._program import ProgramWatch
 
         only = tuple(filter(None, os.environ.get(ONLY, "").split(",")))
         # What ends last comes first: a package that empties its caches at exit does so behind the audits.
         last = (lambda: atexit.register(begun.end)) if until_exit else None
-        begun.watch = ProgramWatch(Path(folder), only=only, at=int(os.environ.get(AT) or 0), on_first=last)
+        how: Any = {"at": int(os.environ.get(AT) or 0), "on_first": last}
+        how["scopes"] = scopes_of(filter(None, os.environ.get(SCOPES, "").split(",")))
+        begun.watch = ProgramWatch(Path(folder), only=only, **how)
         begun.watch.start()
         if last:
             last()

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from gradspec._scope import Scope
 from gradspec._watch._apart import can_fork, ended, forked, started
 from gradspec._watch._handed import hand_over
 from gradspec._watch._importing import here
@@ -27,6 +28,7 @@ class ProgramWatch:
     Args:
         folder: where.
         only: the packages that are asked about; all if empty.
+        scopes: what each audit asks about; if empty, training and what the program uses.
         at: after how many calls a function is audited; 0 is the end.
         on_first: called with the first call of each function.
     """
@@ -36,6 +38,7 @@ class ProgramWatch:
         folder: Path,
         *,
         only: tuple[str, ...] = (),
+        scopes: tuple[Scope, ...] = (),
         at: int = 0,
         on_first: Callable[[], object] | None = None,
     ) -> None:
@@ -44,7 +47,7 @@ class ProgramWatch:
         self._running: dict[Path, int] = {}
         self._process, self._is_over = os.getpid(), False
         self.store = Store(folder)
-        self.watcher = Watcher(self._note, at=at)
+        self.watcher = Watcher(self._note, at=at, scopes=scopes)
 
     def start(self) -> None:
         """Begin, and go on in each process that this one forks."""

@@ -36,6 +36,8 @@ class Row:
     #: How often a compiler traced it.
     traced: int = 0
     uses: tuple[Use, ...] = ()
+    #: The scopes that its audit asks about; empty: training, and what the program uses.
+    scopes: tuple[Scope, ...] = ()
     #: The lines of the program that call it.
     lines: tuple[str, ...] = ()
     #: The kinds of calls, each as its first one.
@@ -49,14 +51,14 @@ class Row:
     baseline: Report | None = None
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
-        """The scopes of its audit, training and the features that the program uses."""
-        return scopes_of(self.uses)
+    def asked_scopes(self) -> tuple[Scope, ...]:
+        """The scopes of its audit: those that are named, or training and the features that the program uses."""
+        return self.scopes or scopes_of(self.uses)
 
     @cached_property
     def judgement(self) -> Judgement | None:
         """The judgement of the report for the program."""
-        return None if self.report is None else judge(self.report, Bar(scopes=self.scopes), self.baseline)
+        return None if self.report is None else judge(self.report, Bar(scopes=self.asked_scopes), self.baseline)
 
     @property
     def asked(self) -> list[Judged]:
@@ -80,14 +82,15 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data, without its report."""
         plain = ("key", "package", "where", "is_operator", "forwards", "backwards", "traced", "why")
-        lists = ("uses", "lines", "kinds", "files")
+        lists = ("uses", "scopes", "lines", "kinds", "files")
         return {name: getattr(self, name) for name in plain} | {name: list(getattr(self, name)) for name in lists}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], report: Report | None = None) -> Row:
         """Return the row that `to_dict` gave."""
         lists = {name: tuple(data[name]) for name in ("lines", "kinds", "files")}
-        return cls(**{**data, **lists, "uses": tuple(map(Use, data["uses"]))}, report=report)
+        lists |= {"uses": tuple(map(Use, data["uses"])), "scopes": tuple(map(Scope, data["scopes"]))}
+        return cls(**{**data, **lists}, report=report)
 
 
 #: Of what fails nothing: whether a gradient is meant comes before what it wastes, and a call that shows little last.
@@ -207,7 +210,7 @@ class Program:
         for one in judged[1:]:
             report = merged(report, one.report)
         # A reader of the record asks about all that any of them was asked about.
-        scopes = [scope for scope in Scope if any(scope in row.scopes for row in self.rows)]
+        scopes = [scope for scope in Scope if any(scope in row.asked_scopes for row in self.rows)]
         profile = {**report.provenance["profile"], "scopes": scopes}
         return replace(
             judged[0],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradspec._scope import Scope
 from gradspec._watch._kept import Kept, NotKeptError, kept, kind_of, look_of, shapes_of, text_of, values_of
 from gradspec._watch._uses import MAIN, Use, seen_in_the_state, seen_on_the_stack
 
@@ -31,6 +32,8 @@ class Seen:
     is_operator: bool = False
     #: The file and line of its definition; empty where nobody knows.
     where: str = ""
+    #: The scopes that its audit asks about; empty: training, and what the program uses.
+    scopes: tuple[Scope, ...] = ()
     #: How often it was called, and its backward; what runs inside of compiled code is not counted.
     forwards: int = 0
     backwards: int = 0

@@ -102,6 +102,7 @@ def row_of(seen: Seen, **more: Any) -> Row:
         backwards=seen.backwards,
         traced=seen.traced,
         uses=tuple(sorted(seen.uses)),
+        scopes=seen.scopes,
         lines=tuple(seen.lines),
         kinds=tuple(seen.kinds.values()),
         **more,

@@ -50,7 +50,12 @@ def _head(program: Program) -> Iterator[str]:
     audited = sum(row.report is not None for row in rows)
     of = f" in {program.processes} processes" if program.processes > 1 else ""
     number = f"{len(rows)} custom gradient{'s' * (len(rows) != 1)} ran{of}"
-    yield f"gradspec watch: {number}, {audited} audited, {wrong} wrong in what the program uses"
+    yield f"gradspec watch: {number}, {audited} audited, {wrong} wrong in {_asked(program)}"
+
+
+def _asked(program: Program) -> str:
+    named = next((row.scopes for row in program.rows if row.scopes), ())
+    return ", ".join(scope.words for scope in named) or "what the program uses"
 
 
 def _table(rows: Sequence[Row], *, is_judged: bool = True) -> list[str]:
@@ -125,7 +130,7 @@ def _end(program: Program) -> Iterator[str]:
     if any(one.is_question and not one.found.verdict.rerun for row in program.rows for one in row.asked):
         yield "Options of `gradspec audit` answer a question: with --save-cases FOLDER each comes with its command"
     for name, keys in unused.items():
-        yield f"Beside what the program uses, there are findings of {name}: {', '.join(keys)}"
+        yield f"Beside {_asked(program)}, there are findings of {name}: {', '.join(keys)}"
     yield from _troubles(program)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from gradspec._scope import Scope, scopes_of
 from gradspec._watch._apart import audit_the_rest, can_fork, forked
 from gradspec._watch._audits import audit_into
 from gradspec._watch._handed import hand_over
@@ -21,9 +23,9 @@ from gradspec._watch._watcher import Watcher
 class Watch:
     """The custom gradients that run within a `with` statement, and the calls of them that were kept."""
 
-    def __init__(self, only: tuple[str, ...]) -> None:
+    def __init__(self, only: tuple[str, ...], scopes: tuple[Scope, ...]) -> None:
         self._only = only
-        self._watcher = Watcher()
+        self._watcher = Watcher(scopes=scopes)
 
     def __enter__(self) -> Watch:
         self._watcher.start()
@@ -77,7 +79,7 @@ class Watch:
         return [seen for seen in found if is_asked(seen.key, seen.package, self._only)]
 
 
-def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
+def watch(*, only: str | tuple[str, ...] = (), scopes: str | Iterable[str] = ()) -> Watch:
     """Watch which custom gradients some code runs through, and audit each on the calls that the code makes.
 
     Every `torch.autograd.Function` and every operator of `torch.library` that is not torch's own is noted: how often it
@@ -86,12 +88,16 @@ def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
 
     Args:
         only: the packages, modules or namespaces of operators that are asked about; all unless given.
+        scopes: what each audit asks about, such as "training,compile"; training and what the code uses unless given.
 
     Returns:
         A context manager that gives itself. Its text is the table of what was seen, and `functions` are the names. Its
         `audit(seed=0)` judges each function on the calls that were kept, in a fork of this process where there can be
         one; the text of what that returns is the report of `gradspec watch`, `is_wrong` says whether a gradient is
         wrong in what the code uses, and `rows` has a row for each function.
+
+    Raises:
+        ValueError: there is no such scope.
 
     Example:
         >>> import torch, gradspec
@@ -110,4 +116,4 @@ def watch(*, only: str | tuple[str, ...] = ()) -> Watch:
         >>> seen.audit().is_wrong
         True
     """
-    return Watch((only,) if isinstance(only, str) else tuple(only))
+    return Watch((only,) if isinstance(only, str) else tuple(only), scopes_of(scopes) if scopes else ())

@@ -21,6 +21,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
+from gradspec._scope import Scope
 from gradspec._watch._seen import Seen
 from gradspec._watch._uses import BEGAN_IN, MAIN, Use, is_of_torch
 from gradspec._watch._variant import variant_of
@@ -49,10 +50,13 @@ class Watcher:
     Args:
         on_new: called with a function when its record must be written again.
         at: a number of calls at which it is called, too.
+        scopes: what the audit of each asks about; if empty, training and what the program uses.
     """
 
-    def __init__(self, on_new: Callable[[Seen], None] | None = None, *, at: int = 0) -> None:
-        self._at = at
+    def __init__(
+        self, on_new: Callable[[Seen], None] | None = None, *, at: int = 0, scopes: tuple[Scope, ...] = ()
+    ) -> None:
+        self._at, self._scopes = at, scopes
         self.functions: dict[str, Seen] = {}
         #: What a hook itself raised: the program goes on without a word, and the report says it.
         self.troubles: dict[str, None] = {}
@@ -230,7 +234,7 @@ class Watcher:
                 if found is None:
                     name = key if key not in self.functions else f"{key} ({where})"
                     found = self.functions[name] = Seen(
-                        key=key, target=target, is_operator=is_operator, where=where, at=self._at
+                        key=key, target=target, is_operator=is_operator, where=where, at=self._at, scopes=self._scopes
                     )
                 if len(self._by_target) < 10_000:  # a factory may make a class for each call
                     self._by_target[target] = found

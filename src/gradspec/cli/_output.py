@@ -128,16 +128,22 @@ class _Ranks(click.Choice[str]):
             raise Unusable(f"--fail-on: no rank {str(value)!r}: {meant}") from None
 
 
+def scope_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--scope`, whose help ends with what is asked about without it."""
+    return click.option(
+        "--scope",
+        "scopes",
+        callback=_scopes,
+        metavar="SCOPE[,...]",
+        help=f"What to check for: {', '.join([*Scope, ALL])}. Other findings take one line and fail nothing. {default}",
+    )
+
+
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which findings make a run fail, and the page."""
     options = (
-        click.option(
-            "--scope",
-            "scopes",
-            callback=_scopes,
-            metavar="SCOPE[,...]",
-            help=f"What to check for: {', '.join([*Scope, ALL])}. Other findings take one line and fail "
-            "nothing. Default: training, what the spec promises, and silently wrong results under torch.compile.",
+        scope_option(
+            "Default: training, what the spec promises, and silently wrong results under torch.compile.",
         ),
         click.option(
             "--fail-on",

@@ -17,11 +17,12 @@ import click
 
 from gradspec._watch import _text
 from gradspec.cli._kept import Kept
-from gradspec.cli._output import FORMATS, Output, read_baseline
+from gradspec.cli._output import FORMATS, Output, read_baseline, scope_option
 from gradspec.cli._say import say
 from gradspec.cli._shared import Unusable, block, one_line_errors, refuse_unwritable, save
 
 if TYPE_CHECKING:
+    from gradspec._scope import Scope
     from gradspec._watch._row import Program
     from gradspec.report import Report
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog=block(
         "Exit code",
-        "0  the program exits with 0; with --fail, no gradient is wrong in what it uses, either",
+        "0  the program exits with 0; with --fail, no gradient is wrong in what it uses (--scope), either",
         "1  with --fail: the program exits with 0, and a gradient is wrong in what it uses, or nothing of --only ran",
         "2  the options cannot be used, and nothing was run",
         "127  there is no such program",
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
         "gradspec watch -- python -m pytest tests",
         "gradspec watch --only my_package --save-cases calls -- torchrun --nproc-per-node 2 train.py",
         "gradspec watch --fail --report gradients.txt -- python train.py",
+        "gradspec watch --scope training,higher -- python train.py",
     ),
 )
 @click.option(
     "--only", multiple=True, metavar="NAME", help="Ask only about functions of this package or module. Repeatable."
 )
+@scope_option("Default: training, and what the program uses.")
 @click.option(
     "--audit-at",
     type=click.IntRange(1),
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT ...]")
 def watch(
     only: tuple[str, ...],
+    scopes: tuple[Scope, ...],
     audit_at: int | None,
     save_cases: Path | None,
     report: Path | None,
@@ -108,8 +112,8 @@ def watch(
 
     The watch finds each torch.autograd.Function and each operator of torch.library that is not torch's own, in all
     Python processes that the program starts. It then audits each on the calls that the program made, in a separate
-    process, for training and for what the program uses: autocast, a second derivative, torch.func, torch.compile. The
-    program's output, results and exit code do not change.
+    process, for training and for what the program uses: autocast, a second derivative, torch.func, torch.compile;
+    --scope names other uses. The program's output, results and exit code do not change.
     """
     if command[0].startswith("-"):
         with one_line_errors():
@@ -126,7 +130,7 @@ def watch(
         kept = Kept(record, fresh=False)
         if save_cases and save_cases.exists() and any(save_cases.iterdir()):
             raise Unusable(f"--save-cases {save_cases} holds files already: name a folder that is new or empty")
-        code = _run(command, Path(scratch), only, audit_at or 0)
+        code = _run(command, Path(scratch), only, scopes, audit_at or 0)
         program = _seen(Path(scratch), only, output.baseline).with_files_in(save_cases)
         judgement = program.judgement
         if judgement is not None:
@@ -140,7 +144,7 @@ def watch(
     sys.exit(code or int(fail and (program.is_wrong or (bool(only) and not program.rows))))
 
 
-def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int) -> int:
+def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], scopes: tuple[Scope, ...], at: int) -> int:
     """Run the program with the watch in its environment; return its exit code, as a shell has it."""
     from gradspec._watch import _environment
 
@@ -150,6 +154,7 @@ def _run(command: tuple[str, ...], folder: Path, only: tuple[str, ...], at: int)
         **os.environ,
         _environment.FOLDER: str(folder),
         _environment.ONLY: ",".join(only),
+        _environment.SCOPES: ",".join(scopes),
         _environment.AT: str(at),
         "PYTHONPATH": os.pathsep.join(paths),
     }

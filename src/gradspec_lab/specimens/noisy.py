@@ -99,7 +99,7 @@ class HiddenDraw(Scale):
         return x + 0 * torch.rand(())
 
 
-@diseased_as(SCALE, declared_draws=r"^backward draws from numpy's generator, which is not declared")
+@diseased_as(SCALE, declared_draws=r"^backward draws from numpy's generator, which no checkpoint of torch rewinds")
 class DrawsFromNumpy(Scale):
     @staticmethod
     def backward(ctx, y_bar):

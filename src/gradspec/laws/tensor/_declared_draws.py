@@ -113,7 +113,7 @@ def _draws(
         drawn = moved(start, after)
         if hidden := [name for name in drawn if name not in may]:
             likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden)
-            said = f"{form}forward draws from {hidden[0]}, which is not declared"
+            said = f"{form}forward draws from {hidden[0]}, {_why(hidden[0])}"
             return broken(said, got=", ".join(hidden), likely=likely)
         draw_from_all(1)
         between = states()
@@ -158,7 +158,7 @@ def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: boo
         return HOLDS
     if is_anew and _is_right(trial, "alike"):
         return broken(ANEW, got=", ".join(hidden), likely=KEEP)
-    return broken(f"{form}backward draws from {hidden[0]}, which is not declared", got=", ".join(hidden))
+    return broken(f"{form}backward draws from {hidden[0]}, {_why(hidden[0])}", got=", ".join(hidden))
 
 
 def _is_right(trial: Trial, backward: Backward) -> bool:
@@ -171,8 +171,13 @@ def _is_right(trial: Trial, backward: Backward) -> bool:
 def _declare(hidden: Sequence[str]) -> str:
     """Return how a draw is declared; of a generator that torch does not rewind, what to draw from instead."""
     if hidden[0] in (NUMPY, PYTHON):
-        return f"draw from torch's generator: nothing in torch rewinds {hidden[0]}, and no spec can declare it"
+        return f"draw from torch's generator: no spec can declare {hidden[0]}"
     return DECLARE
+
+
+def _why(name: str) -> str:
+    """Return what is wrong with a draw from a generator: of one that torch does not rewind no declaration helps."""
+    return "which no checkpoint of torch rewinds" if name in (NUMPY, PYTHON) else "which is not declared"
 
 
 def _seeds(trial: Trial, function: Callable[..., Any], inputs: Inputs, name: str) -> bool:

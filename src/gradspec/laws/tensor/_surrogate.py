@@ -8,7 +8,8 @@ What breaks it: a spec whose surrogate uses `.data`, rounds, or is itself a cust
 Remedy: write the surrogate in plain differentiable torch. What it stops by `detach()` is a constant of the map: it is
 held still while the arguments move.
 
-An argument in `zero_gradient` is held still: the surrogate detaches it.
+An argument in `zero_gradient` is held still: the surrogate detaches it. In an audit of a module in training so may be
+what forward writes to its buffers.
 
 A symmetric matrix of which forward reads one triangle, as `torch.linalg.eigvalsh` does, moves in symmetric directions.
 A case on a kink, as 0 is one of relu, is judged beside it. A case in a lower precision is judged in float64, and in its

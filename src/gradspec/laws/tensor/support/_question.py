@@ -14,6 +14,7 @@ from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._meant import Asked, asked_about, flat_outputs, jumping
 from gradspec.laws.tensor.support._statistics import of_statistics
+from gradspec.laws.tensor.support._still_state import holds_state_still
 
 #: Holds the gradients of some arguments to the derivative of forward.
 Judge = Callable[[Trial, Inputs], Finding]
@@ -24,11 +25,15 @@ _FAR = 1e4
 def question(trial: Trial, inputs: Inputs, judged: Judge) -> Finding | None:
     """Return the question whether a gradient is meant, unless another one is wrong: that no answer makes right.
 
+    A gradient that holds still what a module in training keeps holds.
+
     Args:
         trial: the call.
         inputs: its arguments.
         judged: holds the gradients of some arguments to the derivative of forward.
     """
+    if quietly(lambda: holds_state_still(trial, inputs, judged)):
+        return HOLDS
     asked = asked_about(trial, inputs)
     if asked is None:
         return _of_outputs(trial, inputs, judged) or quietly(lambda: of_statistics(trial, inputs, judged))

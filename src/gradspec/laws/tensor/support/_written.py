@@ -55,8 +55,8 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        given = list(_given(func, args, kwargs))
-        for tensor in (t for is_written, t in given if is_written):
+        arguments = list(tensors_given(func, args, kwargs))
+        for tensor in (t for is_written, t in arguments if is_written):
             if storage_of(tensor) in self._born:
                 self.to_results = True
             else:
@@ -66,7 +66,7 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has n
         made = with_memory(func)(*args, **kwargs)
         # What torch.tensor lifts was made by it a moment ago, out of sight.
         lifted = func.overloadpacket in (torch.ops.aten.lift_fresh, torch.ops.aten.lift)
-        old = set() if lifted else {storage_of(t) for _, t in given}
+        old = set() if lifted else {storage_of(t) for _, t in arguments}
         for tensor in tensors_in(made):
             if (key := storage_of(tensor)) not in old:
                 self._born[key] = tensor.untyped_storage()
@@ -102,7 +102,7 @@ def line_of_the_user() -> str:
     return "a line of torch"
 
 
-def _given(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[bool, Tensor]]:
+def tensors_given(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[bool, Tensor]]:
     """Yield the tensor arguments of an operation, and whether it writes to each."""
     for place, argument in enumerate(func._schema.arguments):
         value = args[place] if place < len(args) else kwargs.get(argument.name)
