@@ -32,7 +32,7 @@ from gradspec.laws import LAWS
 from gradspec.laws.tensor.support._call import bound
 from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
-from gradspec.spec import Case
+from gradspec.spec import Accuracy, Case
 
 #: Why nothing is right of a function whose calls differ.
 _STATE = (
@@ -51,6 +51,7 @@ def check(
     primal: Callable[..., Any] | None = None,
     surrogate: Callable[..., Any] | None = None,
     gradient: Callable[..., Any] | None = None,
+    accuracy: Accuracy | None = None,
     laws: Sequence[Law | str] | None = None,
     seed: int = 0,
     raise_exception: bool = True,
@@ -71,6 +72,8 @@ def check(
             of a module. Of a module both take its inputs, and then only the gradients of these are checked.
         gradient: in place of a surrogate, where backward is the derivative of no map: what backward returns, in plain
             torch, `gradient(inputs, output, cotangent)`, as the field of that name in a `FunctionSpec`.
+        accuracy: how accurate its results are, if more than rounding makes them differ, as `Accuracy(rtol=1e-8)` of a
+            solver.
         laws: the laws to run, or the names of ours, as ["vjp"]; without them those of values, first derivatives, memory
             and effects in eager mode, which need no compiler.
         seed: of all random numbers.
@@ -110,6 +113,7 @@ def check(
     except ValueError as error:
         raise ValueError(f"{error}; {_IN_A_TUPLE}" if isinstance(inputs, list | dict) else str(error)) from None
     subject = with_references(subject, (case,), primal=primal, surrogate=surrogate, gradient=gradient)
+    subject = replace(subject, accuracy=accuracy or Accuracy())
     wrt = _requiring_grad(subject, case)
     subject, (case,) = with_marks(subject, (case,))
     case = replace(case, args=tree_map(_apart, case.args))

@@ -151,3 +151,63 @@ def test_a_surrogate_and_a_gradient_are_refused_in_one_line(audit):
 
     assert done.exit_code == 2
     assert done.output.strip() == "Error: give surrogate or gradient, not both: either says what backward is"
+
+
+SOLVER = """
+import torch
+class Fixed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        y = _solved(lambda y: torch.tanh(y @ w + x), x)
+        ctx.save_for_backward(y, w)
+        return y.clone()
+    @staticmethod
+    def backward(ctx, g):
+        y, w = ctx.saved_tensors
+        d = 1 - y * y
+        u = _solved(lambda u: (g + u @ w.T) * d, g)
+        return u, y.T @ u
+def _solved(step, x):
+    y = torch.zeros_like(x)
+    for _ in range(200):
+        y, before = step(y), y
+        if (y - before).abs().max() < 1e-6: break
+    return y
+def plain(x, w):
+    y = torch.zeros_like(x)
+    for _ in range(100):
+        y = torch.tanh(y @ w + x)
+    return y
+"""
+
+
+def test_an_audit_is_told_how_accurate_results_are_and_its_spec_says_so(gradspec, folder):
+    (folder / "solver.py").write_text(SOLVER)
+    words = ["solver.py:Fixed", "--reference", "solver.py:plain", "--case", "(randn(4, 3), 0.2 * randn(3, 3))"]
+    few = ["--law", "primal", "--law", "vjp"]
+    exact = gradspec("audit", *words, *few)
+    assert exact.exit_code == 1
+    assert "declare accuracy=Accuracy(rtol=...), or --accuracy rtol=..." in exact.stdout
+    told = gradspec("audit", *words, *few, "--accuracy", "rtol=1e-5", "--proposal", "spec.py")
+    assert told.exit_code == 0, told.stdout
+    assert "accuracy=Accuracy(rtol=1e-05)," in (folder / "spec.py").read_text()
+    wrong = gradspec("audit", *words, *few, "--accuracy", "rtol=1e-9,accumulate=float32")
+    assert wrong.exit_code == 1
+    assert "--accuracy rtol=1e-09,accumulate=float32" in " ".join(wrong.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("rtol", "'rtol' is no NAME=VALUE"),
+        ("rto=1", "no 'rto': did you mean 'rtol'?"),
+        ("rtol=a", "rtol is 'a', expected a number, such as 1e-10"),
+        ("rtol=-1", "rtol is -1.0, expected a number from 0 on, such as 1e-10"),
+        ("store=int8", "store is 'int8', expected a floating-point dtype, such as bfloat16"),
+        ("rtol=1e-3,rtol=1e-4", "rtol is there twice"),
+    ],
+)
+def test_an_accuracy_that_cannot_be_is_one_line(gradspec, given, said):
+    done = gradspec("audit", "torch:sin", "--case", "(randn(3),)", "--accuracy", given)
+    assert done.exit_code == 2
+    assert done.stderr.strip() == f"Error: --accuracy: {said}"

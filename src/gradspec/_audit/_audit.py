@@ -52,7 +52,7 @@ from gradspec.explain import without_reasons
 from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile, load_profile
 from gradspec.report import Report
-from gradspec.spec import Case, FunctionSpec, Supports
+from gradspec.spec import Accuracy, Case, FunctionSpec, Supports
 
 Run = TypeVar("Run", bound=Callable[..., Audit])
 
@@ -91,6 +91,7 @@ def audit(
     zero_gradient: Sequence[str] = (),
     noise: Sequence[str] = (),
     supports: Supports | None = None,
+    accuracy: Accuracy | None = None,
     sweep: bool = False,
 ) -> Audit:
     """Hold a function without a spec to every law that needs none, or to what it should compute.
@@ -117,6 +118,8 @@ def audit(
             is replayed from the same state of the generators.
         supports: what the function promises, as `Supports.eager(autocast=True)`: that it refuses this is a finding.
             Beside training nothing is promised unless told.
+        accuracy: how accurate its results are, if more than rounding makes them differ, as `Accuracy(rtol=1e-8)` of a
+            solver.
         sweep: whether to try the calls that are written as text with other sizes, values and options first, one changed
             at a time; the smallest that shows a wrong value or gradient is audited with the given ones.
         sharded: whether to ask too for DTensors: `shard(0)` of each argument with the batch dimension of the output.
@@ -162,7 +165,7 @@ def audit(
     if sweep:
         alike: Any = {"name": name, "path": path, "seed": seed, "jobs": jobs, "reference": reference}
         alike |= {"surrogate": surrogate, "gradient": gradient, "wrt": wrt, "zero_gradient": zero_gradient}
-        alike |= {"noise": noise, "supports": supports}
+        alike |= {"noise": noise, "supports": supports, "accuracy": accuracy}
         hard = replace(profile, laws=())
 
         def judge(texts: Sequence[str], few: Sequence[Law]) -> Sequence[Verdict]:
@@ -184,7 +187,8 @@ def audit(
         raise ValueError("an audit needs at least one case: a tuple of arguments, such as (torch.randn(2, 3), 0.5)")
     hard = profile
     subject, named = subject_of(function, named, name)
-    subject = replace(subject, home=home_in(path), supports=supports or Supports.eager())
+    told: Any = {"supports": supports or Supports.eager(), "accuracy": accuracy or Accuracy()}
+    subject = replace(subject, home=home_in(path), **told)
     subject, named = with_marks(subject, named, wrt, zero_gradient, noise)
     roles = ("reference", "surrogate" if gradient is None else "gradient")
     subject = with_references(subject, named, primal=reference, surrogate=surrogate, gradient=gradient, roles=roles)

@@ -46,6 +46,7 @@ def eager_spec(subject: Subject, cases: tuple[Case, ...], measured: Measured) ->
         zero_gradient=tuple(name for name in measured.zero if name in measured.wrt),
         cases=lambda make: iter(cases),
         supports=subject.supports,
+        accuracy=subject.accuracy,
         effects=Effects(view_of=measured.view_of),
         noise=REPLAYED if measured.is_noisy else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from gradspec._audit._imports import Imported, constant_of, import_lines, import
 from gradspec._audit._roles import has_names, parameters_text, passed_text
 from gradspec._audit._supports_text import supports_text
 from gradspec._finding import SINGLE
-from gradspec.spec import Case, FunctionSpec, OperatorSpec
+from gradspec.spec import Accuracy, Case, FunctionSpec, OperatorSpec
 from gradspec.spec._maker import Maker
 from gradspec.spec._schema import named
 
@@ -146,8 +146,9 @@ class Proposal:
             *self._role("primal", forms[0], "what forward computes, in plain torch"),
             *self._backward(forms[1]),
         ]
-        body = f"{roles}{calls}"
-        names = ["Accuracy" if self._is_single else "", "Case" if "Case(" in body else ""]
+        accuracy = self._accuracy
+        body = f"{roles}{calls}{accuracy}"
+        names = ["Accuracy" if accuracy else "", "Case" if "Case(" in body else ""]
         names += ["Effects" if effects else "", kind]
         names += ["Supports" if supports else "", "read_case" if "read_case(" in body else ""]
         names += ["stand_in" if "stand_in(" in body else ""]
@@ -175,8 +176,7 @@ class Proposal:
         ]
         lines += [f"    zero_gradient={spec.zero_gradient!r},"] if spec.zero_gradient else []
         lines += [f"    noise={spec.noise!r},  # calls are compared with the same draws"] if spec.noise else []
-        digits = f"    accuracy=Accuracy(rtol={_SINGLE}),  # given float64, it rounds to float32"
-        lines += [digits] if self._is_single else []
+        lines += [f"    accuracy={accuracy}"] if accuracy else []
         lines += [f"    effects=Effects(view_of={effects!r}),"] if effects else []
         lines += [f"    supports={supports},  # as measured: None promises nothing"] if supports else []
         failures = [v for v in self.report.failures if not (v.finding.is_cut_off or v.finding.follows)]
@@ -187,9 +187,13 @@ class Proposal:
         return "\n".join([*lines, ")", ""])
 
     @property
-    def _is_single(self) -> bool:
-        """Whether it computes in float32 on the way, next to a reference in float64."""
-        return "primal" in self.references and any(v.finding.details.get(SINGLE) for v in self.report.verdicts)
+    def _accuracy(self) -> str:
+        """Its accuracy, as it was given, or of what computes in float32 next to a reference in float64."""
+        if self.spec.accuracy != Accuracy():
+            said = {one.name: getattr(self.spec.accuracy, one.name) for one in fields(Accuracy)}
+            return f"Accuracy({', '.join(f'{name}={value!r}' for name, value in said.items() if value)}),"
+        is_single = "primal" in self.references and any(v.finding.details.get(SINGLE) for v in self.report.verdicts)
+        return f"Accuracy(rtol={_SINGLE}),  # given float64, it rounds to float32" if is_single else ""
 
     @property
     def _taken(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._module_call import with_state
 from gradspec._audit._running import running_its_own
-from gradspec.spec import Case, Supports
+from gradspec.spec import Accuracy, Case, Supports
 from gradspec.spec._schema import functional, overload_of, signature_of
 from gradspec.spec._sheet import forward_signature
 
@@ -55,6 +55,8 @@ class Subject:
     #: What forward should compute, and the map whose derivative backward should apply; None where nobody has said so.
     primal: Callable[..., Any] | None = None
     surrogate: Callable[..., Any] | None = None
+    #: How accurate its results are, if more than rounding makes them differ.
+    accuracy: Accuracy = Accuracy()  # noqa: RUF009  # frozen
     #: What is promised: a refusal of anything else breaks no promise.
     supports: Supports = field(default_factory=Supports.eager)
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gradspec._registry._laws import select_laws
-from gradspec.cli._audited import audited, checked_cases, noise_option, reference_options, trained_options
+from gradspec.cli._audited import (
+    accuracy_option,
+    audited,
+    checked_cases,
+    noise_option,
+    reference_options,
+    trained_options,
+)
 from gradspec.cli._kept import Kept
 from gradspec.cli._output import Output, exit_code, exit_zero_option, format_option, judging_options, read_baseline
 from gradspec.cli._prints import printed_once
@@ -23,6 +30,7 @@ from gradspec.profile import load_profile
 if TYPE_CHECKING:
     from gradspec._audit._found import Audit
     from gradspec.findings import Judgement
+    from gradspec.spec import Accuracy
 
 
 @click.command(
@@ -74,6 +82,7 @@ if TYPE_CHECKING:
 @reference_options
 @trained_options
 @noise_option
+@accuracy_option
 @click.option(
     "--sweep",
     is_flag=True,
@@ -97,6 +106,7 @@ def audit(
     wrt: tuple[str, ...],
     zero_gradient: tuple[str, ...],
     noise: tuple[str, ...],
+    accuracy: Accuracy | None,
     sweep: bool,
     sharded: bool,
     proposal: Path | None,
@@ -134,6 +144,7 @@ def audit(
             wrt,
             zero_gradient,
             noise,
+            accuracy,
             proposal,
             record,
             formats,
@@ -143,10 +154,9 @@ def audit(
         )
         if any(given):
             alone = (
-                "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --noise, --proposal, "
+                "--case, --sweep, --reference, --surrogate, --gradient, --wrt, --zero-gradient, --noise, --accuracy, "
+                "--proposal, --record, --format, --html, --baseline or --sharded"
             )
-            alone += "--record, "
-            alone += "--format, --html, --baseline or --sharded"
             raise Unusable(f"--all goes with no {alone}: it makes the calls")
         from gradspec.cli._audit_all import audit_all
 
@@ -180,6 +190,7 @@ def audit(
                 wrt=wrt,
                 zero_gradient=zero_gradient,
                 noise=noise,
+                accuracy=accuracy,
                 sweep=sweep,
             )
         kept.write(found.report)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradspec._registry._laws import did_you_mean
 from gradspec._registry._targets import load_attribute, split
 from gradspec.cli._shared import Unusable
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gradspec.law import Law, Verdict
     from gradspec.profile import Profile
     from gradspec.report import Report
+    from gradspec.spec import Accuracy
 
 
 def reference_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +43,53 @@ def noise_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that says which arguments are noise."""
     noise = "An argument that is noise and gets no gradient. Noise drawn inside needs no name. Repeatable."
     return click.option("--noise", multiple=True, metavar="NAME", help=noise)(command)
+
+
+def accuracy_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that says how accurate results are."""
+    accuracy = (
+        "How accurate results are, if more than rounding makes them differ: rtol=1e-8 of a solver, store=bfloat16 or "
+        "accumulate=bfloat16 of a kernel."
+    )
+    how: Any = {"metavar": "NAME=VALUE[,...]", "help": accuracy, "callback": _accuracy}
+    return click.option("--accuracy", **how)(command)
+
+
+def _accuracy(context: click.Context, parameter: click.Parameter, given: str | None) -> Accuracy | None:
+    if given is None:
+        return None
+    import torch
+
+    from gradspec.spec import Accuracy
+
+    said: dict[str, Any] = {}
+    names = [one.name for one in fields(Accuracy)]
+    for word in given.split(","):
+        name, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or name not in names or name in said:
+            meant = did_you_mean(name, names) or f"choose from {', '.join(names)}"
+            why = (
+                f"{name} is there twice"
+                if name in said
+                else f"no {name!r}: {meant}"
+                if equals
+                else f"{word!r} is no NAME=VALUE"
+            )
+            raise Unusable(f"--accuracy: {why}")
+        dtype = getattr(torch, value.removeprefix("torch."), None)
+        if name in ("accumulate", "store"):
+            if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+                raise Unusable(f"--accuracy: {name} is {value!r}, expected a floating-point dtype, such as bfloat16")
+            said[name] = dtype
+            continue
+        try:
+            said[name] = float(value)
+        except ValueError:
+            raise Unusable(f"--accuracy: {name} is {value!r}, expected a number, such as 1e-10") from None
+    try:
+        return Accuracy(**said)
+    except ValueError as error:
+        raise Unusable(f"--accuracy: {str(error).removeprefix('Accuracy: ')}") from None
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:
@@ -76,6 +125,7 @@ def audited(
     wrt: tuple[str, ...] = (),
     zero_gradient: tuple[str, ...] = (),
     noise: tuple[str, ...] = (),
+    accuracy: Accuracy | None = None,
     sweep: bool = False,
 ) -> Audit:
     """Return the audit of a target, with the commands that run one law again.
@@ -118,6 +168,7 @@ def audited(
                 wrt=wrt,
                 zero_gradient=zero_gradient,
                 noise=noise,
+                accuracy=accuracy,
                 sweep=sweep,
             )
         except (TypeError, ValueError) as error:
@@ -125,9 +176,16 @@ def audited(
     said = [(f"--{role}", path) for role, path in given.items() if path]
     said += [*(("--wrt", name) for name in wrt), *(("--zero-gradient", name) for name in zero_gradient)]
     said += [("--noise", name) for name in noise]
+    said += [("--accuracy", _text_of(accuracy))] if accuracy else []
     calls = tuple(dict.fromkeys(v.case for v in found.report.verdicts))
     verdicts = tuple(replace(v, rerun=_again(target, v, calls, profile, seed, said)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
+
+
+def _text_of(accuracy: Accuracy) -> str:
+    """Return an accuracy as the option reads it."""
+    values = {one.name: getattr(accuracy, one.name) for one in fields(accuracy)}
+    return ",".join(f"{name}={str(value).removeprefix('torch.')}" for name, value in values.items() if value)
 
 
 def _there(function: Any, device: str) -> Any:

@@ -7,12 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gradspec._registry._laws import select_laws
 from gradspec._registry._targets import load_attribute, split
-from gradspec.cli._audited import audited, checked_cases, noise_option, reference_options
+from gradspec.cli._audited import accuracy_option, audited, checked_cases, noise_option, reference_options
 from gradspec.cli._prints import printed_once
 from gradspec.cli._say import say
 from gradspec.cli._shared import (
@@ -25,6 +26,9 @@ from gradspec.cli._shared import (
     time_limit_option,
 )
 from gradspec.profile import load_profile
+
+if TYPE_CHECKING:
+    from gradspec.spec import Accuracy
 
 _TEST = '''"""Hold {name} to the laws that its spec promises: a test for each law and case."""
 
@@ -67,6 +71,7 @@ _PAGE = """# {name}
 )
 @reference_options
 @noise_option
+@accuracy_option
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -83,6 +88,7 @@ def init(
     surrogate: str | None,
     gradient: str | None,
     noise: tuple[str, ...],
+    accuracy: Accuracy | None,
     into: Path | None,
     force: bool,
     seed: int,
@@ -118,6 +124,7 @@ def init(
                 surrogate=surrogate,
                 gradient=gradient,
                 noise=noise,
+                accuracy=accuracy,
             )
         if not found.proposal:
             said = [*(verdict.finding.message for verdict in found.report.violations), *found.remarks]

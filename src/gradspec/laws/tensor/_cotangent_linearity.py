@@ -24,6 +24,7 @@ from gradspec.laws.tensor.support._compare import compare_all, largest
 from gradspec.laws.tensor.support._differences import double, inner, is_single, single
 from gradspec.laws.tensor.support._jumps import jump_of
 from gradspec.laws.tensor.support._reference import is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._solver import REMEDY
 from gradspec.spec._gradient import gradient_of
 
 _MEANT = (
@@ -128,7 +129,7 @@ def _of_a_solver(
         f"the gradient is linear in the cotangent up to {off:.1g} of itself, and no more exact: it jumps between close "
         "cotangents, as an iteration that stops at a tolerance"
     )
-    return replace(finding, message=said, likely="declare it: accuracy=Accuracy(rtol=...) in a spec", rank=Rank.WASTE)
+    return replace(finding, message=said, likely=REMEDY, rank=Rank.WASTE)
 
 
 COTANGENT_LINEARITY = Law(

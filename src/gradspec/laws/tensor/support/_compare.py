@@ -295,7 +295,7 @@ def _last_digits(finding: Finding, off: float) -> Finding:
     """Return a finding of a difference that no training in float32 could see: a solver that stops, a short constant."""
     said = (
         f"{finding.message}, by {off:.1g} of the largest element, which float32 does not hold: declare what a solver "
-        "stops at, `accuracy=Accuracy(rtol=...)`"
+        "stops at, `accuracy=Accuracy(rtol=...)`, or `--accuracy rtol=...` of an audit"
     )
     return replace(finding, message=said, rank=Rank.WASTE)
 

@@ -15,7 +15,10 @@ _NARROW = (torch.bfloat16, torch.float16, torch.float32)
 #: off, of its largest element, is wrong in another way.
 _FEW, _FAR = 3, 0.1
 #: What is said of what has the digits of a float32.
-EXACT = "as exact as a float32: something is computed in float32 on the way, or a small constant (eps) differs"
+EXACT = (
+    "as exact as a float32: something is computed in float32 on the way, a small constant (eps) differs, or an "
+    "iteration stops (then declare accuracy=Accuracy(rtol=...), or --accuracy rtol=...)"
+)
 
 
 def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | None:

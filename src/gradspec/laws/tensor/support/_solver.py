@@ -15,7 +15,8 @@ from gradspec.laws.tensor.support._jumps import jump_of
 
 #: How far off, of itself, a gradient may be of which the tolerance of an iteration is the cause.
 _MOST = 1e-2
-_REMEDY = "declare it: accuracy=Accuracy(rtol=...) in a spec"
+#: What to do about that.
+REMEDY = "declare it: accuracy=Accuracy(rtol=...) in a spec, --accuracy rtol=... of an audit"
 
 
 def at_a_tolerance(
@@ -50,7 +51,7 @@ def at_a_tolerance(
             smaller = Inputs({**inputs.values, name: value / 1000}, inputs.wrt)
             if operations(smaller) > operations(inputs) and is_right(smaller):
                 said = f"the gradient is off by {off:.1g} of itself, and right for a smaller `{name}`"
-                return replace(finding, message=f"{said}, at which forward stops", likely=_REMEDY, rank=Rank.WASTE)
+                return replace(finding, message=f"{said}, at which forward stops", likely=REMEDY, rank=Rank.WASTE)
     return None
 
 
@@ -80,4 +81,4 @@ def of_a_solver(
         f"the gradient is off by {error / derivative:.1g} of itself, and forward is no more exact: it jumps by "
         f"{jump:.1g} between close arguments, as an iteration that stops at a tolerance"
     )
-    return replace(finding, message=said, likely=_REMEDY, rank=Rank.WASTE)
+    return replace(finding, message=said, likely=REMEDY, rank=Rank.WASTE)
