@@ -21,19 +21,24 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor._uninitialized_memory import unwritten_of
-from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all
 from gradspec.laws.tensor.support._differences import single
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor.support._reference import on_spec_side, plain_call
+from gradspec.laws.tensor.support._strides import REFUSED, Results, in_order, with_cause_of_strides
 
-#: What is likely where the numbers are wrong: its cotangents are right where they are contiguous.
+#: What is said where a gradient is that of the numbers as they lie in memory, and where it is right without strides.
 STRIDED = "backward reads the memory of the cotangent, whatever its strides: as_strided(), a kernel; call contiguous()"
+CONTIGUOUS = "right where the same cotangent is contiguous: its strides decide what is computed, so call contiguous()"
 #: What torch says of a view that the strides do not allow, and of a write to numbers that share their memory; and why.
 _SAID = {
-    "view size is not compatible": "backward assumes contiguous memory: use reshape() for view()",
+    REFUSED: "backward assumes contiguous memory: use reshape() for view()",
     "refers to a single memory location": "backward writes to the cotangent: clone() it first",
 }
+
+#: Returns a cotangent in another layout.
+LayOut = Callable[[Tensor], Tensor]
 
 
 def _check(trial: Trial) -> Finding:
@@ -50,11 +55,41 @@ def _check(trial: Trial) -> Finding:
             got = vjp(trial.spec.function, inputs, laid_out)
         except Exception as error:
             return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=_likely(error))
-        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", likely=STRIDED)
+        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent")
         if finding is not HOLDS:
             unwritten = unwritten_of(lambda: _delivered(trial, inputs, laid_out))  # noqa: B023  # called at once
-            return finding if unwritten is None else finding.because(unwritten.reason)
+            if unwritten is not None:
+                return finding.because(unwritten.reason)
+            return _explained(finding, expected, lambda by: _of(trial, inputs, tuple(map(by, v))), lay_out)
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
+
+
+def _explained(
+    finding: Finding, expected: Results, gradients_of: Callable[[LayOut], Results], lay_out: LayOut
+) -> Finding:
+    """Return the finding with its cause, where the gradients of cotangents that are laid out otherwise show it."""
+
+    def contiguous(t: Tensor) -> Tensor:
+        return lay_out(t).contiguous()
+
+    def reading(t: Tensor) -> Tensor:
+        return in_order(lay_out(t))
+
+    return with_cause_of_strides(
+        finding,
+        expected,
+        lambda: gradients_of(lay_out),
+        lambda: gradients_of(contiguous),
+        lambda: (gradients_of(reading),),
+        memory=STRIDED,
+        asked=CONTIGUOUS,
+    )
+
+
+def _of(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor | None]:
+    """Return the gradients of cotangents that backward is handed as they are."""
+    leaves = inputs.leaves()
+    return gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v, copied=False)
 
 
 def _delivered(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor]:
@@ -70,7 +105,7 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
     for name in ("transposed", "expanded"):
         lay_out = LAYOUTS[name]
 
-        def contiguous(t: Tensor, lay_out: Callable[[Tensor], Tensor] = lay_out) -> Tensor:
+        def contiguous(t: Tensor, lay_out: LayOut = lay_out) -> Tensor:
             return lay_out(t).contiguous()
 
         expected = _gradients(trial, inputs, way, contiguous)
@@ -78,15 +113,13 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
             got = _gradients(trial, inputs, way, lay_out)
         except Exception as error:
             return raised(error, f"a cotangent that is {name}", argument=f"cotangent, {name}", likely=_likely(error))
-        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent", likely=STRIDED)
+        finding = compare_all(trial, "gradient", got, expected, when=f"{name} cotangent")
         if finding is not HOLDS:
-            return finding
+            return _explained(finding, expected, lambda by: _gradients(trial, inputs, way, by), lay_out)
     return HOLDS
 
 
-def _gradients(
-    trial: Trial, inputs: Inputs, way: Pass, lay_out: Callable[[Tensor], Tensor]
-) -> dict[str, Tensor | None]:
+def _gradients(trial: Trial, inputs: Inputs, way: Pass, lay_out: LayOut) -> dict[str, Tensor | None]:
     """Return the gradients of a pass by name, but those of third order: where logits are large, these lack digits.
 
     Those of second order are compared as float32: numbers that are read wrongly are others.
@@ -106,7 +139,7 @@ def _gradients(
 
 
 #: Each makes a cotangent of another layout; the last one of other values too.
-LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+LAYOUTS: dict[str, LayOut] = {
     "transposed": lambda t: _reversed(_reversed(t).contiguous()),
     "every other element": lambda t: torch.stack((t, torch.full_like(t, 7)), -1)[..., 0],
     "a slice behind an offset": lambda t: torch.cat((t.new_zeros(7), t.flatten()))[7:].view(t.shape),

@@ -10,18 +10,33 @@ Remedy: use `reshape`, or call `contiguous()` first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
-from gradspec.laws.tensor.support._call import Inputs, differentiable, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all
 from gradspec.laws.tensor.support._reference import module_state, on_spec_side, plain_call
+from gradspec.laws.tensor.support._strides import (
+    REFUSED,
+    Results,
+    Tensors,
+    contiguous_of,
+    readings_of,
+    with_cause_of_strides,
+)
 
+#: What is said where the result is that of the numbers as they lie in memory, and where it is right without strides.
 STRIDES = "memory is read as if it were contiguous: as_strided(), data_ptr(), a kernel without strides"
+CONTIGUOUS = "right where the same numbers are contiguous: strides decide what is computed, so call contiguous() first"
+
+#: Returns a tensor of the same numbers in other strides.
+LayOut = Callable[[Tensor], Tensor]
+#: Returns what is compared, of the arguments of a call.
+Call = Callable[[Tensors], Results]
 
 
 def _check(trial: Trial) -> Finding:
@@ -32,32 +47,75 @@ def _check(trial: Trial) -> Finding:
     primal = trial.spec.primal if plain is not trial.spec.function else plain
     expected = outputs(on_spec_side("primal", primal, *inputs.args()))
     right = vjp(plain, inputs, seed=trial.seed) if inputs.wrt else {}
-    for name, values in _layouts(inputs, module_state(trial.spec)):
-        laid_out = Inputs(values, inputs.wrt)
+    for name, lay_out in _LAYOUTS.items():
+        laid_out = Inputs(_laid_out(trial, inputs, lay_out), inputs.wrt)
         try:
             y = outputs(trial.spec.function(*laid_out.args()))
             got = vjp(trial.spec.function, laid_out, seed=trial.seed) if inputs.wrt else {}
         except Exception as error:
-            return raised(error, f"inputs that are {name}", likely="view() where reshape() is needed")
-        for mine, theirs in zip(y, expected, strict=True):
-            if (finding := compare(trial, f"value ({name} inputs)", mine, theirs, likely=STRIDES)) is not HOLDS:
-                return finding
-        finding = compare_all(trial, "gradient", got, right, when=f"{name} inputs", likely=STRIDES)
+            return raised(error, f"inputs that are {name}", likely=_likely(error))
+        for place, (mine, theirs) in enumerate(zip(y, expected, strict=True)):
+            if (finding := compare(trial, f"value ({name} inputs)", mine, theirs)) is not HOLDS:
+                return _explained(trial, inputs, lay_out, finding, _value(trial, place), {"value": theirs})
+        finding = compare_all(trial, "gradient", got, right, when=f"{name} inputs")
         if finding is not HOLDS:
-            return finding
+            return _explained(trial, inputs, lay_out, finding, _gradient(trial, inputs), right)
     return HOLDS
 
 
-def _layouts(inputs: Inputs, state: frozenset[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the arguments in other strides.
+def _likely(error: Exception) -> str:
+    return "view() where reshape() is needed" if REFUSED in str(error) else ""
+
+
+def _value(trial: Trial, place: int) -> Call:
+    return lambda values: {"value": outputs(trial.spec.function(*values.values()))[place]}
+
+
+def _gradient(trial: Trial, inputs: Inputs) -> Call:
+    def call(values: Tensors) -> dict[str, Tensor | None]:
+        leaves = {name: values[name].detach().requires_grad_() for name in inputs.wrt}
+        y = outputs(trial.spec.function(*{**values, **leaves}.values()))
+        return gradients(y, leaves, like(y, trial.seed))
+
+    return call
+
+
+def _explained(
+    trial: Trial,
+    inputs: Inputs,
+    lay_out: LayOut,
+    finding: Finding,
+    call: Call,
+    expected: Results,
+) -> Finding:
+    """Return the finding with its cause; without one where the inputs are contiguous, and not the cause then."""
+    if lay_out is torch.Tensor.contiguous:
+        return finding
+
+    def strided() -> Tensors:
+        copies = dict(zip(inputs.values, inputs.args(), strict=True))
+        return _laid_out(trial, Inputs(copies, inputs.wrt), lay_out)
+
+    return with_cause_of_strides(
+        finding,
+        expected,
+        lambda: call(strided()),
+        lambda: call(contiguous_of(strided())),
+        lambda: map(call, readings_of(strided())),
+        memory=STRIDES,
+        asked=CONTIGUOUS,
+    )
+
+
+def _laid_out(trial: Trial, inputs: Inputs, lay_out: LayOut) -> dict[str, Any]:
+    """Return the arguments in other strides.
 
     Parameters and buffers of a module come in another order, as `channels_last` has them, and never with gaps: nobody
     keeps them so, and the batch normalisation of torch misreads them then.
     """
-    for name, lay_out in (("contiguous", torch.Tensor.contiguous), ("transposed", _transposed), ("sliced", _sliced)):
-        moved = {n: v for n, v in inputs.values.items() if lay_out is not _sliced or n not in state}
-        strided = {n: v for n, v in moved.items() if _has_strides(v)}
-        yield name, {**inputs.values, **{n: lay_out(v) for n, v in strided.items()}}
+    state = module_state(trial.spec) if lay_out is _sliced else frozenset[str]()
+    strided = {n: v for n, v in inputs.values.items() if n not in state and _has_strides(v)}
+    return {**inputs.values, **{n: lay_out(v) for n, v in strided.items()}}
 
 
 def _has_strides(value: Any) -> bool:
@@ -72,6 +130,9 @@ def _transposed(t: Tensor) -> Tensor:
 
 def _sliced(t: Tensor) -> Tensor:
     return torch.stack((t, t), -1)[..., 0]
+
+
+_LAYOUTS: dict[str, LayOut] = {"contiguous": torch.Tensor.contiguous, "transposed": _transposed, "sliced": _sliced}
 
 
 LAYOUT = Law(

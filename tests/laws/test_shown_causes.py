@@ -1,0 +1,162 @@
+"""What a law says of the cause is shown by calls of the function; a look-alike that fails in the same law lacks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradspec import Case, FunctionSpec
+from gradspec._engine._check import run_check
+from gradspec._engine._plan import plan
+from gradspec.law import Status
+from gradspec.laws import LAWS
+from gradspec.profile import load_profile
+from gradspec_lab.specimens import DISEASED
+
+PROFILE = load_profile("quick")
+
+
+def likely(spec, law):
+    """Return what is said of the first violation of a law; None where it has none."""
+    (only,) = [one for one in LAWS if one.name == law]
+    found = (run_check(check, PROFILE).finding for check in plan([spec], [only], PROFILE))
+    return next((finding.likely for finding in found if finding.status is Status.BROKEN), None)
+
+
+def read_in_order(t):
+    return torch.as_strided(t, t.shape, torch.empty(t.shape).stride(), t.storage_offset())
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar
+
+
+class ReadsMemory(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        return Cube.forward(ctx, read_in_order(x))
+
+
+class ReadsMemoryInBackward(Cube):
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * read_in_order(x) ** 2 * y_bar
+
+
+class AsksForStrides(Cube):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Cube.backward(ctx, y_bar) * (1 if ctx.saved_tensors[0].is_contiguous() else 2)
+
+
+class WantsContiguous(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        if not x.is_contiguous():
+            raise ValueError("x must be contiguous")
+        return Cube.forward(ctx, x)
+
+
+class Views(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        return Cube.forward(ctx, x.view(-1).view(x.shape))
+
+
+class ReadsMemoryOfTheCotangent(Cube):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Cube.backward(ctx, read_in_order(y_bar))
+
+
+class AsksForStridesOfTheCotangent(Cube):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Cube.backward(ctx, y_bar) * (1 if y_bar.is_contiguous() else 2)
+
+
+def cases(make):
+    yield Case(name="rows", args=(make(2, 3),))
+
+
+def one_row(make):
+    yield Case(name="row", args=(make(4),))
+
+
+CUBE = FunctionSpec(name="cube", function=Cube.apply, primal=lambda x: x**3, wrt=("x",), cases=cases)
+
+READ = "memory is read as if it were contiguous"
+RIGHT = "right where the same numbers are contiguous"
+
+
+@pytest.mark.parametrize("of", [cases, one_row])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (ReadsMemory, READ),
+        (ReadsMemoryInBackward, READ),
+        (AsksForStrides, RIGHT),
+    ],
+)
+def test_that_memory_is_read_in_order_is_said_of_what_gives_those_numbers(function, words, of):
+    assert likely(replace(CUBE, function=function.apply, cases=of), "layout").startswith(words)
+
+
+@pytest.mark.parametrize(("function", "words"), [(Views, "view() where reshape() is needed"), (WantsContiguous, "")])
+def test_a_view_is_named_where_torch_refuses_one(function, words):
+    assert likely(replace(CUBE, function=function.apply), "layout") == words
+
+
+@pytest.mark.parametrize(
+    ("specimen", "law"),
+    [
+        ("changes_its_factor", "layout"),
+        ("gradient_of_another_function", "layout"),
+        ("gradient_of_another_function", "cotangent_layout"),
+    ],
+)
+def test_strides_are_not_named_where_contiguous_numbers_are_wrong(specimen, law):
+    assert "contiguous" not in likely(DISEASED[specimen].spec, law)
+
+
+def test_one_of_two_arguments_is_read_in_order():
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            a, b = ctx.saved_tensors
+            return b * y_bar, read_in_order(a) * y_bar
+
+    def pairs(make):
+        yield Case(name="pair", args=(make(2, 3), make(2, 3)))
+
+    spec = FunctionSpec(name="x", function=Product.apply, primal=lambda a, b: a * b, wrt=("a", "b"), cases=pairs)
+    assert likely(spec, "layout").startswith(READ)
+
+
+@pytest.mark.parametrize("of", [cases, one_row])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (ReadsMemoryOfTheCotangent, "backward reads the memory of the cotangent"),
+        (AsksForStridesOfTheCotangent, "right where the same cotangent is contiguous"),
+    ],
+)
+def test_the_memory_of_a_cotangent_is_read_in_order(function, words, of):
+    assert likely(replace(CUBE, function=function.apply, cases=of), "cotangent_layout").startswith(words)
