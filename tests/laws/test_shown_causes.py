@@ -160,3 +160,87 @@ def test_one_of_two_arguments_is_read_in_order():
 )
 def test_the_memory_of_a_cotangent_is_read_in_order(function, words, of):
     assert likely(replace(CUBE, function=function.apply, cases=of), "cotangent_layout").startswith(words)
+
+
+class KeepsOnTheClass(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        KeepsOnTheClass.x = x
+        return x**3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 3 * KeepsOnTheClass.x**2 * y_bar
+
+
+class Stale(Cube):
+    """Right where backward comes right after forward, whatever was called in between."""
+
+    last = None
+
+    @staticmethod
+    def forward(ctx, x):
+        Stale.last = ctx.own = object()
+        return Cube.forward(ctx, x)
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return Cube.backward(ctx, y_bar) * (1 if Stale.last is ctx.own else 2)
+
+
+def of_size(make):
+    yield from (Case(name=f"{n}", args=(make(2, 2), n)) for n in (2, 3))
+
+
+class KeepsASetting(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        KeepsASetting.factor = factor
+        return factor * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return KeepsASetting.factor * y_bar, None
+
+
+class CountsCalls(Function):
+    """Wrong from the third call that waits for its backward pass."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        CountsCalls.calls += 1
+        ctx.factor, ctx.call = factor, CountsCalls.calls
+        return factor * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return ctx.factor * y_bar * (1 if CountsCalls.calls == ctx.call else 2), None
+
+
+ON_THE_CLASS = "forward keeps something on the class"
+SETTING = FunctionSpec(name="f", function=KeepsASetting.apply, primal=lambda x, n: n * x, wrt=("x",), cases=of_size)
+
+
+def test_what_another_call_puts_in_place_is_not_put_there_by_the_same_call():
+    assert likely(replace(CUBE, function=KeepsOnTheClass.apply), "interleaved").startswith(ON_THE_CLASS)
+    assert ON_THE_CLASS not in likely(replace(CUBE, function=Stale.apply), "interleaved")
+    assert ON_THE_CLASS not in likely(DISEASED["changes_its_factor"].spec, "interleaved")
+
+
+def test_what_another_case_puts_in_place_is_not_put_there_by_the_same_case():
+    assert likely(SETTING, "earlier_calls").startswith(ON_THE_CLASS)
+    assert ON_THE_CLASS not in likely(replace(SETTING, function=CountsCalls.apply), "earlier_calls")
+
+
+class AsksForAGraph(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        return Cube.forward(ctx, x) * (1 if x.requires_grad else 2)
+
+
+def test_a_graph_is_asked_for_where_each_way_gives_its_own_value():
+    asking = replace(CUBE, function=AsksForAGraph.apply)
+    assert likely(asking, "inference") == "forward asks whether a graph is recorded"
+    assert "graph" not in likely(DISEASED["changes_its_factor"].spec, "inference")

@@ -22,11 +22,11 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor._uninitialized_memory import unwritten_of
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
-from gradspec.laws.tensor.support._compare import compare_all
+from gradspec.laws.tensor.support._compare import Results, compare_all
 from gradspec.laws.tensor.support._differences import single
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor.support._reference import on_spec_side, plain_call
-from gradspec.laws.tensor.support._strides import REFUSED, Results, in_order, with_cause_of_strides
+from gradspec.laws.tensor.support._strides import REFUSED, in_order, with_cause_of_strides
 
 #: What is said where a gradient is that of the numbers as they lie in memory, and where it is right without strides.
 STRIDED = "backward reads the memory of the cotangent, whatever its strides: as_strided(), a kernel; call contiguous()"

@@ -18,11 +18,10 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs, vjp
-from gradspec.laws.tensor.support._compare import compare, compare_all
+from gradspec.laws.tensor.support._compare import Results, compare, compare_all
 from gradspec.laws.tensor.support._reference import module_state, on_spec_side, plain_call
 from gradspec.laws.tensor.support._strides import (
     REFUSED,
-    Results,
     Tensors,
     contiguous_of,
     readings_of,

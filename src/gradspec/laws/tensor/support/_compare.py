@@ -25,6 +25,10 @@ NO_LIMITS: Mapping[str, Limits | None] = {}
 #: A difference in float64 that is smaller, of the largest element, is far below the unit of rounding of float32: no
 #: training in float32 sees it, and what is computed in float32 inside is farther off.
 UNSEEN = torch.finfo(torch.float32).eps / 64
+#: How much nearer two results are that are one but for rounding than two that differ.
+_NEAR = 1e-3
+#: What a call gives, by name; None for no gradient.
+Results = Mapping[str, Tensor | None]
 
 
 def compare(
@@ -175,6 +179,25 @@ def distance(got: Tensor, expected: Tensor) -> float:
     same = (got == expected) | (got.isnan() & expected.isnan())
     apart = (got - expected).detach().abs().nan_to_num(nan=torch.inf).where(~same, 0)
     return float(apart.max()) if apart.numel() else 0.0
+
+
+def is_one(got: Results, other: Results, *, but: Results) -> bool:
+    """Whether two calls give one result, by name, and a third one another: by far nearer to each other than to it."""
+    off, near = apart(other, but), apart(got, other)
+    return off > 0 and near <= (_NEAR * off if off < torch.inf else 0.0)
+
+
+def apart(got: Results, expected: Results) -> float:
+    """Return how far apart results are at most, by name: infinite where one has none, or one of another shape."""
+    if got.keys() != expected.keys():
+        return torch.inf
+    return max((_apart(got[name], right) for name, right in expected.items()), default=0.0)
+
+
+def _apart(mine: Tensor | None, theirs: Tensor | None) -> float:
+    if mine is None or theirs is None:
+        return 0.0 if mine is theirs else torch.inf
+    return distance(mine.detach(), theirs.detach()) if mine.shape == theirs.shape else torch.inf
 
 
 def describe(value: Any) -> str:

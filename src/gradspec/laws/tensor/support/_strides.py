@@ -10,16 +10,13 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Finding
-from gradspec.laws.tensor.support._compare import distance
+from gradspec.laws.tensor.support._compare import Results, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 #: What torch says of a view that the strides do not allow.
 REFUSED = "view size is not compatible"
-#: How much nearer two results are that are one but for rounding than two that differ.
-_NEAR = 1e-3
 
 Tensors = Mapping[str, Any]
-Results = Mapping[str, Tensor | None]
 
 
 def in_order(t: Tensor) -> Tensor:
@@ -68,12 +65,10 @@ def with_cause_of_strides(
 
     def shown() -> str:
         got = strided()
-        off = _apart(got, expected)
-        near = _NEAR * off if off < torch.inf else 0.0
         # A call that keeps something gives another result each time, whatever the strides.
-        if not off > 0 or _apart(contiguous(), expected) > near or _apart(strided(), got) > near:
+        if not is_one(contiguous(), expected, but=got) or not is_one(strided(), got, but=expected):
             return ""
-        is_read = quietly(lambda: any(_apart(got, reading) <= near for reading in readings()))
+        is_read = quietly(lambda: any(is_one(reading, got, but=expected) for reading in readings()))
         return memory if is_read else asked
 
     said = quietly(shown)
@@ -82,17 +77,3 @@ def with_cause_of_strides(
 
 def _has_strides(value: Any) -> bool:
     return isinstance(value, Tensor) and value.layout == torch.strided
-
-
-def _apart(got: Results, expected: Results) -> float:
-    """Return how far apart results are at most: infinite where one has none, or one of another shape."""
-    if got.keys() != expected.keys():
-        return torch.inf
-    pairs = [(got[name], right) for name, right in expected.items()]
-    return max((_off(mine, theirs) for mine, theirs in pairs), default=0.0)
-
-
-def _off(mine: Tensor | None, theirs: Tensor | None) -> float:
-    if mine is None or theirs is None:
-        return 0.0 if mine is theirs else torch.inf
-    return distance(mine.detach(), theirs.detach()) if mine.shape == theirs.shape else torch.inf
