@@ -244,3 +244,38 @@ def test_a_graph_is_asked_for_where_each_way_gives_its_own_value():
     asking = replace(CUBE, function=AsksForAGraph.apply)
     assert likely(asking, "inference") == "forward asks whether a graph is recorded"
     assert "graph" not in likely(DISEASED["changes_its_factor"].spec, "inference")
+
+
+class DoublesUnderAutocast(Cube):
+    @staticmethod
+    def forward(ctx, x):
+        return Cube.forward(ctx, x) * (2 if torch.is_autocast_enabled("cpu") else 1)
+
+
+@pytest.mark.parametrize(
+    ("specimen", "is_lower"),
+    [
+        ("rounds_to_half_under_autocast", True),
+        ("rounds_inside", True),
+        ("autocast_rounds_a_phase", True),
+        ("gradient_of_another_function", False),
+        ("state_moved_in_forward", False),
+    ],
+)
+def test_a_lower_precision_is_named_where_float64_is_right_and_the_error_is_its_own(specimen, is_lower):
+    assert ("lower precision" in likely(DISEASED[specimen].spec, "autocast")) == is_lower
+
+
+def test_a_factor_under_autocast_is_no_lower_precision():
+    assert "lower precision" not in likely(replace(CUBE, function=DoublesUnderAutocast.apply), "autocast")
+
+
+@pytest.mark.parametrize(
+    ("specimen", "words"),
+    [
+        ("gradient_on_cuda_alone", "one is registered for cuda only: use register_autograd"),
+        ("no_gradient_registered", "none is registered for any device: use register_autograd"),
+    ],
+)
+def test_the_device_is_named_for_which_a_gradient_is_registered(specimen, words):
+    assert likely(DISEASED[specimen].spec, "kernels").startswith(words)

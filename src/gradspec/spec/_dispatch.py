@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from gradspec.spec._schema import named
@@ -78,3 +79,14 @@ def own_devices(overload: Any) -> list[str]:
 
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     return [device for device, key in DEVICES.items() if has(overload.name(), key)]
+
+
+def gradient_devices(overload: Any) -> list[str]:
+    """Return the devices for which a gradient of their own is registered, not one for every device."""
+    import torch
+
+    has, found = torch._C._dispatch_has_kernel_for_dispatch_key, []
+    for device, key in DEVICES.items():
+        with suppress(RuntimeError):  # torch does not parse the key of every device
+            found += [device] if has(overload.name(), f"Autograd{key}") else []
+    return found

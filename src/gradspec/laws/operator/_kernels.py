@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from gradspec.law import HOLDS, Finding, Law, Rank, TrialOf, broken
 from gradspec.spec import Case, OperatorSpec
-from gradspec.spec._dispatch import has_fake, has_kernel, kernels, own_devices
+from gradspec.spec._dispatch import gradient_devices, has_fake, has_kernel, kernels, own_devices
 
 
 def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
@@ -61,9 +61,14 @@ def _gradient(trial: TrialOf[OperatorSpec, Case], found: list[str]) -> Finding:
                 f"no gradient is registered on {device}: a result has none there, and torch says nothing",
                 got=f"kernels for {', '.join(found)}",
                 rank=Rank.WRONG,
-                likely="it is registered for another device alone: use register_autograd",
+                likely=f"{_registered(trial.spec)}: use register_autograd, which serves every device",
             )
     return HOLDS
+
+
+def _registered(spec: OperatorSpec) -> str:
+    others = gradient_devices(spec.overload)
+    return f"one is registered for {', '.join(others)} only" if others else "none is registered for any device"
 
 
 KERNELS = Law(
