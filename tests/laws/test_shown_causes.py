@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
+import numpy
 import pytest
 import torch
 from torch.autograd import Function
@@ -15,6 +17,7 @@ from gradspec.law import Status
 from gradspec.laws import LAWS
 from gradspec.profile import load_profile
 from gradspec_lab.specimens import DISEASED
+from gradspec_lab.specimens.noisy import NOISE, SHAKEN, Shaken, drawn
 
 PROFILE = load_profile("quick")
 
@@ -279,3 +282,65 @@ def test_a_factor_under_autocast_is_no_lower_precision():
 )
 def test_the_device_is_named_for_which_a_gradient_is_registered(specimen, words):
     assert likely(DISEASED[specimen].spec, "kernels").startswith(words)
+
+
+def shaking(backward):
+    """Return the sound function that draws its noise, with another backward."""
+
+    class Other(Shaken):
+        pass
+
+    Other.backward = staticmethod(backward)
+    form = replace(NOISE, drawing=lambda x: Other.apply(x, drawn(x), drawn(x)))
+    return replace(SHAKEN, noise=form)
+
+
+def drifting_over_a_graph(ctx, y_bar):
+    ctx.passes = getattr(ctx, "passes", 0) + 1
+    return (ctx.passes * Shaken.backward(ctx, y_bar)[0], None, None)
+
+
+def drifting(ctx, y_bar, drift=itertools.count(1)):  # noqa: B008  # kept, on purpose
+    return (next(drift) * Shaken.backward(ctx, y_bar)[0], None, None)
+
+
+def test_backward_draws_anew_where_a_state_of_the_generators_decides_its_gradient():
+    assert likely(DISEASED["draws_in_backward"].spec, "replayed") == "backward draws anew"
+    assert likely(DISEASED["one_draw_an_element"].spec, "replayed") == "backward draws anew"
+    assert "draws" not in likely(shaking(drifting_over_a_graph), "replayed")
+
+
+def from_numpy(x):
+    return Shaken.apply(x, drawn(x), torch.as_tensor(numpy.random.rand(len(x), 1), dtype=x.dtype))
+
+
+def test_a_generator_is_named_that_is_drawn_from():
+    assert likely(DISEASED["own_generator"].spec, "replayed") == "a generator that torch does not seed"
+    assert "generator" not in likely(shaking(drifting), "replayed")
+    found = likely(replace(SHAKEN, noise=replace(NOISE, drawing=from_numpy)), "replayed")
+    assert found == "forward draws from numpy's generator, which checkpointing does not rewind"
+
+
+def negated(ctx, y_bar):
+    return tuple(None if g is None else -g for g in Shaken.backward(ctx, y_bar))
+
+
+def zero(ctx, y_bar):
+    return (torch.zeros_like(y_bar), None, None)
+
+
+def one_element_off(ctx, y_bar):
+    gradient = Shaken.backward(ctx, y_bar)[0].clone()
+    gradient[..., 0] *= 1 + 1e-6
+    return (gradient, None, None)
+
+
+@pytest.mark.parametrize("backward", [negated, zero, one_element_off])
+def test_a_wrong_gradient_is_no_number_of_draws(backward):
+    assert likely(shaking(backward), "distribution") == ""
+
+
+def test_draws_are_counted_that_differ_from_call_to_call():
+    assert likely(DISEASED["one_draw_a_batch"].spec, "distribution") == "20000 samples share one draw"
+    assert likely(DISEASED["one_draw_an_element"].spec, "distribution") == "a number is drawn an element"
+    assert likely(DISEASED["same_noise_both_ways"].spec, "distribution") == "one draw is used twice"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import torch
@@ -42,10 +43,11 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input with a batch in this case")
     with seeded(trial.seed):
         calls = [_drawn(noise, inputs) for _ in range(2)]
+    rng = torch.Generator().manual_seed(trial.seed + 1)  # of the same seed it would draw what the function drew
     for name, rows in calls[0].items():
         if not bool((rows == rows[:, :1]).all()):
-            return broken(f"`{name}` differs within a sample", likely="a number is drawn an element")
-    rng = torch.Generator().manual_seed(trial.seed + 1)  # of the same seed it would draw what the function drew
+            likely = "a number is drawn an element" if _is_drawn_an_element(noise, rows, rng) else ""
+            return broken(f"`{name}` differs within a sample", likely=likely)
     first, second = ({name: _uniform(noise.cdf, rows[:, 0], rng) for name, rows in call.items()} for call in calls)
     pairs = {f"`{a}` and `{b}` of one sample": (first[a], first[b]) for a, b in combinations(noise.names, 2)}
     for name in noise.names:
@@ -56,7 +58,7 @@ def _check(trial: Trial) -> Finding:
     for name in noise.names:
         rounding = torch.finfo(calls[0][name].dtype).eps
         if (finding := _has_law(name, first[name], noise.law, level, rounding)) is not HOLDS:
-            return finding
+            return replace(finding, likely=_shared(*(call[name][:, 0] for call in calls)))
     for what, (a, b) in pairs.items():
         if (finding := _independent(what, a, b, level)) is not HOLDS:
             return finding
@@ -103,14 +105,30 @@ def _has_law(name: str, u: Tensor, law: str, level: float, rounding: float) -> F
     bound = _bound(n, level) + rounding
     if deviation <= bound:
         return HOLDS
-    distinct = len(set(ordered.round(decimals=4).tolist()))
     return broken(
         f"`{name}` is not {law}: the distributions are {deviation:.3g} apart, and chance explains {bound:.3g}",
         argument=f"`{name}`, {n} samples",
         got=f"{deviation:.6g}",
         expected=f"at most {bound:.6g}",
-        likely=f"{n} samples share {distinct} draws" if distinct < n / 100 else "another law, or other parameters",
     )
+
+
+def _shared(x: Tensor, again: Tensor) -> str:
+    """Say how many numbers are drawn for all samples: few in a call, and others in the next one."""
+    one, other = set(x.tolist()), set(again.tolist())
+    return f"{len(x)} samples share {_counted(len(one))}" if one.isdisjoint(other) and len(one) < len(x) / 100 else ""
+
+
+def _counted(count: int) -> str:
+    return "one draw" if count == 1 else f"{count} draws"
+
+
+def _is_drawn_an_element(noise: Noise, rows: Tensor, rng: torch.Generator) -> bool:
+    """Whether the first two elements of a sample have the declared law each, and are independent."""
+    a, b = (_uniform(noise.cdf, rows[:, k], rng) for k in range(2))
+    rounding = torch.finfo(rows.dtype).eps
+    found = [*(_has_law("", u, noise.law, LEVEL, rounding) for u in (a, b)), _independent("", a, b, LEVEL)]
+    return all(finding is HOLDS for finding in found)
 
 
 def _independent(what: str, a: Tensor, b: Tensor, level: float) -> Finding:
@@ -128,7 +146,7 @@ def _independent(what: str, a: Tensor, b: Tensor, level: float) -> Finding:
         argument=what,
         got=f"{deviation:.6g}",
         expected=f"at most {bound:.6g}",
-        likely="one draw is used twice",
+        likely="one draw is used twice" if torch.allclose(a, b) else "",
     )
 
 
