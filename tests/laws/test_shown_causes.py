@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradspec import Case, FunctionSpec
+from gradspec import Case, FunctionSpec, Supports
 from gradspec._engine._check import run_check
 from gradspec._engine._plan import plan
 from gradspec.law import Status
@@ -344,3 +344,47 @@ def test_draws_are_counted_that_differ_from_call_to_call():
     assert likely(DISEASED["one_draw_a_batch"].spec, "distribution") == "20000 samples share one draw"
     assert likely(DISEASED["one_draw_an_element"].spec, "distribution") == "a number is drawn an element"
     assert likely(DISEASED["same_noise_both_ways"].spec, "distribution") == "one draw is used twice"
+
+
+@pytest.mark.parametrize(
+    ("specimen", "is_of_rule"),
+    [
+        ("vmap_rule_of_the_first_dimension", True),
+        ("operator_vmap_rule_of_the_first_dimension", True),
+        ("misreads_a_strided_input", False),
+        ("images_in_order_of_memory", False),
+    ],
+)
+def test_a_vmap_rule_is_named_where_there_is_one_and_each_element_is_right(specimen, is_of_rule):
+    assert ("`vmap` rule" in likely(DISEASED[specimen].spec, "vmap")) == is_of_rule
+
+
+@pytest.mark.parametrize(
+    ("specimen", "words"),
+    [
+        ("untracked_alias", "NumPy computes on the host"),
+        ("lists_its_cotangent", "tolist() makes numbers"),
+        ("counts_with_a_mask", "a boolean mask as an index"),
+        ("branches_on_a_value", ".item(), float(), int(), or a branch"),
+    ],
+)
+def test_what_reads_a_value_is_what_was_seen(specimen, words):
+    assert likely(DISEASED[specimen].spec, "no_host_read").startswith(words)
+
+
+class Exported(Cube):
+    """Leaves the Function out of an exported program; a strict export sees its jvp before."""
+
+    @classmethod
+    def apply(cls, x):
+        return x**3 if torch.compiler.is_exporting() else super().apply(x)
+
+    @staticmethod
+    def jvp(ctx, x_dot):
+        return 3 * ctx.saved_tensors[0] ** 2 * x_dot
+
+
+def test_a_branch_for_export_is_not_advised_where_it_is():
+    without, has_one = (replace(CUBE, function=f.apply, supports=Supports.all()) for f in (Cube, Exported))
+    assert likely(without, "export").startswith("while `torch.compiler.is_exporting()`")
+    assert likely(has_one, "export").startswith("do not promise it")

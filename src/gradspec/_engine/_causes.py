@@ -10,6 +10,7 @@ from gradspec._engine._plan import Check
 from gradspec.explain import beside_noise, beside_others, instead_of, is_of_noise, with_reason
 from gradspec.law import AnyTrial, Finding, Law, Rank, Reason, Status, broken
 from gradspec.laws import cause_of, is_audited, quietly, torch_version
+from gradspec.laws.tensor._export import has_branch_for_export
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -54,7 +55,8 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     if not cause.lacks:
         said = f"a limit of torch {torch_version()}, for a sound function too: {finding.message}"
         accept = f"do not promise it: `{law.capability}=None` in its `supports`"
-        remedy = law.section("Remedy")
+        is_done = law.name == "export" and quietly(lambda: has_branch_for_export(trial()))  # type: ignore[arg-type]  # the same
+        remedy = "" if is_done else law.section("Remedy")
         return replace(
             finding, rank=Rank.LIMIT, message=said, likely=f"{remedy} Or {accept}" if remedy else accept, reason=None
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from torch import Tensor
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.laws.tensor.support._transform import exported, frozen, judge_run
 
@@ -51,6 +53,18 @@ def _check(trial: Trial) -> Finding:
     if refusal is not None:
         raise refusal
     return HOLDS
+
+
+def has_branch_for_export(trial: Trial) -> bool:
+    """Whether a function leaves its autograd Function out while it is exported, as the remedy says."""
+    inputs = Inputs.of(trial)
+
+    def classes() -> list[type]:
+        return classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
+
+    with patch.object(torch.compiler, "_is_exporting_flag", True):
+        exported_with = classes()
+    return bool(classes()) and not exported_with
 
 
 def _exported_as(trial: Trial, inputs: Inputs, *, strict: bool) -> Finding:

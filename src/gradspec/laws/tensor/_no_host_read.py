@@ -20,6 +20,20 @@ from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor.support._reads import watching
 from gradspec.laws.tensor.support._waiting import waiting_is_an_error
 
+#: What makes a read that is seen; the message names it as torch does.
+_MADE_BY = {
+    "aten._local_scalar_dense": ".item(), float(), int(), or a branch on a value",
+    "aten.is_nonzero": "a branch on a value",
+    "aten.equal": "torch.equal(), which compares values",
+    **dict.fromkeys(("aten.index", "aten._unsafe_index"), "a boolean mask as an index"),
+    **dict.fromkeys(("aten.index_put", "aten.index_put_"), "a boolean mask as an index that is written to"),
+    "aten.nonzero": "nonzero(), argwhere(), or where() of a condition alone",
+    "numpy": "NumPy computes on the host: use operations of torch",
+    "__array__": "NumPy computes on the host: use operations of torch",
+    "tolist": "tolist() makes numbers of Python: keep them in a tensor",
+    "cpu": "cpu() copies the values to the host",
+}
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -72,7 +86,7 @@ def _broken(read: str) -> Finding:
         got=read,
         expected="no read",
         rank=Rank.WASTE,
-        likely=".item(), .tolist(), a branch on a value, or a boolean mask as an index",
+        likely=_MADE_BY.get(read.split()[1], ""),
     )
 
 

@@ -10,18 +10,22 @@ Remedy: set `generate_vmap_rule = True`, or write a `vmap` staticmethod.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice, product
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, fresh, like, outputs, pushforward, resembling
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import compare, is_one
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import is_asked, on_spec_side, reference
 from gradspec.laws.tensor.support._transform import expected_gradients, judge, weighted
+from gradspec.spec._dispatch import kernels
 
 #: Of each argument, the dimension in which it is batched; None where it is not.
 InDims = tuple[int | None, ...]
@@ -44,7 +48,8 @@ def _check(trial: Trial) -> Finding:
     for names in dict.fromkeys((inputs.wrt, every)):
         for dim, why in ((0, None), (-1, OF_ONE_DIMENSION)):
             if (finding := _batched(trial, inputs, names, dim)) is not HOLDS:
-                return finding if finding.likely or why is None else finding.because(why)
+                is_shown = why and not finding.likely and quietly(lambda: _is_of_rule(trial, inputs, names, dim))  # noqa: B023  # called at once
+                return finding.because(why) if is_shown else finding
     if (finding := _mixed(trial, inputs, every)) is not HOLDS:
         return finding
     return _tangents(trial, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
@@ -81,6 +86,27 @@ def _batched(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> 
     if (finding := _values(trial, inputs, names, in_dims, way)) is not HOLDS:
         return finding
     return _gradients(trial, inputs, names, in_dims, way) if is_asked(trial.spec, "func_grad") else HOLDS
+
+
+def _is_of_rule(trial: Trial, inputs: Inputs, names: tuple[str, ...], dim: int) -> bool:
+    """Whether the function has a rule of its own, and each element of the batch is right without vmap."""
+    cls, overload = trial.spec.autograd_function, getattr(trial.spec, "overload", None)
+    has_rule = getattr(cls, "vmap", Function.vmap) is not Function.vmap
+    if not has_rule and (overload is None or "FuncTorchBatched" not in kernels(overload)):
+        return False
+    rows, stacked = _stacked(trial, inputs, names, (dim,) * len(names))
+
+    def value(tensors: tuple[Tensor, ...], function: Callable[..., Any]) -> dict[str, Tensor | None]:
+        y = outputs(function(*inputs.args(dict(zip(names, tensors, strict=True)))))
+        return {str(place): t for place, t in enumerate(y)}
+
+    elements = zip(*(t.unbind(dim) for t in stacked), strict=True)
+    right = [value(row, trial.spec.primal) for row in rows]
+    shifted = [*right[1:], right[0]]
+    return all(
+        is_one(value(element, trial.spec.function), expected, but=another)
+        for element, expected, another in zip(elements, right, shifted, strict=True)
+    )
 
 
 def _mixed(trial: Trial, inputs: Inputs, names: tuple[str, ...]) -> Finding:
