@@ -129,6 +129,7 @@ def test_that_the_cases_of_one_spec_do_not_hide_what_the_next_one_breaks(folder)
     assert "narrow breaks `primal`" in done.stdout
 
 
+@pytest.mark.slow
 def test_that_an_interrupt_that_a_function_raises_is_its_own(folder):
     done = run(folder, "def function(x):\n    raise KeyboardInterrupt\nA = spec(function)", "--law", "primal")
 

@@ -46,7 +46,7 @@ def alive(mark):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc")
-@pytest.mark.parametrize("start", [in_a_session, forked_twice])
+@pytest.mark.parametrize("start", [in_a_session, pytest.param(forked_twice, marks=pytest.mark.slow)])
 def test_a_process_in_a_session_of_its_own_ends_with_the_check(start):
     mark = f"left-{os.getpid()}-{start.__name__}"
 

@@ -172,6 +172,7 @@ class Clamp(Function):
         return y_bar * (x >= 0)
 
 
+@pytest.mark.slow
 def test_what_is_right_for_arguments_off_by_rounding_is_right_and_no_kink_is_excused():
     far = "(randn(8, 16, dtype=float32) + 1000, randint(0, 16, (8,)))"
     kink = "(tensor([0.0, 1.0, -1.0, 0.0]),)"

@@ -207,8 +207,15 @@ OF_CALLS = (
     Symptom(
         "partly cut",
         "a term of a second derivative is missing",
-        "`.data` or `detach()` in backward, or a Function within it whose own backward lacks the term",
+        "`.data` or `detach()` in backward",
         "compute backward in differentiable operations",
+        ("second_order",),
+    ),
+    Symptom(
+        "inner",
+        "a second derivative is wrong, and the first one is right",
+        "the gradient of another Function in the graph, as one that backward calls, is lost or off by a factor",
+        "mend the backward of that Function",
         ("second_order",),
     ),
     Symptom(

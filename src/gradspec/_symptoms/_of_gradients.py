@@ -37,6 +37,13 @@ OF_GRADIENTS = (
         "return what backward computes",
         _VALUES,
     ),
+    Symptom(
+        "wrong surrogate",
+        "a gradient differs from that of a surrogate which is itself wrong",
+        "the surrogate uses `.data`, rounds, or is a custom Function",
+        "write the surrogate in plain differentiable torch",
+        ("vjp",),
+    ),
     # The right numbers in the wrong place.
     Symptom(
         "exchanged",

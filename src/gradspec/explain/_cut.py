@@ -21,10 +21,11 @@ _CUTS: dict[str, tuple[Any, ...]] = {
     ".data": DATA,
     "no_grad()": NO_GRAD,
 }
-_EVERY = (*DETACH, *DATA, *NO_GRAD)
+#: All of it.
+EVERY = (*DETACH, *DATA, *NO_GRAD)
 
 
-class _Without(TorchFunctionMode):
+class Without(TorchFunctionMode):
     """Calls without what would cut their graph: a tensor stays as it is, and gradients stay on."""
 
     def __init__(self, left_out: tuple[Any, ...]) -> None:
@@ -40,7 +41,7 @@ class _Without(TorchFunctionMode):
 def is_stopped(trial: Trial, inputs: Inputs, name: str, gradient: Tensor) -> bool:
     """Whether the graph of a call is cut by name on one of several ways to an argument: another gradient is left."""
     try:
-        with _Without(_EVERY):
+        with Without(EVERY):
             found = gradient_of(trial, inputs, name)
     except Exception:
         return False
@@ -69,9 +70,9 @@ class _Once:
 
 def cut_by(trial: Trial, inputs: Inputs, name: str) -> Reason | None:
     """Return what keeps the gradient from an argument, "detach()" or several of these; None if nothing shows it."""
-    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), _EVERY)):
+    for what, funcs in (*_CUTS.items(), (" and ".join(_CUTS), EVERY)):
         try:
-            with _Without(funcs):
+            with Without(funcs):
                 found = gradient_of(trial, inputs, name)
         except Exception:  # what is left of the function may not run
             continue

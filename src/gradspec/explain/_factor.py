@@ -85,4 +85,4 @@ def zero(wrong: Wrong) -> Reason | None:
     """Whether it is zero where the right one is not."""
     if wrong.got.any() or not wrong.expected.any():
         return None
-    return Reason(kind="zero", words="the result is zero: a gradient is dropped")
+    return Reason(kind="zero", words="the result is zero in place of a gradient")

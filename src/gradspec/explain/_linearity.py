@@ -18,8 +18,8 @@ from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, distance
 from gradspec.laws.tensor.support._diagnosis import quietly
 
-#: How small a cotangent is that no limit clips.
-SMALL = 1e-3
+#: How small a cotangent is that no limit clips; and where one does that is low.
+SMALL, SMALLER = 1e-3, 1e-6
 CLIPPED = "backward clips the cotangent: right for small ones"
 ADDS = "backward adds what no cotangent has made: without any, the gradient is not zero"
 #: The reasons that say what is done to the cotangent.
@@ -49,7 +49,7 @@ def of_the_cotangent(wrong: Wrong) -> Reason | None:
     found = why_not_linear(wrong.trial)
     if found is None or found.evidence.get("argument") != wrong.name:
         return None
-    is_right = found.kind != "clipped" or wrong.is_right(wrong.inputs, scaled(wrong.v, SMALL))
+    is_right = found.kind != "clipped" or wrong.is_right(wrong.inputs, scaled(wrong.v, found.evidence["times"]))
     return found if is_right else None
 
 
@@ -102,9 +102,10 @@ def _why(asked: _Asked, name: str, v: tuple[Tensor, ...], w: tuple[Tensor, ...],
     facts = {"argument": name}
     if not _differ(of_v, of_w):
         return Reason(kind="ignored cotangent", words="backward ignores the cotangent", evidence=facts)
-    little, less = (tuple(SMALL * t for t in one) for one in (v, w))
-    if not bool(none.any()) and _of(asked, name, little).any() and _is_linear(asked, name, little, less, none):
-        return Reason(kind="clipped", words=CLIPPED, evidence=facts)
+    for times in () if bool(none.any()) else (SMALL, SMALLER):
+        little, less = (tuple(times * t for t in one) for one in (v, w))
+        if _of(asked, name, little).any() and _is_linear(asked, name, little, less, none):
+            return Reason(kind="clipped", words=CLIPPED, evidence={**facts, "times": times})
     if asked.same(_of(asked, name, tuple(_of_other_sizes(t) for t in v)), of_v):
         said = "backward takes the sign of the cotangent alone: elements of other sizes give the same gradient"
         return Reason(kind="sign alone", words=said, evidence=facts)

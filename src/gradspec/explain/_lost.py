@@ -9,7 +9,14 @@ from gradspec.explain._misplaced import misplaced
 from gradspec.law import Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._graph import leaves_behind
+from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
+
+#: What is said of an operator whose graph has no backward of Python.
+UNREGISTERED = "no gradient is registered for the operator: torch.library.register_autograd, or an Autograd kernel"
+#: What is said of a forward whose graph no `detach()`, `.data` or `no_grad()` cuts.
+NO_GRAPH = (
+    "forward returns a tensor without a graph: look for numpy, or a list or tuple, into which `apply` does not look"
+)
 
 
 def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
@@ -20,10 +27,12 @@ def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
     leaves = inputs.leaves()
     y = [t for t in outputs(trial.spec.function(*inputs.args(leaves))) if isinstance(t, Tensor)]
     if not any(t.requires_grad for t in y):
-        return Reason(kind="cut", words="forward returns a tensor without a graph: look for .data, detach() or numpy")
+        return Reason(kind="cut", words=NO_GRAPH)
     if any(leaf is leaves[name] for leaf in leaves_behind(tuple(y))):
         if (elsewhere := misplaced(trial, inputs, name)) is not None:
             return elsewhere
+        if not classes_behind(tuple(y)) and getattr(trial.spec, "overload", None) is not None:
+            return Reason(kind="none", words=UNREGISTERED, evidence={"argument": name})
         return Reason(kind="none", words=f"backward returns None for `{name}`", evidence={"argument": name})
     said = f"no graph leads to `{name}`: look for detach(), or for a list or tuple, into which `apply` does not look"
     return Reason(kind="no graph", words=said, evidence={"argument": name})

@@ -17,16 +17,20 @@ from gradspec.explain._overwritten import why_not_again
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
-from gradspec.laws.tensor._surrogate import of_function
+from gradspec.laws.tensor._surrogate import SURROGATE, of_function
 from gradspec.laws.tensor.support._call import Inputs, outputs, resembling
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import in_double, is_half
+from gradspec.laws.tensor.support._reference import is_audited
 
 #: What a comparison says of its numbers without another call.
 _GUESSED = ("zero", "sign", "rounding", "factor", "places", "digits", "narrow", "count")
 #: What only a call in float64 shows of a function that computes in float32.
 _OF_FLOAT32 = ("narrow", "digits")
+WRONG_SURROGATE = (
+    "the surrogate's own derivative is not its numerical one, as `surrogate` says: nothing is said of backward"
+)
 #: How far the seed of other draws is from that of the finding.
 _AWAY = 57
 
@@ -72,7 +76,7 @@ def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Findi
 
 def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "vjp":
-        return _in_lower_precision(law, trial) or why_gradient(trial)
+        return _of_the_surrogate(trial) or _in_lower_precision(law, trial) or why_gradient(trial)
     if law.name == "cotangent_linearity":
         return why_not_linear(trial)
     if law.name == "retained_graph":
@@ -82,6 +86,15 @@ def _by_experiment(law: Law, trial: Trial, finding: Finding) -> Reason | None:
     if law.name == "second_order":
         return why_second_order(trial, finding)
     return _why_value(trial) if law.name == "primal" else None
+
+
+def _of_the_surrogate(trial: Trial) -> Reason | None:
+    """Return that it is the surrogate which is wrong: a gradient that differs from its own says nothing of backward."""
+    if is_audited(trial.spec):
+        return None  # the surrogate is the function itself, or made of its differences
+    found: Finding | None = quietly(lambda: SURROGATE.check(trial))
+    is_wrong = found is not None and found.status is Status.BROKEN
+    return Reason(kind="wrong surrogate", words=WRONG_SURROGATE) if is_wrong else None
 
 
 def _in_lower_precision(law: Law, trial: Trial) -> Reason | None:

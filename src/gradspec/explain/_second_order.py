@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from torch import Tensor
 
+from gradspec.explain._cut import EVERY, Without
+from gradspec.explain._inner import of_inner_functions
 from gradspec.explain._kept import CUT, KEPT, keeps_an_intermediate, why_cut
 from gradspec.law import HOLDS, Finding, Rank, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, describe
 from gradspec.laws.tensor.support._cut_by_detach import CUT_IN_SURROGATE, moves_what_is_detached
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._differences import inner
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._one_output import judge_each_output
 from gradspec.laws.tensor.support._penalty import COTANGENT, penalty
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.laws.tensor.support._slope_of_backward import ALONG, by_autograd
+from gradspec.laws.tensor.support._spying import within
 
-#: What is said of one that keeps its arguments only.
+#: What is said of one that is right without what cuts the graph of its backward.
 PARTLY = Reason(
     kind="partly cut",
-    words="a term is missing: .data or detach() in backward, or a Function within it whose own backward lacks the term",
+    words="right once .data, detach() and no_grad() are left out of backward, where they cut the graph",
 )
 #: The message for a derivative that is NaN or infinite.
 INFINITE = Reason(
@@ -71,14 +77,39 @@ def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivative
         # One gradient of backward may be asked for by itself, too.
         return of_one.reason or Reason(kind="one output", words=of_one.likely or of_one.message)
     linear = f"second derivative with respect to {COTANGENT}"
-    if (mine := got[name]) is None or not bool(mine.any()):
+    mine, right = got[name], expected[name]
+    others = of_inner_functions(trial, name, mine, right)
+    if others.reason is not None:
+        return others.reason
+    if mine is None or not bool(mine.any()):
         return why_cut(trial, Inputs.of(trial)) if name.startswith("second") and got[linear] is not None else CUT
     if bool(mine.isnan().any()):
         return INFINITE
+    if quietly(lambda: _is_right(trial, _without_cuts(trial, name, others.classes), right)):
+        return PARTLY
     if name.startswith("second") and name != linear and _is_right(trial, got[linear], expected[linear]):
-        keeps = quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial)))
-        return {True: KEPT, False: PARTLY}.get(keeps)  # nothing is said where what is kept cannot be read
+        if (times := _times(trial, name, mine, right)) is not None:
+            return Reason(kind="factor", words=f"off by the factor {times:.6g}", evidence={"factor": times})
+        if not others.has_term and quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial))):
+            return KEPT
     return None
+
+
+def _without_cuts(trial: Trial, name: str, others: frozenset[type]) -> Tensor | None:
+    """Return a derivative of the function whose backward leaves out what would cut its graph."""
+    inputs = Inputs.of(trial)
+    with ExitStack() as stack:
+        for cls in others.union(classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))):
+            stack.enter_context(within(cls, "backward", Without(EVERY)))
+        return penalty(trial.spec.function, inputs, trial.seed).found[name]
+
+
+def _times(trial: Trial, name: str, got: Tensor, expected: Tensor | None) -> float | None:
+    """Return the factor by which each element is off: no term is missing then."""
+    if expected is None or expected.is_complex() or not bool(expected.any()):
+        return None
+    times = inner(got, expected) / inner(expected, expected)
+    return times if times and compare(trial, name, got, times * expected, is_derivative=True) is HOLDS else None
 
 
 def _is_right(trial: Trial, got: Tensor | None, expected: Tensor | None) -> bool:

@@ -80,7 +80,9 @@ def rank_of(verdict: Verdict) -> Rank | Status:
     """Return the rank of a violation; the status of what failed otherwise."""
     if verdict.status is not Status.BROKEN:
         return verdict.status
-    return Rank(verdict.finding.rank) if verdict.finding.rank else Rank.WRONG
+    if verdict.finding.rank:
+        return Rank(verdict.finding.rank)
+    return Rank.REFUSED if "raised" in verdict.finding.details else Rank.WRONG
 
 
 def standing(verdict: Verdict) -> Status | Rank:

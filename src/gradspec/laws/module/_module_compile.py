@@ -46,7 +46,8 @@ def _compiled(trial: ModuleTrial, *, fullgraph: bool) -> Finding:
     finding = compare_all(trial, f"torch.compile ({backend}):", got, expected)
     if finding is not HOLDS:
         return finding if trial.case.training else beside_evaluation(trial, plain, finding)
-    return compare_all(trial, f"torch.compile ({backend}): state", module.state_dict(), plain.state_dict())
+    states = module.state_dict(), plain.state_dict()
+    return compare_all(trial, f"torch.compile ({backend}): state", *states, is_derivative=False)
 
 
 MODULE_COMPILE = Law(

@@ -126,16 +126,13 @@ def _dynamic(call: Call) -> Finding:
         except DataDependentOutputException:
             raise
         except Exception as error:
-            return broken(
-                f"with sizes that may change, on fake tensors it raises {shown(error)}",
-                rank=Rank.REFUSED,
-                reason=Reason(
-                    kind="fixed size",
-                    words="a size is made a number: int(x.shape[0]), range over it, a reshape to constants",
-                ),
+            said = f"with sizes that may change, on fake tensors it raises {shown(error)}"
+            why = Reason(
+                kind="fixed size",
+                words="a size is made a number: int(x.shape[0]), range over it, a reshape to constants",
             )
-    fixed = [symbol for symbol, value in environment.replacements.items() if getattr(value, "is_Integer", False)]
-    if fixed:
+            return broken(said, rank=Rank.REFUSED, reason=why if _fixed(environment) else None)
+    if fixed := _fixed(environment):
         return broken(
             f"the fake kernel fixes {len(fixed)} of the sizes that may change: a compiler makes a new program for each",
             rank=Rank.WASTE,
@@ -144,6 +141,11 @@ def _dynamic(call: Call) -> Finding:
             ),
         )
     return HOLDS
+
+
+def _fixed(environment: Any) -> list[Any]:
+    """Return the sizes that may change and that a call has made a number."""
+    return [symbol for symbol, value in environment.replacements.items() if getattr(value, "is_Integer", False)]
 
 
 FAKE_KERNEL = Law(

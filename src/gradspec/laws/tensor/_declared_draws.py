@@ -112,7 +112,7 @@ def _draws(
         after = states()
         drawn = moved(start, after)
         if hidden := [name for name in drawn if name not in may]:
-            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden)
+            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden) if way is PLAIN else ""
             said = f"{form}forward draws from {hidden[0]}, {_why(hidden[0])}"
             return broken(said, got=", ".join(hidden), likely=likely)
         draw_from_all(1)

@@ -70,13 +70,16 @@ def _check_jvp(trial: Trial, cls: type, inputs: Inputs) -> Finding:
 
 
 def _wrong(method: str, name: str, raw: Tensor, value: Tensor) -> Finding:
+    likely = "computed in another dtype" if raw.shape == value.shape else ""
+    if raw.numel() > value.numel():
+        likely = "a broadcast dimension is not summed"
     return broken(
         f"{method} returns another shape or dtype for `{name}` than it has, and torch repairs it silently",
         argument=f"what {method} returns for `{name}`",
         got=describe(raw),
         expected=describe(value),
         rank=Rank.WASTE,
-        likely="a broadcast dimension is not summed" if raw.shape != value.shape else "computed in another dtype",
+        likely=likely,
     )
 
 

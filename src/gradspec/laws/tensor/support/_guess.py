@@ -26,7 +26,7 @@ def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | Non
     if not differentiable(got):
         return _counted(got, expected)
     if not got.any():
-        return Reason(kind="zero", words="the result is zero" + (": a gradient is dropped" if is_derivative else ""))
+        return Reason(kind="zero", words="the result is zero" + (" in place of a gradient" if is_derivative else ""))
     if torch.allclose(got, -expected, rtol=1e-9, atol=0):
         return factor_reason(-1.0)
     if found := narrow(got, expected) or _overflow(got, expected):

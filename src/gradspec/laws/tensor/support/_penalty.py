@@ -35,7 +35,12 @@ class Penalty(NamedTuple):
 
 
 def penalty(
-    function: Callable[..., Any], inputs: Inputs, seed: int, *, moved: Mapping[str, Tensor] | None = None
+    function: Callable[..., Any],
+    inputs: Inputs,
+    seed: int,
+    *,
+    moved: Mapping[str, Tensor] | None = None,
+    on_first: Callable[[Sequence[Tensor | None], Sequence[Tensor]], object] = lambda first, y: None,
 ) -> Penalty:
     r"""Return the gradients of `<w, g>`, where `g` is the gradient of `sum(v |y|^2) / 2`, in x and in v; and so on.
 
@@ -48,6 +53,7 @@ def penalty(
         inputs: the arguments.
         seed: where v and the weights come from.
         moved: what is added to an argument (its name in backquotes) or to a cotangent before anything is computed.
+        on_first: called with the gradients and the outputs, before a gradient is differentiated.
     """
     moved = moved or {}
     leaves = inputs.leaves()
@@ -73,6 +79,7 @@ def penalty(
     #   d/dv  = y o Ds(x) w                                          from its dependence on only the cotangent
     # The second term of d/dx is there for a linear s too (D^2 s = 0): the square puts y into the cotangent.
     first = list(_gradients(loss, leaves).values())
+    on_first(first, y)
     before: Sequence[Tensor | None] = [dense(t) for t in first]
     weights: Sequence[Tensor] = w
     for k, (order, by) in enumerate(names.items()):

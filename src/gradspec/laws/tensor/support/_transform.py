@@ -17,6 +17,7 @@ from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._plain_forward import detached_forward, without_custom_gradient
 from gradspec.laws.tensor.support._reference import (
     is_stand_in,
@@ -136,13 +137,28 @@ def expected_gradients(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> t
 
 
 def judge(
-    trial: Trial, inputs: Inputs, way: str, got: tuple[Tensor | None, ...], expected: tuple[Tensor, ...]
+    trial: Trial,
+    inputs: Inputs,
+    way: str,
+    got: tuple[Tensor | None, ...],
+    expected: tuple[Tensor, ...],
+    *,
+    is_called: bool = False,
 ) -> Finding:
-    """Compare gradients by argument; `way` names the transform in the message."""
+    """Compare gradients by argument.
+
+    Args:
+        trial: the call.
+        inputs: its arguments.
+        way: the name of the transform, for the message.
+        got: the gradients.
+        expected: the right ones.
+        is_called: whether the Function is in the graph: its backward is not dropped then.
+    """
     for name, mine, theirs in zip(inputs.wrt, got, expected, strict=True):
         finding = compare(trial, f"gradient of `{name}` under {way}", dense(mine), theirs, is_derivative=True)
         if finding is not HOLDS:
-            return finding.because(DROPPED) if _is_dropped(trial, inputs, got) else finding
+            return finding.because(DROPPED) if not is_called and _is_dropped(trial, inputs, got) else finding
     return HOLDS
 
 
@@ -179,8 +195,9 @@ def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., An
             return finding
     v = like(expected, trial.seed)
     right = expected_gradients(trial, inputs, v)  # first: the function may change v
+    is_called = trial.spec.autograd_function in classes_behind(y)
     got = gradients(y, leaves, v)
-    return judge(trial, inputs, way, tuple(got.values()), right)
+    return judge(trial, inputs, way, tuple(got.values()), right, is_called=is_called)
 
 
 def of_a_plain_call(trial: Trial, inputs: Inputs, way: str, finding: Finding) -> Finding:
