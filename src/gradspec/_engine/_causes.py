@@ -11,6 +11,8 @@ from gradspec.explain import beside_noise, beside_others, instead_of, is_of_nois
 from gradspec.law import AnyTrial, Finding, Law, Rank, Reason, Status, broken
 from gradspec.laws import cause_of, is_audited, quietly, torch_version
 from gradspec.laws.tensor._export import has_branch_for_export
+from gradspec.laws.tensor._no_host_read import why_refused
+from gradspec.laws.tensor.support._edge import why_empty
 from gradspec.spec import FunctionSpec
 
 #: Makes a new trial of the check, whose tensors are its own; of another law where one is given.
@@ -43,6 +45,9 @@ def judged(finding: Finding, check: Check, trial: NewTrial, prior: Mapping[str, 
     finding = replace(finding, rank=finding.rank or (Rank.REFUSED if raises else Rank.WRONG))
     if not isinstance(check.spec, FunctionSpec) or (finding.reason is not None and finding.reason.of_function):
         return finding
+    if raises and not finding.likely:
+        why = quietly(lambda: why_refused(trial(), finding))  # type: ignore[arg-type]  # the same
+        finding = replace(finding, likely=why or quietly(lambda: why_empty(trial(), law.check)) or "")  # type: ignore[arg-type]  # the same
     if law.capability is None:
         return with_reason(law, trial, finding)  # type: ignore[arg-type]  # a law of functions has such trials
     # With the plain finding: what an experiment on this function adds, that on a sound one of its form does not have.

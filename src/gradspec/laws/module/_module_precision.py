@@ -15,7 +15,7 @@ import torch
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
 from gradspec.laws.module.support._build import evaluate, used
 from gradspec.laws.tensor.support._call import differentiable
-from gradspec.laws.tensor.support._compare import describe
+from gradspec.laws.tensor.support._compare import describe, of_right_numbers
 
 DTYPES = (torch.float32, torch.bfloat16)
 
@@ -30,7 +30,13 @@ def _check(trial: ModuleTrial) -> Finding:
         for name, right in expected.items():
             mine = got[name]
             if mine.dtype != dtype:
-                return broken(f"{name} has another dtype", argument=name, got=describe(mine), expected=str(dtype))
+                return broken(
+                    f"{name} has another dtype",
+                    argument=name,
+                    got=describe(mine),
+                    expected=str(dtype),
+                    likely=of_right_numbers(mine, right.to(dtype)),
+                )
             error = ((mine.double() - right).norm() / right.norm().clamp_min(1e-300)).item()
             bound = torch.finfo(dtype).eps ** 0.5
             if not error <= bound:

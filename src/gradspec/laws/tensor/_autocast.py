@@ -28,7 +28,7 @@ from gradspec.laws.tensor.support._call import (
     like,
     outputs,
 )
-from gradspec.laws.tensor.support._compare import describe, distance, largest
+from gradspec.laws.tensor.support._compare import describe, distance, largest, of_right_numbers
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._reference import as_reference, on_spec_side, reference
 
@@ -65,7 +65,12 @@ def _check(trial: Trial) -> Finding:
             continue  # that a gradient is missing is for the law vjp to say
         # Which operations autocast casts, and whether the last of them is one, differs between right ways to write it.
         if mine.dtype not in (theirs.dtype, torch.float32, torch.bfloat16):
-            return broken(f"{name} under autocast has another dtype", got=describe(mine), expected=describe(theirs))
+            return broken(
+                f"{name} under autocast has another dtype",
+                got=describe(mine),
+                expected=describe(theirs),
+                likely=of_right_numbers(mine, theirs),
+            )
         if (finding := _judge(name, mine, theirs, truth, rounding)) is not HOLDS:
             is_lower = finding.reason is None and quietly(lambda: _is_lower(trial, single, v, name, mine, truth))  # noqa: B023  # called at once
             return finding.because(LOWER) if is_lower else finding

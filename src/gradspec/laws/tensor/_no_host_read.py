@@ -11,12 +11,14 @@ Remedy: keep hyper-parameters Python numbers; use `torch.where` for masks, and `
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from torch import Tensor
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, raised, shown
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs
-from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
+from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass, passes
 from gradspec.laws.tensor.support._reads import watching
 from gradspec.laws.tensor.support._waiting import waiting_is_an_error
 
@@ -34,6 +36,9 @@ _MADE_BY = {
     "cpu": "cpu() copies the values to the host",
 }
 
+#: What torch says where a tensor has no values to read: of a batch, a tensor that is fake, or one that is traced.
+_SAID = (".item()", "data-dependent", "DataDependent", "data pointer", "dynamic shape", "DynamicOutputShape")
+
 
 def _check(trial: Trial) -> Finding:
     return in_each_pass(trial, lambda way: _watch(trial, way))
@@ -49,6 +54,22 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     if all(tensor.device.type == "cpu" for tensor in tensors):
         return _elsewhere(trial, inputs, way, reads[0])
     return _broken(reads[0])
+
+
+def why_refused(trial: Trial, finding: Finding) -> str:
+    """Say which read a call was refused for: torch says so, and a sound call reads a value in the line that raised."""
+    if not any(said in finding.details["raised"] for said in _SAID):
+        return ""
+    reads: list[str] = []
+    for way in passes(trial):
+        with suppress(Exception), way.level():
+            _run(trial, Inputs.of(trial), way, reads)
+    place = finding.details["place"]
+    read = next((read for read in reads if read.endswith(f" ({place})")), "")
+    if not read:
+        return ""
+    where, what = read.split()[:2]
+    return f"{where} reads a value at {place.partition(',')[0]}: {_MADE_BY.get(what, what)}"
 
 
 def _run(trial: Trial, inputs: Inputs, way: Pass, reads: list[str]) -> None:

@@ -32,7 +32,7 @@ from gradspec.laws.tensor.support._call import (
     outputs,
     vjp,
 )
-from gradspec.laws.tensor.support._compare import compare, describe, distance, largest
+from gradspec.laws.tensor.support._compare import compare, describe, distance, largest, of_right_numbers
 from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._limits import gradient_limits, value_limits
 from gradspec.laws.tensor.support._reference import as_reference, is_stand_in, on_spec_side, reference
@@ -166,7 +166,11 @@ def _judge(trial: Trial, what: str, got: Tensor, plain: Tensor, limits: Limits |
         if got.dtype in DTYPES and torch.promote_types(got.dtype, plain.dtype) == plain.dtype:
             return HOLDS  # the function keeps the dtype, and a constant of the primal promotes: no measure of it
         return broken(
-            f"{what} has another dtype in low precision", argument=what, got=describe(got), expected=describe(plain)
+            f"{what} has another dtype in low precision",
+            argument=what,
+            got=describe(got),
+            expected=describe(plain),
+            likely=of_right_numbers(got, plain),
         )
     if limits is None or (finding := compare(trial, what, got, plain, limits=limits)) is HOLDS:
         return HOLDS

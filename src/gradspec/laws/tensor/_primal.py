@@ -16,6 +16,8 @@ from torch import Tensor
 from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, shown
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
+from gradspec.laws.tensor.support._edge import why_empty
 from gradspec.laws.tensor.support._limits import value_limits
 from gradspec.laws.tensor.support._reference import on_spec_side
 from gradspec.laws.tensor.support._replay import draws_against_function
@@ -29,7 +31,8 @@ def _check(trial: Trial) -> Finding:
         given = trial.spec.function(*inputs.args())
         got = outputs(given)
     except Exception as error:
-        return Finding(status=Status.ERROR, message=f"the case raised {shown(error)}")
+        why = quietly(lambda: why_empty(trial, _check))
+        return Finding(status=Status.ERROR, message=f"the case raised {shown(error)}", likely=why or "")
     if len(got) != len(expected):
         return broken("forward returns another number of outputs", got=str(len(got)), expected=str(len(expected)))
     limits = value_limits(trial, inputs, dict(enumerate(got)))

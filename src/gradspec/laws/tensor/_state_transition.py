@@ -12,9 +12,18 @@ of the backward pass.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from torch import Tensor
+
 from gradspec.law import HOLDS, Finding, Law, Trial, not_applicable
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._call import Inputs
+from gradspec.laws.tensor.support._compare import compare, largest
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._state import episodes
+
+#: How near to a multiple of the move that is declared another one is that is called so.
+_NEAR = 1e-6
 
 
 def _check(trial: Trial) -> Finding:
@@ -24,8 +33,18 @@ def _check(trial: Trial) -> Finding:
         for name, right in expected.items():
             finding = compare(trial, f"state `{name}` after {happened}", got[name], right)
             if finding is not HOLDS:
-                return finding
+                moved = quietly(lambda: _how_far(Inputs.of(trial).values[name], got[name], right))  # noqa: B023  # called at once
+                return replace(finding, likely=moved, reason=None) if moved else finding
     return HOLDS
+
+
+def _how_far(before: Tensor, got: Tensor, expected: Tensor) -> str:
+    """Say how many times as far the state has moved as it should; nothing where that is no one number."""
+    should, has = (t.double() - before.double() for t in (expected, got))
+    times = float((should * has).sum() / (should * should).sum())
+    if abs(times - 1) < _NEAR or not largest(has - times * should) <= _NEAR * largest(should):
+        return ""
+    return f"it moves {times:.4g} times as far as it should" if abs(times) > _NEAR else "it stays as it was"
 
 
 STATE_TRANSITION = Law(

@@ -85,7 +85,7 @@ def compare(
                 argument=what,
                 got=_plain(mine),
                 expected=_plain(theirs),
-                likely=likely,
+                likely=likely or (of_right_numbers(got, expected) if trait == "dtype" else ""),
             )
     if is_only_noted():
         note_off(what, distance(got, expected))
@@ -104,6 +104,19 @@ def compare(
         note(what, expected.detach() if largest(expected) > off else None, zero)
         return HOLDS
     return _unless_it_vanishes(trial, finding, what, got, expected, is_derivative, times, zero)
+
+
+def of_right_numbers(got: Tensor, expected: Tensor) -> str:
+    """Say that two results of different dtypes are one as far as the lower of these holds it."""
+    if not (differentiable(got) and differentiable(expected) and expected.any()):
+        return ""
+    mine, theirs = (torch.finfo(t.dtype).eps for t in (got, expected))
+    if not distance(double(got), double(expected)) <= 8 * max(mine, theirs) * largest(expected):
+        return ""
+    right, dtype = "the numbers are right", _plain(expected.dtype)
+    if mine > theirs:
+        return f"{right} to the rounding of {_plain(got.dtype)}: compute them, and return them, in {dtype}"
+    return f"{right}: return them in {dtype}"
 
 
 def _unless_it_vanishes(

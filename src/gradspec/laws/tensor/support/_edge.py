@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Trial, broken, not_applicable, raised
-from gradspec.laws.tensor.support._call import Inputs, gradients, outputs
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, describe
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
@@ -44,3 +46,24 @@ def judge_edge(trial: Trial, is_edge: Callable[[Tensor], bool], otherwise: str) 
         if (finding := compare(trial, f"gradient of `{name}`", mine, right[name], is_derivative=True)) is not HOLDS:
             return finding
     return HOLDS
+
+
+def why_empty(trial: Trial, check: Callable[[Trial], Finding]) -> str:
+    """Say that a call which raised in a check does not with one row in place of none."""
+    inputs = Inputs.of(trial)
+    given = {name: _with_a_row(value) for name, value in inputs.values.items()}
+    if all(given[name] is value for name, value in inputs.values.items()):
+        return ""
+    filled = replace(trial, case=replace(trial.case, args=tuple(given.values()), kwargs={}))
+    vjp(trial.spec.function, Inputs(given, inputs.wrt), seed=trial.seed)
+    if "raised" in check(filled).details:
+        return ""
+    return "the call runs with one row in place of none: return early where there is none"
+
+
+def _with_a_row(value: Any) -> Any:
+    """Return a tensor with ones for each dimension of size 0; what has numbers as it is."""
+    if not isinstance(value, Tensor) or value.numel():
+        return value
+    # An integer may be an index, and 0 is one of every table.
+    return value.new_full([max(n, 1) for n in value.shape], 1 if differentiable(value) else 0)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from gradspec._process_state import seed_torch
 from gradspec.law import Law, Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._generators import moved, states_of_torch
@@ -26,6 +27,8 @@ from gradspec.spec._gradient import gradient_of
 
 #: What is said of a law that has nothing to compare there.
 INCOMPARABLE = "the function draws noise, and draws other numbers here than in a plain call"
+#: A seed that no function is likely to set itself.
+_ASIDE = 2**40 + 57
 #: The laws that compare calls which draw other numbers by their nature: in another dtype, for other strides, of a
 #: batch, in a program. A draw that a selective checkpoint has saved does not move the generator for the next one.
 _OTHER_NUMBERS = ("layout", "autocast", "precision", "selective_checkpoint", "vmap", "exported_operator")
@@ -112,9 +115,10 @@ def _drawn_by_primal(trial: Trial) -> tuple[str, ...]:
 
 
 def _drawn_by(call: Callable[..., Any], trial: Trial) -> tuple[str, ...]:
-    before = states_of_torch()
     try:
         with torch.no_grad(), torch.random.fork_rng(devices=_devices()), spec_faults("primal"):
+            seed_torch(_ASIDE)  # of one that seeds itself, an earlier call has left the state that this one leaves
+            before = states_of_torch()
             call(*Inputs.of(trial).args())
             return tuple(moved(before, states_of_torch()))
     except Exception:
