@@ -15,7 +15,10 @@ from gradspec.laws.tensor.support._graph import nodes_behind, tensors_in
 from gradspec.laws.tensor.support._memory import overlap
 
 #: What is said of a derivative that is not there.
-CUT = Reason(kind="cut", words="backward is cut from the graph: look for .data, detach() or numpy")
+CUT = Reason(
+    kind="cut",
+    words="backward, or a Function that it calls, is cut from the graph: look for .data, detach(), numpy or a None",
+)
 #: What is said where backward is right in its cotangent, and not in the arguments, and keeps what forward computes.
 KEPT = Reason(
     kind="kept",

@@ -24,7 +24,7 @@ from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_a
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare_all, describe
 from gradspec.laws.tensor.support._graph import classes_behind, leaves_behind
-from gradspec.laws.tensor.support._reference import is_of_module, marked, plain_call
+from gradspec.laws.tensor.support._reference import is_of_module, marked, plain_gradients
 from gradspec.laws.tensor.support._spying import spying
 
 #: What each Function behind the output was handed in a pass, and what its backward returned.
@@ -47,7 +47,7 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no floating-point input in this case")
     classes = classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))
     # Of all at once: in an audit the reference is the function itself, which would be compared with itself otherwise.
-    expected = vjp(plain_call(trial.spec, inputs), inputs, seed=trial.seed)
+    expected = plain_gradients(trial, inputs)
     waste = refused = HOLDS
     for when, asked in _fewer(inputs.wrt):
         with ExitStack() as stack:

@@ -10,10 +10,13 @@ Remedy: sum over the broadcast dimensions (`sum_to_size`) and compute in the dty
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, like, pushforward, vjp
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, pushforward
 from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._graph import classes_behind, is_of_operator
 from gradspec.laws.tensor.support._reference import is_asked
@@ -28,16 +31,29 @@ def _check(trial: Trial) -> Finding:
         return not_applicable(_nothing_to_look_into(trial))
     if not hasattr(cls, "backward"):
         return not_applicable(f"the implementation, {cls.__name__}, is no torch.autograd.Function to look into")
-    with spying(cls, "backward") as calls:
-        vjp(trial.spec.function, inputs)
+    leaves = inputs.leaves()
+    with spying(cls, "forward") as forwards, spying(cls, "backward") as calls:
+        y = outputs(trial.spec.function(*inputs.args(leaves)))
+        gradients(y, leaves, like(y, trial.seed))
     names = list(inputs.values)
     for _, returned in calls:
         for name in inputs.wrt:
-            # An operator takes its arguments by the places of its schema, lists taken apart, as they stand here.
-            raw, value = returned[names.index(name)], inputs.values[name]
+            place, value = _place(leaves[name], forwards, len(returned)), inputs.values[name]
+            if place is None and is_of_operator(cls):
+                place = names.index(name)  # by the schema, lists taken apart, as they stand here
+            raw = None if place is None else returned[place]
             if isinstance(raw, Tensor) and describe(raw) != describe(value):
                 return _wrong("backward", name, raw, value)
     return _check_jvp(trial, cls, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
+
+
+def _place(leaf: Tensor, forwards: Sequence[tuple[tuple[Any, ...], Any]], number: int) -> int | None:
+    """Return the place at which a Function gets an argument, among those that backward returns gradients for."""
+    for args, _ in forwards:
+        given = args[len(args) - number :]  # forward may take ctx first
+        if (place := next((k for k, value in enumerate(given) if value is leaf), None)) is not None:
+            return place
+    return None
 
 
 def _of_operator(trial: Trial, inputs: Inputs) -> type | None:

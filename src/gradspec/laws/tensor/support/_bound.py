@@ -20,7 +20,7 @@ computed: a backward stable function promises no more (section 1.5 there).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -58,6 +58,8 @@ _NAMES = """
     threshold_backward topk tril triu trunc where zero_ zeros zeros_like
 """
 _EXACT = frozenset(_NAMES.split())
+#: What gives an integer of integers: a sum or a product that no dtype rounds below the inverse of its unit.
+_OF_INTEGERS = ("add", "sub", "rsub", "mul")
 #: Operations of several steps that round at each: torch says which steps.
 _FUSED_NAMES = """
     _fused_rms_norm _fused_rms_norm_backward _log_softmax _log_softmax_backward_data _native_batch_norm_legit
@@ -113,6 +115,7 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         if name in _FUSED and (steps := decomposition_table.get(func)) is not None:
             with self:
                 return steps(*args, **kwargs)
+        whole = _is_whole(args, kwargs) if name.rstrip("_") in _OF_INTEGERS else None
         if (length := _length(name, args)) > 1:
             self.longest, unit = max(self.longest, length), length * self.units.summed
             found = func(*(self._off(value, unit) for value in args), **kwargs)
@@ -121,6 +124,8 @@ class RoundedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         for value in found if isinstance(found, tuple | list) else (found,):
             if _is_rounded(value):
                 error = self._errors(value)
+                if whole is not None:
+                    error = error.where(~(whole & (value.abs() * self.units.stored <= 1)), 0)
                 # In turn, so that what is infinite, as behind a mask, stays so, and a zero stays one.
                 value.addcmul_(value.sgn(), error, value=self.units.least).mul_(error.mul_(self.units.stored).add_(1))
         return found
@@ -138,6 +143,17 @@ def _named(func: Any) -> tuple[str, bool]:
     """Return the name of an operation, and whether it rounds nothing: a view of something computes nothing either."""
     name, aliases = func.overloadpacket.__name__, [one.alias_info for one in func._schema.returns]
     return name, name in _EXACT or any(one is not None and not one.is_write for one in aliases)
+
+
+def _is_whole(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return where every operand is an integer, that of an operation on elements."""
+    whole: Any = torch.tensor(True)
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor):
+            whole = whole & ((value == value.round()) if value.is_floating_point() else not value.is_complex())
+        elif isinstance(value, float):
+            whole = whole & value.is_integer()
+    return whole
 
 
 def _is_rounded(value: Any) -> bool:
