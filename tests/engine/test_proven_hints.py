@@ -145,6 +145,25 @@ def test_a_backward_that_runs_is_not_dropped():
 
 def test_what_raises_behind_a_law_that_gave_no_verdict_is_no_wrong_result():
     spec = DISEASED["crashes_on_an_empty_batch"].spec
-    ranks = {one.verdict.law: one.rank for one in findings(verify([spec], laws=["primal", "uninitialized_memory"]))}
+    found = {one.verdict.law: one for one in findings(verify([spec], laws=["primal", "vjp", "uninitialized_memory"]))}
 
-    assert ranks["uninitialized_memory"] is Rank.REFUSED
+    assert found["uninitialized_memory"].rank is Rank.REFUSED
+    assert "follows from" not in found["uninitialized_memory"].verdict.finding.message
+
+
+def tripled(x):
+    """Return 3 x, and say so.
+
+    Example:
+        >>> tripled(torch.tensor(2.0))
+        tensor(6.)
+    """
+    print("tripled")  # what a law finds
+    return 3 * x
+
+
+def test_an_example_that_fails_stands_behind_its_cause():
+    primal = {"primal": lambda x: 3 * x, "cases": lambda make: [(make(3),)], "documented": (tripled,)}
+    report = verify([FunctionSpec(name="tripled", function=tripled, **primal)], laws=["examples", "global_state"])
+
+    assert [one.verdict.law for one in findings(report)] == ["global_state", "examples"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,7 @@ def findings(report: Report) -> list[Found]:
     """
     found: dict[tuple[str, str], Found] = {}
     of_law: dict[tuple[str, str], Found] = {}
+    ran = {(verdict.spec, verdict.law) for verdict in report.verdicts}
     place = {law: number for number, law in enumerate(report.laws)}
     for verdict in _roots_first(report.violations):
         key = (verdict.spec, _cause(verdict))
@@ -116,7 +117,7 @@ def findings(report: Report) -> list[Found]:
             root.followers.append(verdict)
             of_law.setdefault((verdict.spec, verdict.law), root)  # what follows from it follows from the root
             continue
-        verdict = _said_in_full(verdict)
+        verdict = _said_in_full(verdict, ran)
         mine = found.setdefault(key, Found(verdict))
         mine.verdicts.append(verdict)
         if _says_more(verdict, mine.verdict):
@@ -130,6 +131,7 @@ def findings(report: Report) -> list[Found]:
             ORDER.index(f.rank),
             not _is_of_function(f.verdict),  # with it nothing else can be told
             "lost" not in f.verdict.finding.details,  # nothing is trained by a gradient that does not arrive
+            f.verdict.law == "examples",  # it shows what another law says the cause of
             f.verdict.law in _OTHER_DTYPES,
             # A mistake that training shows is one in what torch makes of the function, too.
             scope_of(f.verdict.law, report.laws) is not Scope.TRAINING,
@@ -138,12 +140,16 @@ def findings(report: Report) -> list[Found]:
     )
 
 
-def _said_in_full(verdict: Verdict) -> Verdict:
-    """Return a verdict that follows from one that is not here, with what its own law found."""
+def _said_in_full(verdict: Verdict, ran: Container[tuple[str, str]]) -> Verdict:
+    """Return a verdict that follows from one that is not here, with what its own law found.
+
+    A law that has run and did not fail shows nothing, and is not named.
+    """
     found = verdict.finding.details.get("found")
     if not verdict.finding.follows or not found:
         return verdict
-    return replace(verdict, finding=replace(verdict.finding, message=f"{found} (this {verdict.finding.message})"))
+    said = found if (verdict.spec, verdict.finding.follows) in ran else f"{found} (this {verdict.finding.message})"
+    return replace(verdict, finding=replace(verdict.finding, message=said))
 
 
 def _says_more(one: Verdict, other: Verdict) -> bool:
