@@ -173,6 +173,8 @@ def test_a_backward_that_is_wrong_and_draws_anew_has_two_causes():
 
     assert set(found) == {"declared_draws", "vjp"}
     assert found["declared_draws"].message == "backward draws from torch's generator of cpu, which is not declared"
+    assert found["declared_draws"].likely.startswith("aten.rand_like draws (drawing.py:")
+    assert found["declared_draws"].likely.endswith(", in mask_like)")
 
 
 def test_what_a_spec_does_not_say_yet_draws_anew_too():

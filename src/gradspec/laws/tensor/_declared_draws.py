@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken
 from gradspec.laws.tensor._surrogate import SURROGATE
@@ -47,6 +48,7 @@ from gradspec.laws.tensor.support._held_still import Backward
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import is_stand_in
 from gradspec.laws.tensor.support._replay import awake, own_generators, replayed
+from gradspec.laws.tensor.support._written import line_of_the_user, with_memory
 
 #: What is wrong with a backward that draws the noise of forward for itself.
 ANEW = "backward draws noise anew: the gradient belongs to another draw than the output"
@@ -122,7 +124,12 @@ def _draws(
         if hidden := moved(between, left):
             if rewound := _rewinds(trial, function, inputs, way, hidden, left):
                 return rewound
-            return _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
+            found = _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
+            return (
+                found
+                if found is HOLDS or found.likely
+                else replace(found, likely=_drawn_by(trial, function, inputs, way))
+            )
         if drawn and not form and _seeds(trial, function, inputs, drawn[0]):
             return broken(f"forward seeds {drawn[0]}: each call draws the same", got=drawn[0], likely=SEEDS)
     if way is not PLAIN:
@@ -159,6 +166,29 @@ def _of_backward(trial: Trial, form: str, hidden: Sequence[str], *, is_anew: boo
     if is_anew and _is_right(trial, "alike"):
         return broken(ANEW, got=", ".join(hidden), likely=KEEP)
     return broken(f"{form}backward draws from {hidden[0]}, {_why(hidden[0])}", got=", ".join(hidden))
+
+
+def _drawn_by(trial: Trial, function: Callable[..., Any], inputs: Inputs, way: Pass) -> str:
+    """Return the operation of backward that draws first, and its line; empty of what is not torch's."""
+    leaves = way.leaves(inputs)
+    y = outputs(function(*way.args(inputs, leaves, seed=trial.seed)))
+    drawing = _Draws()  # type: ignore[no-untyped-call]
+    with drawing:
+        way.backward(y, leaves, trial.seed)
+    return str(drawing.first)
+
+
+class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
+    """Notes the first operation that moves torch's generator."""
+
+    first: str = ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before = torch.get_rng_state()
+        made = with_memory(func)(*args, **(kwargs or {}))
+        if not self.first and not torch.equal(before, torch.get_rng_state()):
+            self.first = f"{str(func).rpartition('.')[0]} draws ({line_of_the_user()})"
+        return made
 
 
 def _is_right(trial: Trial, backward: Backward) -> bool:
