@@ -146,11 +146,13 @@ def _named(func: Any) -> tuple[str, bool]:
 
 
 def _is_whole(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Return where every operand is an integer, that of an operation on elements."""
+    """Return where every operand of an operation on elements is an integer; None where that is not asked."""
     whole: Any = torch.tensor(True)
     for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor) and (value.is_complex() or value.layout is not torch.strided):
+            return None
         if isinstance(value, Tensor):
-            whole = whole & ((value == value.round()) if value.is_floating_point() else not value.is_complex())
+            whole = whole & (value == value.round() if value.is_floating_point() else True)
         elif isinstance(value, float):
             whole = whole & value.is_integer()
     return whole
