@@ -45,3 +45,15 @@ def test_a_wrapper_may_give_arguments_in_another_order():
     wrong = judged(NotSummed)
     assert wrong.status is Status.BROKEN
     assert "for `w`" in wrong.finding.message
+
+
+class WithASpareNone(Scaled):
+    """Return one None more than there are arguments, as torch allows."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return *Scaled.backward(ctx, g), None
+
+
+def test_a_spare_none_shifts_no_argument():
+    assert judged(WithASpareNone).status is Status.HOLDS

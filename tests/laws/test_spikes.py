@@ -7,6 +7,7 @@ import torch
 from torch.autograd import Function
 
 from gradspec import FunctionSpec, verify
+from gradspec.law import Rank, Status
 from gradspec.laws.tensor.support._bound import RoundedOperations, Units
 
 
@@ -93,3 +94,56 @@ def test_a_cotangent_has_the_dtype_of_the_output_in_each_law():
     report = verify([spec], laws=["vjp", "needs_input_grad", "layout"])
 
     assert not [verdict.law for verdict in report.verdicts if verdict.finding.is_failure]
+
+
+class Steep(Spike):
+    """Scale a cotangent of float32 before it is widened: the digits of the output are lost, and no more."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 25 * torch.exp(-ctx.k * x.abs()), None
+
+
+class TooSteep(Steep):
+    @staticmethod
+    def backward(ctx, g):
+        return 1.001 * Steep.backward(ctx, g)[0], None
+
+
+@pytest.mark.parametrize(("function", "rank"), [(Steep, Rank.WASTE), (TooSteep, Rank.WRONG)])
+def test_what_an_output_of_float32_rounds_is_waste(function, rank):
+    spec = FunctionSpec(
+        function.apply,
+        lambda x, k: (x > 0).float(),
+        surrogate=lambda x, k: 25 * x.sign() * (1 - torch.exp(-k * x.abs())) / k,
+        cases=lambda make: [(make(2, 4), 1.0)],
+    )
+    (verdict,) = verify([spec], laws=["vjp"]).of(law="vjp")
+
+    assert verdict.finding.rank == rank
+    assert ("float32" in verdict.finding.likely) == (rank is Rank.WASTE)
+
+
+class Spread(Times):
+    """Write the gradient at the times that it was given: those of whole spikes are whole."""
+
+    @staticmethod
+    def backward(ctx, g):
+        at, s = ctx.saved_tensors
+        rows, columns = at.shape
+        out = torch.zeros_like(s)
+        out[at.flatten().long(), torch.arange(columns).repeat(rows)] = -g.flatten()
+        return out, None
+
+
+def test_other_values_of_a_batch_are_whole_where_its_own_are():
+    spec = FunctionSpec(
+        Spread.apply,
+        times,
+        gradient=lambda inputs, y, v: {"s": torch.zeros_like(inputs.s).scatter_add(0, y.long(), -v)},
+        cases=[(torch.ones(5, 2, dtype=torch.float64), 2)],
+    )
+    (verdict,) = verify([spec], laws=["dynamic_shapes"]).of(law="dynamic_shapes")
+
+    assert verdict.status is Status.HOLDS

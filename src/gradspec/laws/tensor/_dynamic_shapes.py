@@ -27,7 +27,7 @@ from torch import Tensor
 
 from gradspec._scope import Scope
 from gradspec.law import HOLDS, Finding, Law, Rank, Reason, Trial, broken, not_applicable
-from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling
+from gradspec.laws.tensor.support._call import Inputs, fresh, gradients, like, outputs, resembling, whole
 from gradspec.laws.tensor.support._made_up import can_be_made
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.laws.tensor.support._transform import frozen, judge_run, of_a_plain_call
@@ -109,9 +109,18 @@ def _takes(trial: Trial, batch: Inputs) -> bool:
 
 
 def _with_other_values(batch: Inputs, seed: int) -> Inputs:
-    """Return a batch of the same size with other numbers, so that sums and largest values are others."""
-    others = resembling(tuple(batch.values[name] for name in batch.wrt), seed)
+    """Return a batch of the same size with other numbers, so that sums and largest values are others.
+
+    What is whole, as spikes and labels are, may have to be: its rows come in another order.
+    """
+    given = tuple(batch.values[name] for name in batch.wrt)
+    drawn = resembling(given, seed)
+    others = tuple(t.flip(0) if _is_whole(t) else other for t, other in zip(given, drawn, strict=True))
     return Inputs({**batch.values, **dict(zip(batch.wrt, others, strict=True))}, batch.wrt)
+
+
+def _is_whole(t: Tensor) -> bool:
+    return t.layout is torch.strided and t.ndim > 0 and torch.equal(t, whole(t))
 
 
 def _batched(inputs: Inputs) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from gradspec.law import HOLDS, Finding, Law, Rank, Trial, broken, not_applicable
 from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, pushforward
@@ -38,7 +39,7 @@ def _check(trial: Trial) -> Finding:
     names = list(inputs.values)
     for _, returned in calls:
         for name in inputs.wrt:
-            place, value = _place(leaves[name], forwards, len(returned)), inputs.values[name]
+            place, value = _place(leaves[name], forwards), inputs.values[name]
             if place is None and is_of_operator(cls):
                 place = names.index(name)  # by the schema, lists taken apart, as they stand here
             raw = None if place is None else returned[place]
@@ -47,10 +48,10 @@ def _check(trial: Trial) -> Finding:
     return _check_jvp(trial, cls, inputs) if is_asked(trial.spec, "forward_mode") else HOLDS
 
 
-def _place(leaf: Tensor, forwards: Sequence[tuple[tuple[Any, ...], Any]], number: int) -> int | None:
+def _place(leaf: Tensor, forwards: Sequence[tuple[tuple[Any, ...], Any]]) -> int | None:
     """Return the place at which a Function gets an argument, among those that backward returns gradients for."""
     for args, _ in forwards:
-        given = args[len(args) - number :]  # forward may take ctx first
+        given = args[1:] if args and isinstance(args[0], FunctionCtx) else args
         if (place := next((k for k, value in enumerate(given) if value is leaf), None)) is not None:
             return place
     return None

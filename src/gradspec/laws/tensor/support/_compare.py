@@ -246,13 +246,18 @@ def _elementwise(
     finding = _off(what, got, expected, wrong, error, is_derivative, likely, said)
     # A spec says how exact its function is; of any other call it is only known that float32 would not see it.
     if isinstance(trial.spec, FunctionSpec) and is_audited(trial.spec) and of_float32(got, expected):
-        is_narrow = finding.reason is not None and finding.reason.kind == "narrow"
-        why = finding.reason if is_narrow else Reason(kind="digits", words=EXACT)
-        said, details = f"{finding.message}, by no more than float32 rounds", {**finding.details, SINGLE: True}
-        return replace(finding.because(why), message=said, rank=Rank.WASTE, details=details)
+        return by_float32(finding)
     if rounding < torch.finfo(torch.float32).eps and float(error.max()) <= UNSEEN * float(finite.max()):
         return _last_digits(finding, float(error.max() / finite.max()))
     return finding
+
+
+def by_float32(finding: Finding) -> Finding:
+    """Return a finding of a difference that is no larger than float32 rounds: digits are lost."""
+    is_narrow = finding.reason is not None and finding.reason.kind == "narrow"
+    why = finding.reason if is_narrow else Reason(kind="digits", words=EXACT)
+    said, details = f"{finding.message}, by no more than float32 rounds", {**finding.details, SINGLE: True}
+    return replace(finding.because(why), message=said, rank=Rank.WASTE, details=details)
 
 
 def allowed(trial: AnyTrial, expected: Tensor) -> Tensor:
