@@ -103,6 +103,21 @@ def test_a_cut_is_named_where_the_derivative_is_right_without_it():
     assert cut.likely == "right once .data, detach() and no_grad() are left out of backward, where they cut the graph"
 
 
+def test_a_function_with_a_gradient_of_zero_is_not_blamed_for_a_cut():
+    class Sign(Function):
+        @staticmethod
+        def forward(ctx, v):
+            return v.sign()
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.zeros_like(g)
+
+    found = first(of(lambda ctx, x, v: 3 * x.data * x * Sign.apply(v) * v.abs()), "second_order")
+
+    assert "where they cut the graph" in found.likely
+
+
 def test_ctx_is_named_where_the_second_pass_over_one_graph_differs_from_the_first():
     drifts = first(of(lambda ctx, x, v: 3 * x**2 * v * ctx.passes), "retained_graph")
     report = verify([DISEASED["divides_the_cotangent_in_place"].spec], laws=["retained_graph"])

@@ -136,6 +136,7 @@ def audited(
     from gradspec._audit import _audit, _placed
     from gradspec._engine._refusals import check_profile
     from gradspec.cli import _screen
+    from gradspec.spec._sheet import accuracy_sheet
 
     function, laws = load_attribute(target), tuple(_placed.without_spec(laws)) if sharded else laws
     given = {"reference": reference, "surrogate": surrogate, "gradient": gradient}
@@ -176,16 +177,11 @@ def audited(
     said = [(f"--{role}", path) for role, path in given.items() if path]
     said += [*(("--wrt", name) for name in wrt), *(("--zero-gradient", name) for name in zero_gradient)]
     said += [("--noise", name) for name in noise]
-    said += [("--accuracy", _text_of(accuracy))] if accuracy else []
+    if accuracy is not None:
+        said.append(("--accuracy", ",".join(f"{name}={value}" for name, value in accuracy_sheet(accuracy).items())))
     calls = tuple(dict.fromkeys(v.case for v in found.report.verdicts))
     verdicts = tuple(replace(v, rerun=_again(target, v, calls, profile, seed, said)) for v in found.report.verdicts)
     return replace(found, report=replace(found.report, verdicts=verdicts))
-
-
-def _text_of(accuracy: Accuracy) -> str:
-    """Return an accuracy as the option reads it."""
-    values = {one.name: getattr(accuracy, one.name) for one in fields(accuracy)}
-    return ",".join(f"{name}={str(value).removeprefix('torch.')}" for name, value in values.items() if value)
 
 
 def _there(function: Any, device: str) -> Any:

@@ -58,7 +58,7 @@ def function_sheet(spec: FunctionSpec) -> dict[str, Any]:
         "signature": call_signature(spec),
         "wrt": list(spec.wrt),
         "effects": asdict(spec.effects),
-        "accuracy": _said_of(spec.accuracy),
+        "accuracy": accuracy_sheet(spec.accuracy),
         "saved": spec.saved.text if spec.saved else "",
         "placements": [{"arguments": dict(way.arguments), "output": way.output} for way in spec.placements],
         "noise": _noise(spec),
@@ -73,7 +73,7 @@ def _noise(spec: FunctionSpec) -> dict[str, Any]:
     return {"names": [], "law": spec.noise} if spec.noise else {}
 
 
-def _said_of(accuracy: Accuracy) -> dict[str, Any]:
+def accuracy_sheet(accuracy: Accuracy) -> dict[str, Any]:
     """Return what is declared of the accuracy, dtypes by name."""
     said = {field.name: getattr(accuracy, field.name) for field in fields(accuracy)}
     return {

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from gradspec._clock import Clock
+from gradspec._searches import no_search
 from gradspec.law import shown
 from gradspec.laws.tensor.support._ranks import RANKS, forget_sizes
 
@@ -53,9 +54,12 @@ def on_two_ranks(work: Callable[[int], Any]) -> list[Any]:
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
-        if not (other := os.fork()):
-            # A group of an earlier call may lie here unfreed: its end would wait for threads that stayed behind.
-            gc.freeze()
+        # A group of an earlier call may lie here unfreed: its end, in the other process, would wait for threads that
+        # stayed behind. Python may search for it as soon as the fork is made.
+        with no_search():
+            if not (other := os.fork()):
+                gc.freeze()
+        if not other:
             try:
                 torch.save(vars(_joined(1, folder, work)), answer)
             finally:
