@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradspec.law import Status
+from gradspec.law import Status, broken
 from gradspec_lab._summary import read_summary, summary_text
 from gradspec_lab.evidence import _changed, sample
 from gradspec_lab.selftest._record import read_matrix
@@ -86,6 +86,15 @@ def test_an_exception_that_was_taken_out_is_found_within_ten_seeds() -> None:
         cells = cells or [cell for cell in drawn if cell[:2] == (spec, law)]
     assert cells
     assert [line for line in sample.of_peers(without, cells, sample.SITE) if f"{law} · {cells[0][2]} was holds" in line]
+
+
+def test_what_ran_out_of_time_for_a_summary_may_be_measured_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = next(v for v in PEERS.verdicts if v.finding.message.startswith("no answer within"))
+    held = next(v for v in PEERS.verdicts if v.status is Status.HOLDS)
+    other = replace(PEERS, verdicts=tuple(replace(v, finding=broken("another")) for v in (late, held)))
+    monkeypatch.setattr("gradspec_lab.peers.record.measured", lambda site, only: other)
+    (line,) = sample.of_peers(PEERS, [late.cell, held.cell], sample.SITE)
+    assert " · ".join(held.cell) in line
 
 
 def test_a_summary_says_again_what_it_was_read_from() -> None:
