@@ -107,22 +107,17 @@ def not_planned(kept: Report, site: Path) -> Iterator[str]:
 def of_peers(kept: Report, cells: Sequence[Cell], site: Path) -> Iterator[str]:
     """Yield what differs of cells of published implementations that are measured afresh.
 
-    What a limit of time has kept from being measured may be measured today.
+    What was not measured for the summary, as by a limit of time, may be today.
     """
     from gradspec_lab.peers.record import measured
 
     wanted = set(cells)
-    known = {v.cell: _told(v) for v in kept.verdicts if not _ran_out(v)}
+    known = {v.cell: _told(v) for v in kept.verdicts if v.status is not Status.NOT_MEASURED}
     for verdict in measured(site, only=wanted).verdicts:
         cell = verdict.cell
         if cell in wanted and cell in known and _told(verdict) != known[cell]:
             was, now = known[cell], _told(verdict)
             yield f"peers: {' · '.join(cell)} was {was[0]} ({was[1]}), is {now[0]} ({now[1]})"
-
-
-def _ran_out(verdict: Verdict) -> bool:
-    # A summary has no details, and in them the limit.
-    return verdict.status is Status.NOT_MEASURED and verdict.finding.message.startswith("no answer within")
 
 
 def _told(verdict: Verdict) -> tuple[str, str]:
