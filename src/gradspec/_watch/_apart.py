@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from gradspec._searches import no_search
+from gradspec._searches import fork
 from gradspec._watch._environment import FOLDER
 from gradspec._watch._handed import HANDED, why_not_handed
 from gradspec._watch._store import FUNCTION, PROCESS, REPORT, answered, claims, rows_in
@@ -45,10 +44,7 @@ def started(run: Callable[[], None], place: Path) -> int:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: none of them is needed
-        with no_search():
-            child = os.fork()
-            if child == 0:
-                gc.freeze()  # the end of a group of ranks would wait for threads that are not here
+        child = fork()
     if child == 0:
         code = 1
         try:

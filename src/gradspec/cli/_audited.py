@@ -58,38 +58,40 @@ def accuracy_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def _accuracy(context: click.Context, parameter: click.Parameter, given: str | None) -> Accuracy | None:
     if given is None:
         return None
-    import torch
-
     from gradspec.spec import Accuracy
 
     said: dict[str, Any] = {}
     names = [one.name for one in fields(Accuracy)]
     for word in given.split(","):
         name, equals, value = (part.strip() for part in word.partition("="))
-        if not equals or name not in names or name in said:
+        if not equals:
+            raise Unusable(f"--accuracy: {word!r} is no NAME=VALUE")
+        if name in said:
+            raise Unusable(f"--accuracy: {name} is there twice")
+        if name not in names:
             meant = did_you_mean(name, names) or f"choose from {', '.join(names)}"
-            why = (
-                f"{name} is there twice"
-                if name in said
-                else f"no {name!r}: {meant}"
-                if equals
-                else f"{word!r} is no NAME=VALUE"
-            )
-            raise Unusable(f"--accuracy: {why}")
-        dtype = getattr(torch, value.removeprefix("torch."), None)
-        if name in ("accumulate", "store"):
-            if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-                raise Unusable(f"--accuracy: {name} is {value!r}, expected a floating-point dtype, such as bfloat16")
-            said[name] = dtype
-            continue
-        try:
-            said[name] = float(value)
-        except ValueError:
-            raise Unusable(f"--accuracy: {name} is {value!r}, expected a number, such as 1e-10") from None
+            raise Unusable(f"--accuracy: no {name!r}: {meant}")
+        said[name] = _dtype(name, value) if name in ("accumulate", "store") else _number(name, value)
     try:
         return Accuracy(**said)
     except ValueError as error:
         raise Unusable(f"--accuracy: {str(error).removeprefix('Accuracy: ')}") from None
+
+
+def _dtype(name: str, value: str) -> Any:
+    import torch
+
+    dtype = getattr(torch, value.removeprefix("torch."), None)
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise Unusable(f"--accuracy: {name} is {value!r}, expected a floating-point dtype, such as bfloat16")
+    return dtype
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise Unusable(f"--accuracy: {name} is {value!r}, expected a number, such as 1e-10") from None
 
 
 def checked_cases(texts: tuple[str, ...], seed: int) -> list[str]:

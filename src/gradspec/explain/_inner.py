@@ -39,9 +39,9 @@ class _Watched:
     def _watch(self, node: Any, name: str) -> None:
         def look(given: tuple[Tensor | None, ...], _: object) -> tuple[Tensor | None, ...] | None:
             self.gives[name] = self.gives.get(name, False) or any(t is not None and bool(t.any()) for t in given)
-            return (
-                tuple(None if t is None else torch.zeros_like(t) for t in given) if self._leaves_out == name else None
-            )
+            if self._leaves_out != name:
+                return None
+            return tuple(None if t is None else torch.zeros_like(t) for t in given)
 
         node.register_hook(look)
 
@@ -81,7 +81,7 @@ def of_inner_functions(trial: Trial, name: str, got: Tensor | None, expected: Te
         if compare(trial, name, got, rest, is_derivative=True) is HOLDS:
             continue
         has_term = True
-        if (factor := _factor(trial, name, got, rest, expected)) is not None:
+        if (factor := factor_of(trial, name, got, expected, rest=rest)) is not None:
             off = f"by {abs(factor - 1):.1g} of itself" if abs(factor - 1) < _LITTLE else f"by the factor {factor:.6g}"
             said = f"the gradient of another Function in the graph, `{one}`, is off {off}"
             return Inner(
@@ -90,9 +90,9 @@ def of_inner_functions(trial: Trial, name: str, got: Tensor | None, expected: Te
     return Inner(None, has_term, classes)
 
 
-def _factor(trial: Trial, name: str, got: Tensor, rest: Tensor, expected: Tensor) -> float | None:
-    """Return the factor by which one term of a derivative is off, if all that is not in the rest is off by it."""
-    #   got = r + k (expected - r),  r without the gradient of one Function:  it alone is off, and by one factor
+def factor_of(trial: Trial, name: str, got: Tensor, expected: Tensor, *, rest: Tensor) -> float | None:
+    """Return the factor by which a derivative is off in all that is not in the rest."""
+    #   got = r + k (expected - r)
     part = expected - rest
     if not bool(part.any()) or part.is_complex():
         return None

@@ -16,7 +16,7 @@ _Gradients = dict[str, Tensor | None]
 def why_not_again(trial: Trial) -> Reason | None:
     """Return what backward changes, if the first pass gives the same over each new graph and a later one does not."""
     inputs = Inputs.of(trial)
-    kept, expected, again = _twice(trial, inputs)
+    _, expected, again = _twice(trial, inputs)
     if compare_all(trial, "gradient", again, expected) is HOLDS:
         return None  # what is wrong is wrong in the first pass, or it is the cotangent that was written to
     if compare_all(trial, "gradient", vjp(trial.spec.function, inputs, seed=trial.seed), expected) is not HOLDS:

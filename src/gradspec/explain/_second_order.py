@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping
 from contextlib import ExitStack
 
+import torch
 from torch import Tensor
 
 from gradspec.explain._cut import EVERY, Without
-from gradspec.explain._inner import of_inner_functions
+from gradspec.explain._inner import factor_of, of_inner_functions
 from gradspec.explain._kept import CUT, KEPT, keeps_an_intermediate, why_cut
 from gradspec.law import HOLDS, Finding, Rank, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs
 from gradspec.laws.tensor.support._compare import compare, describe
 from gradspec.laws.tensor.support._cut_by_detach import CUT_IN_SURROGATE, moves_what_is_detached
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._differences import inner
 from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.laws.tensor.support._one_output import judge_each_output
 from gradspec.laws.tensor.support._penalty import COTANGENT, penalty
@@ -93,7 +93,8 @@ def _of_an_order(trial: Trial, name: str, got: Derivatives, expected: Derivative
     if is_cut():
         return PARTLY
     if name.startswith("second") and name != linear and _is_right(trial, got[linear], expected[linear]):
-        if (times := _times(trial, name, mine, right)) is not None:
+        times = None if right is None else factor_of(trial, name, mine, right, rest=torch.zeros_like(right))
+        if times is not None:
             return Reason(kind="factor", words=f"off by the factor {times:.6g}", evidence={"factor": times})
         if not others.has_term and quietly(lambda: keeps_an_intermediate(trial, Inputs.of(trial))):
             return KEPT
@@ -107,14 +108,6 @@ def _without_cuts(trial: Trial, name: str, others: frozenset[type]) -> Tensor | 
         for cls in others.union(classes_behind(trial.spec.function(*inputs.args(inputs.leaves())))):
             stack.enter_context(within(cls, "backward", Without(EVERY)))
         return penalty(trial.spec.function, inputs, trial.seed).found[name]
-
-
-def _times(trial: Trial, name: str, got: Tensor, expected: Tensor | None) -> float | None:
-    """Return the factor by which each element is off: no term is missing then."""
-    if expected is None or expected.is_complex() or not bool(expected.any()):
-        return None
-    times = inner(got, expected) / inner(expected, expected)
-    return times if times and compare(trial, name, got, times * expected, is_derivative=True) is HOLDS else None
 
 
 def _is_right(trial: Trial, got: Tensor | None, expected: Tensor | None) -> bool:

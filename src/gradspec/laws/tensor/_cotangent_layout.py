@@ -26,7 +26,7 @@ from gradspec.laws.tensor.support._compare import Results, compare_all
 from gradspec.laws.tensor.support._differences import single
 from gradspec.laws.tensor.support._passes import PLAIN, Pass, called, in_each_pass
 from gradspec.laws.tensor.support._reference import on_spec_side, plain_call
-from gradspec.laws.tensor.support._strides import REFUSED, in_order, with_cause_of_strides
+from gradspec.laws.tensor.support._strides import REFUSED, LayOut, in_order, with_cause_of_strides
 
 #: What is said where a gradient is that of the numbers as they lie in memory, and where it is right without strides.
 STRIDED = "backward reads the memory of the cotangent, whatever its strides: as_strided(), a kernel; call contiguous()"
@@ -36,9 +36,6 @@ _SAID = {
     REFUSED: "backward assumes contiguous memory: use reshape() for view()",
     "refers to a single memory location": "backward writes to the cotangent: clone() it first",
 }
-
-#: Returns a cotangent in another layout.
-LayOut = Callable[[Tensor], Tensor]
 
 
 def _check(trial: Trial) -> Finding:

@@ -114,7 +114,9 @@ def _draws(
         after = states()
         drawn = moved(start, after)
         if hidden := [name for name in drawn if name not in may]:
-            likely = SEEDS if _seeds(trial, function, inputs, hidden[0]) else _declare(hidden) if way is PLAIN else ""
+            likely = _declare(hidden) if way is PLAIN else ""
+            if _seeds(trial, function, inputs, hidden[0]):
+                likely = SEEDS
             said = f"{form}forward draws from {hidden[0]}, {_why(hidden[0])}"
             return broken(said, got=", ".join(hidden), likely=likely)
         draw_from_all(1)
@@ -125,11 +127,8 @@ def _draws(
             if rewound := _rewinds(trial, function, inputs, way, hidden, left):
                 return rewound
             found = _of_backward(trial, form, hidden, is_anew=bool(drawn) and not form)
-            return (
-                found
-                if found is HOLDS or found.likely
-                else replace(found, likely=_drawn_by(trial, function, inputs, way))
-            )
+            is_named = found is HOLDS or found.likely
+            return found if is_named else replace(found, likely=_drawn_by(trial, function, inputs, way))
         if drawn and not form and _seeds(trial, function, inputs, drawn[0]):
             return broken(f"forward seeds {drawn[0]}: each call draws the same", got=drawn[0], likely=SEEDS)
     if way is not PLAIN:

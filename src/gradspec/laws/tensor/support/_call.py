@@ -201,23 +201,39 @@ def gradients(
         return dict.fromkeys(leaves)
     given = [(w.clone() if w.requires_grad else fresh(w)) if copied else w for _, w in pairs]
     ends, starts = [t for t, _ in pairs], list(leaves.values())
-    try:
-        got = torch.autograd.grad(ends, starts, given, allow_unused=True, **how)
-    except RuntimeError as error:
-        if not is_only_backward(error) or how.get("create_graph"):
-            raise
-        got = added(ends, starts, given, **how)
+
+    def run() -> tuple[Tensor | None, ...]:
+        return torch.autograd.grad(ends, starts, given, allow_unused=True, **how)
+
+    got = or_added(run, ends, starts, given, **how)
     beat()
     return {name: dense(gradient) for name, gradient in zip(leaves, got, strict=True)}
 
 
-def is_only_backward(error: Exception) -> bool:
-    """Whether a function says that it takes no pass for single gradients, as a reentrant checkpoint."""
-    return "compatible with .grad()" in str(error)
+def or_added(
+    run: Callable[[], tuple[Tensor | None, ...]],
+    y: Sequence[Tensor],
+    x: Sequence[Tensor],
+    v: Sequence[Tensor],
+    *,
+    create_graph: bool = False,
+    **how: Any,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of a pass; of what takes `backward()` only, as a reentrant checkpoint, what that adds.
 
-
-def added(y: Sequence[Tensor], x: Sequence[Tensor], v: Sequence[Tensor], **how: Any) -> Any:
-    """Return what `backward()` adds to the gradients of leaves, None where it adds nothing."""
+    Args:
+        run: the pass.
+        y: what is differentiated.
+        x: leaves.
+        v: the cotangents.
+        create_graph: whether the pass is differentiated: what `backward()` adds is not.
+        how: options of `backward()`.
+    """
+    try:
+        return run()
+    except RuntimeError as error:
+        if "compatible with .grad()" not in str(error) or create_graph:
+            raise
     before = [leaf.grad for leaf in x]
     try:
         for leaf in x:

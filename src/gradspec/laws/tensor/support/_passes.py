@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import get_gradient_edge
 
 from gradspec.law import HOLDS, Finding, Status, Trial
-from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, added, fresh, is_only_backward, like, outputs
+from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, fresh, like, or_added, outputs
 from gradspec.laws.tensor.support._dense import dense
 from gradspec.laws.tensor.support._reference import is_asked
 
@@ -39,21 +39,16 @@ class Order:
     def differentiate(self, cotangents: Mapping[str, Tensor] | None = None, *, retain: bool = False) -> Gradients:
         """Run the pass, with these cotangents or its own, and return the gradients of the sources."""
         given = cotangents or self.cotangents
-        v, kept = [given[name] for name in self.outputs], True if retain else None
-        try:
+        ends, starts = list(self.outputs.values()), list(self.sources.values())
+        v = [given[name] for name in self.outputs]
+        how: Any = {"create_graph": not self.is_last, "retain_graph": True if retain else None}
+
+        def run() -> tuple[Tensor | None, ...]:
             # Edges and not tensors: on tensors grad is a torch function itself, inside which no mode sees methods.
-            got = torch.autograd.grad(
-                [get_gradient_edge(tensor) for tensor in self.outputs.values()],
-                [get_gradient_edge(tensor) for tensor in self.sources.values()],
-                v,
-                allow_unused=True,
-                create_graph=not self.is_last,
-                retain_graph=kept,
-            )
-        except RuntimeError as error:
-            if not is_only_backward(error) or not self.is_last:
-                raise
-            got = added(list(self.outputs.values()), list(self.sources.values()), v, retain_graph=kept)
+            edges = [[get_gradient_edge(tensor) for tensor in tensors] for tensors in (ends, starts)]
+            return torch.autograd.grad(edges[0], edges[1], v, allow_unused=True, **how)
+
+        got = or_added(run, ends, starts, v, **how)
         self.found = dict(zip(self.sources, got, strict=True))
         return self.found
 

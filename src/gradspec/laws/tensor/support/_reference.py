@@ -17,16 +17,8 @@ from typing import Any
 
 from torch import Tensor
 
-from gradspec.law import Trial, shown
-from gradspec.laws.tensor.support._call import (
-    Inputs,
-    SpecFaultError,
-    StandInError,
-    differentiable,
-    like,
-    outputs,
-    vjp,
-)
+from gradspec.law import shown
+from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError, differentiable, outputs
 from gradspec.laws.tensor.support._dense import with_all_numbers
 from gradspec.laws.tensor.support._differences import is_half
 from gradspec.spec import FunctionSpec
@@ -59,15 +51,6 @@ def plain_call(spec: FunctionSpec, inputs: Inputs) -> Callable[..., Any]:
     A reference rounds there as it likes, and the law `vjp` holds the plain call to what is right in float64.
     """
     return spec.function if is_half(inputs) else reference(spec)
-
-
-def plain_gradients(trial: Trial, inputs: Inputs) -> dict[str, Tensor | None]:
-    """Return the gradients that a call in another way is compared with, for a cotangent of the function's own dtype.
-
-    A spike of float32 has one that a reference in float64 would not round.
-    """
-    v = like(outputs(trial.spec.function(*inputs.args(inputs.leaves()))), trial.seed)
-    return vjp(plain_call(trial.spec, inputs), inputs, v)
 
 
 def plain_value(spec: FunctionSpec, inputs: Inputs) -> Callable[..., Any]:

@@ -16,7 +16,10 @@ from gradspec.laws.tensor.support._diagnosis import quietly
 #: What torch says of a view that the strides do not allow.
 REFUSED = "view size is not compatible"
 
+#: The arguments of a call.
 Tensors = Mapping[str, Any]
+#: Returns a tensor of the same numbers in other strides.
+LayOut = Callable[[Tensor], Tensor]
 
 
 def in_order(t: Tensor) -> Tensor:
@@ -31,14 +34,14 @@ def in_order(t: Tensor) -> Tensor:
 
 def readings_of(values: Tensors) -> Iterator[Tensors]:
     """Yield the tensors as a kernel without strides reads them: all of them, and each of them by itself."""
-    strided = {n: v for n, v in values.items() if _has_strides(v)}
+    strided = {n: v for n, v in values.items() if has_strides(v)}
     for names in (list(strided), *([name] for name in strided)):
         yield {**values, **{name: in_order(strided[name]) for name in names}}
 
 
 def contiguous_of(values: Tensors) -> Tensors:
     """Return the same numbers without strides."""
-    return {n: v.contiguous() if _has_strides(v) else v for n, v in values.items()}
+    return {n: v.contiguous() if has_strides(v) else v for n, v in values.items()}
 
 
 def with_cause_of_strides(
@@ -75,5 +78,6 @@ def with_cause_of_strides(
     return replace(finding, likely=said, reason=None) if said else finding
 
 
-def _has_strides(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout == torch.strided
+def has_strides(value: Any) -> bool:
+    """Whether a value has strides that torch can change."""
+    return isinstance(value, Tensor) and value.layout == torch.strided and not value.is_quantized

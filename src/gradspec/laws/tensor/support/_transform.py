@@ -143,7 +143,7 @@ def judge(
     got: tuple[Tensor | None, ...],
     expected: tuple[Tensor, ...],
     *,
-    is_called: bool = False,
+    of: tuple[Tensor, ...] = (),
 ) -> Finding:
     """Compare gradients by argument.
 
@@ -153,17 +153,19 @@ def judge(
         way: the name of the transform, for the message.
         got: the gradients.
         expected: the right ones.
-        is_called: whether the Function is in the graph: its backward is not dropped then.
+        of: what was differentiated: a Function in its graph is not dropped.
     """
     for name, mine, theirs in zip(inputs.wrt, got, expected, strict=True):
         finding = compare(trial, f"gradient of `{name}` under {way}", dense(mine), theirs, is_derivative=True)
         if finding is not HOLDS:
-            return finding.because(DROPPED) if not is_called and _is_dropped(trial, inputs, got) else finding
+            return finding.because(DROPPED) if _is_dropped(trial, inputs, got, of) else finding
     return HOLDS
 
 
-def _is_dropped(trial: Trial, inputs: Inputs, got: tuple[Tensor | None, ...]) -> bool:
-    """Whether these are the gradients of plain forward, or none at all."""
+def _is_dropped(trial: Trial, inputs: Inputs, got: tuple[Tensor | None, ...], of: tuple[Tensor, ...]) -> bool:
+    """Whether these are the gradients of plain forward, or none at all, and no graph leads through the Function."""
+    if trial.spec.autograd_function in classes_behind(of):
+        return False
     if all(mine is None for mine in got):
         return True
     return any(_are_of(trial, inputs, got, plain) for plain in plains_of(trial.spec))
@@ -195,9 +197,7 @@ def judge_run(trial: Trial, inputs: Inputs, way: str, function: Callable[..., An
             return finding
     v = like(expected, trial.seed)
     right = expected_gradients(trial, inputs, v)  # first: the function may change v
-    is_called = trial.spec.autograd_function in classes_behind(y)
-    got = gradients(y, leaves, v)
-    return judge(trial, inputs, way, tuple(got.values()), right, is_called=is_called)
+    return judge(trial, inputs, way, tuple(gradients(y, leaves, v).values()), right, of=y)
 
 
 def of_a_plain_call(trial: Trial, inputs: Inputs, way: str, finding: Finding) -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import gc
 import os
 import re
 import signal
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 
 from gradspec._clock import Clock
-from gradspec._searches import no_search
+from gradspec._searches import fork
 from gradspec.law import shown
 from gradspec.laws.tensor.support._ranks import RANKS, forget_sizes
 
@@ -54,12 +53,7 @@ def on_two_ranks(work: Callable[[int], Any]) -> list[Any]:
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
-        # A group of an earlier call may lie here unfreed: its end, in the other process, would wait for threads that
-        # stayed behind. Python may search for it as soon as the fork is made.
-        with no_search():
-            if not (other := os.fork()):
-                gc.freeze()
-        if not other:
+        if not (other := fork()):  # a group of an earlier call may lie here unfreed
             try:
                 torch.save(vars(_joined(1, folder, work)), answer)
             finally:
