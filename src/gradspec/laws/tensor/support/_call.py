@@ -29,19 +29,18 @@ def differentiable(value: object) -> bool:
 
 
 def fresh(value: Any, *, device: str | None = None) -> Any:
-    """Return a copy of a tensor with its strides (0 for expanded dimensions) in memory of its own, or of a device."""
+    """Return a copy of a tensor with its strides (0 for expanded dimensions) in memory of its own, or of a device.
+
+    What lies between its numbers is copied too: a function that reads it does not read what was never written.
+    """
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
     if value.layout != torch.strided or value.is_contiguous():
         return value.to(device, copy=True)
-    narrow = value[
-        tuple(
-            slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(value.shape, value.stride(), strict=True)
-        )
-    ]
-    copy = torch.empty_strided(narrow.shape, narrow.stride(), dtype=value.dtype, device=device or value.device)
-    return copy.copy_(narrow).expand(value.shape)
+    value = value.resolve_conj().resolve_neg()
+    span = 1 + sum((n - 1) * stride for n, stride in zip(value.shape, value.stride(), strict=True))
+    return value.as_strided((span,), (1,)).to(device, copy=True).as_strided(value.shape, value.stride(), 0)
 
 
 def bound(signature: inspect.Signature, case: Case) -> dict[str, Any]:
