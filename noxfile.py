@@ -33,6 +33,8 @@ from gradspec_lab.tasks import (
 
 #: Every session computes on the CPU, on a machine with a GPU too: what has started threads for a device cannot fork.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+#: Each of the many processes of a session would compile what it imports anew if what is compiled were not kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["tests", "slow", "doctests", "lint", "types", "docs"]
 
@@ -191,10 +193,9 @@ def wheel(session: nox.Session) -> None:
 def run_tests(session: nox.Session, marked: str) -> None:
     """Run the tests of a tier."""
     install(session)
-    # A worker that is done takes over half of what another one still has to do. Each of the many processes that the
-    # tests start would compile gradspec anew if what is compiled were not kept.
+    # A worker that is done takes over half of what another one still has to do.
     options = ("-n", WORKERS, "--dist", "worksteal", "--durations", "20", "-m", marked)
-    session.run("pytest", *options, *session.posargs, env={**ONE_THREAD, "PYTHONDONTWRITEBYTECODE": ""})
+    session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
 
 
 def two_versions(session: nox.Session, site: str) -> None:

@@ -145,9 +145,10 @@ def test_that_an_interrupt_that_a_function_raises_is_its_own(folder):
             "def bare(make):\n    yield Case(name='bare', args=make(1, 3))\nA = spec(exp, cases=bare)",
             "case 'bare': args is a Tensor, expected a tuple: write args=(x,) for one argument",
         ),
-        (
+        pytest.param(
             "def numbered(make):\n    yield Case(name=3, args=(make(3),))\nA = spec(exp, cases=numbered)",
             "the name of a case is 3, expected text",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -31,6 +31,8 @@ def install(session: nox.Session, *groups: str) -> None:
     if session.venv_backend == "none":
         return
     tools = nox.project.dependency_groups(PYPROJECT, "dev", *groups)
+    # pip compiles every file that it installs, and a session imports few of those of torch.
+    session.install("--no-compile", "-c", "conf/constraints.txt", "torch")
     session.install("-c", "conf/constraints.txt", "-e", ".", *tools)
 
 
