@@ -166,7 +166,7 @@ DISEASES = {
         wrt=("x", "w"),
     ),
     "off by the factor 3": of(lambda x: x.sin(), lambda x, y, v: 3 * v * x.cos(), (X,)),
-    "as exact as a float32": of(lambda x: x.sin(), lambda x, y, v: v * x.float().cos(), (X,)),
+    "`x` is rounded to float32 on the way": of(lambda x: x.sin(), lambda x, y, v: v * x.float().cos(), (X,)),
     "the sign is flipped": of(lambda x: x.sin(), lambda x, y, v: -v * x.cos(), (X,)),
     "zero in place of a gradient": of(lambda x: x.sin(), lambda x, y, v: torch.zeros_like(v), (X,)),
     "sum what backward returns at place 1": of(

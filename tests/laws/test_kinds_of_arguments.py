@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gradspec import Case, FunctionSpec, Supports, audit, read_case, verify
+from gradspec.law import Status
 from gradspec.laws import LAWS
 
 Function = torch.autograd.Function
@@ -195,3 +196,22 @@ def test_a_call_in_text_may_have_8_bits_and_no_gradient_is_asked_of_them(dtype: 
     right, wrong = (audit(f, [text], laws=laws).report for f in (Dequantised, off_by(Dequantised, 1)))
     assert not right.failures
     assert [v.law for v in wrong.failures] == ["surrogate"]
+
+
+class Opposed(torch.autograd.Function):
+    """The sum of its outputs does not depend on its argument, as of a softmax with a temperature."""
+
+    @staticmethod
+    def forward(ctx, t):
+        return torch.stack([2 * t, -2 * t])
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 2 * y_bar[0] - 2 * y_bar[1]
+
+
+def test_a_number_that_no_sum_of_the_outputs_shows_is_judged():
+    spec = FunctionSpec(Opposed.apply, lambda t: torch.stack([2 * t, -2 * t]), cases=lambda make: [make()])
+    (verdict,) = verify([spec], laws=["scalar"], isolate=False).verdicts
+
+    assert (verdict.status, verdict.finding.message) == (Status.HOLDS, "")

@@ -179,6 +179,7 @@ def audit(
             laws,
             hard,
             seed,
+            refer=partial(with_references, primal=reference, surrogate=surrogate, gradient=gradient),
             has_reference=reference is not None or surrogate is not None,
         )
         cases, found_by_sweep = [*cases, *shown_by.cases], f"By the sweep, {shown_by.said}."

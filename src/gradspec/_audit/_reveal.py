@@ -14,15 +14,20 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from gradspec._audit._apart import apart
 from gradspec._audit._case_syntax import read_case
-from gradspec._audit._subject import subject_of
+from gradspec._audit._subject import Subject, subject_of
 from gradspec._audit._sweep import smaller, variants
 from gradspec.law import Finding, Law, Status, Verdict
 from gradspec.profile import Profile
+from gradspec.spec import Case
 
 #: How many calls are tried at most for each that is given, and how many smaller ones of one that shows something.
 MOST, SMALLER = 96, 16
 #: Returns the verdicts of laws on calls.
 Judge = Callable[[Sequence[str], Sequence[Law]], Sequence[Verdict]]
+#: Gives what is audited its references, for calls.
+Refer = Callable[[Subject, Sequence[Case]], Subject]
+#: Returns whether the results of a call are finite; None where it is refused.
+Ends = Callable[[str], bool | None]
 #: The laws that say whether a value and a gradient are right.
 ASKED = ("primal", "vjp", "surrogate")
 
@@ -45,6 +50,7 @@ def swept(
     profile: Profile,
     seed: int,
     *,
+    refer: Refer,
     has_reference: bool = False,
 ) -> Swept:
     """Try calls with other sizes, values and options; those that the function or its reference refuses say nothing.
@@ -56,6 +62,7 @@ def swept(
         laws: those of the audit.
         profile: how hard, for the limit of time.
         seed: of the random numbers of the calls.
+        refer: gives what is audited its references.
         has_reference: whether something says what is right where the function returns NaN or an infinity.
     """
     if not (written := [case for case in cases if isinstance(case, str)]):
@@ -63,7 +70,8 @@ def swept(
     asked = [law for law in laws if law.name in ASKED]
     subject, _ = subject_of(function, tuple(read_case(text, seed=seed) for text in written[:1]))
     tried = [v for text in written for v in islice(variants(text, function, subject.signature), MOST)]
-    taken, overflown = _taken(function, tried, profile, seed)
+    ends = partial(_ends_finite, function, refer, seed, profile.device)
+    taken, overflown = _taken(ends, tried, profile, seed)
     taken, overflown = ([t for t in tried if t in {*taken, *overflown}], []) if has_reference else (taken, overflown)
     # Where a gradient is wrong already, or perhaps meant to be another one, no further call says more of it.
     given = judge(written, asked) if taken and asked else ()
@@ -76,7 +84,7 @@ def swept(
         if _is_wrong(verdict) and verdict.law not in found and verdict.case not in written:
             found[verdict.law] = verdict.case
     by_name = {law.name: law for law in asked}
-    shrunk = {law: _smallest(text, judge, by_name[law], function, profile, seed) for law, text in found.items()}
+    shrunk = {law: _smallest(text, judge, by_name[law], ends, profile, seed) for law, text in found.items()}
     left_out = {"refused": len(tried) - len(taken) - len(overflown) + len(refused.intersection(taken))}
     left_out["not finite, which only a reference judges"] = len(overflown)
     said = f"{len(tried)} calls of other sizes, values and options were tried"
@@ -101,26 +109,29 @@ def _without_refused(judge: Judge, refused: set[str]) -> Judge:
     return judged
 
 
-def _taken(function: Callable[..., Any], tried: list[str], profile: Profile, seed: int) -> tuple[list[str], list[str]]:
+def _taken(ends: Ends, tried: list[str], profile: Profile, seed: int) -> tuple[list[str], list[str]]:
     """Return the calls that the function accepts, forward and backward, and those with results that are not finite."""
-    found = apart(lambda: [_ends_finite(function, text, seed, profile.device) for text in tried], profile, seed)
+    found = apart(lambda: [ends(text) for text in tried], profile, seed)
     if isinstance(found, Finding):  # one of them ends the process, or hangs: each is tried by itself
-        alone = (apart(partial(_ends_finite, function, text, seed, profile.device), profile, seed) for text in tried)
+        alone = (apart(partial(ends, text), profile, seed) for text in tried)
         found = [None if isinstance(one, Finding) else one for one in alone]
     by_end = list(zip(tried, found, strict=True))
     return [text for text, end in by_end if end is True], [text for text, end in by_end if end is False]
 
 
-def _ends_finite(function: Callable[..., Any], text: str, seed: int, device: str) -> bool | None:
-    """Return whether the results of a call are finite; None where it is refused."""
+def _ends_finite(function: Callable[..., Any], refer: Refer, seed: int, device: str, text: str) -> bool | None:
+    """Return whether the results of a call are finite; None where the function or a reference refuses it."""
     try:
         case = read_case(text, seed=seed, device=device)
         subject, (case,) = subject_of(function, (case,))
+        referred = refer(subject, (case,))
         args, kwargs = tree_map(_trained, (case.args, dict(case.kwargs)))
         numbers = [t for t in tree_leaves(subject.call(*args, **kwargs)) if _is_real(t)]
         given = [t for t in tree_leaves((args, kwargs)) if _is_real(t) and t.requires_grad]
         if sloped := [t for t in numbers if t.requires_grad]:
             torch.autograd.grad(sloped, given, [torch.ones_like(t) for t in sloped], allow_unused=True)
+        for call in filter(None, (referred.primal, referred.surrogate)):
+            call(*args, **kwargs)
     except Exception:
         return None
     return all(bool(t.isfinite().all()) for t in numbers) if numbers else None
@@ -138,7 +149,7 @@ def _smallest(
     text: str,
     judge: Judge,
     law: Law,
-    function: Callable[..., Any],
+    ends: Ends,
     profile: Profile,
     seed: int,
 ) -> str:
@@ -147,7 +158,7 @@ def _smallest(
     while left > 0:
         tried = list(islice(smaller(text), left))
         left -= len(tried)
-        taken = [text for few in _taken(function, tried, profile, seed) for text in few]
+        taken = [text for few in _taken(ends, tried, profile, seed) for text in few]
         wrong = [verdict.case for verdict in judge(taken, [law]) if _is_wrong(verdict)] if taken else []
         if not wrong:
             return text

@@ -20,7 +20,7 @@ from gradspec._audit._trials import flat_trial
 from gradspec.law import Finding, Law, Rank, Status, Trial, Verdict, broken
 from gradspec.laws.tensor.support._bounded import bound_by
 from gradspec.laws.tensor.support._call import Inputs, like, outputs, vjp
-from gradspec.laws.tensor.support._compare import largest
+from gradspec.laws.tensor.support._compare import largest, unseen
 from gradspec.laws.tensor.support._differences import is_single
 from gradspec.profile import Profile
 from gradspec.report import Report
@@ -169,8 +169,7 @@ def _rounded(finding: Finding, there: Finding) -> Finding:
     """Return what is said of a finding in float64 where the law holds in float32, in which something is computed."""
     if finding.status is Status.INCONCLUSIVE:
         return there
-    said = f"{finding.message}, by no more than float32 rounds"
-    return replace(finding, message=said, likely=LIKELY, rank=Rank.WASTE, reason=None)
+    return replace(unseen(finding), likely=LIKELY, reason=None)
 
 
 def _lost(finding: Finding, root: str) -> Finding:

@@ -107,7 +107,7 @@ def _whatever_the_law(check: Check, trial: NewTrial, finding: Finding) -> tuple[
     left = quietly(lambda: beside_noise(check.law, of_function, finding))
     if left is None:
         return finding, trial
-    said = left.finding if left.root is None else _follows(check, left.root, left.finding)
+    said = left.finding if left.root is None else follows(check, left.root, left.finding)
     return said, left.trial or trial
 
 
@@ -118,7 +118,7 @@ def _beside_others(check: Check, trial: NewTrial, prior: Mapping[str, Status], f
     left = beside_others(check.law, check.roots, trial, prior, finding)  # type: ignore[arg-type]  # of a function
     if left.root is None:
         return left.finding
-    found = _follows(check, left.root, left.finding)
+    found = follows(check, left.root, left.finding)
     # What is implied by its root says how it is wrong in words of its own.
     is_implied = found.follows in check.law.implied_by
     return found.because(_why(check, trial, left.finding)) if is_implied else found
@@ -128,7 +128,7 @@ def _why(check: Check, trial: NewTrial, finding: Finding) -> Reason | None:
     return with_reason(check.law, trial, finding).reason  # type: ignore[arg-type]  # of a function
 
 
-def _follows(check: Check, root: Law, finding: Finding) -> Finding:
+def follows(check: Check, root: Law, finding: Finding) -> Finding:
     """Return a finding that follows from another one, with its own numbers."""
     said = f"follows from {root.name}"
     if _promised(check, root) is None:

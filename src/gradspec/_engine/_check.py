@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from gradspec._engine._causes import judged
+from gradspec._engine._causes import follows, judged
 from gradspec._engine._flat import flattened
 from gradspec._engine._own_error import own_error, own_place, shows_in_a_traceback
 from gradspec._engine._plan import Check, misuses
@@ -21,7 +21,16 @@ from gradspec._engine._vacuous import with_witness
 from gradspec._heartbeat import found
 from gradspec._one_line import visible
 from gradspec.law import AnyTrial, Finding, Status, TrialOf, Verdict, raised, shown
-from gradspec.laws import SpecFaultError, StandInError, comparing, is_stand_in, preserved_process_state, witnessing
+from gradspec.laws import (
+    SpecFaultError,
+    StandInError,
+    comparing,
+    is_stand_in,
+    preserved_process_state,
+    quietly,
+    witnessing,
+)
+from gradspec.laws.tensor._primal import returns_no_tensor
 from gradspec.laws.tensor.support._replay import INCOMPARABLE, is_incomparable, is_replayed, replayed
 from gradspec.laws.tensor.support._sides import fault_of_spec
 from gradspec.profile import Profile
@@ -104,6 +113,10 @@ def _find(check: Check, profile: Profile, seed: int, prior: Mapping[str, Status]
         finding = own_error(error) if own_place(error) and _tells_own(check) else raised(error)
         if _LEAF in str(error) and not _is_of_backward(error):
             finding = Finding(status=Status.ERROR, message=f"forward changes a leaf in place, as {IN_PLACE}")
+        instead = quietly(lambda: returns_no_tensor(new())) if of_case else None  # type: ignore[arg-type]  # of a function
+        if instead is not None:
+            root = next((root for root in check.roots if root.name == "primal"), None)
+            finding = instead if root is None else follows(check, root, instead)
     fails = finding.status in (Status.BROKEN, Status.INCONCLUSIVE, Status.ERROR)
     if fails and of_case and (fault := fault_of_spec(new())):  # type: ignore[arg-type]  # of one
         finding = Finding(status=Status.ERROR, message=fault)

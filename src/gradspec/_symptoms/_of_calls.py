@@ -79,9 +79,23 @@ OF_CALLS = (
     Symptom(
         "digits",
         "as exact as a float32 where float64 is asked for",
-        "something is computed in float32 on the way, or an eps differs",
-        "compute in the dtype of the arguments",
+        "a constant is as short, an iteration stops, or part of it is computed in float32",
+        "compute in the dtype of the arguments; declare `accuracy` where it is meant",
         _VALUES,
+    ),
+    Symptom(
+        "rounded",
+        "a result in float64 does not move with the last digits of an argument or of the cotangent",
+        "that is rounded to float32 on the way to it",
+        "keep the dtype of the arguments",
+        _VALUES,
+    ),
+    Symptom(
+        "other rows",
+        "in evaluation a row is another one beside other rows than beside copies of itself, or than alone",
+        "a statistic of the batch, a reduction over its dimension, or its size",
+        "use running statistics in evaluation, and reduce over every dimension but the first",
+        ("batch_independence",),
     ),
     Symptom(
         "narrow",

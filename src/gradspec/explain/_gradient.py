@@ -61,7 +61,7 @@ from gradspec.law import HOLDS, Reason, Trial
 from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
-from gradspec.laws.tensor.support._guess import as_a_float32
+from gradspec.laws.tensor.support._guess import EXACT, has_digits_of_float32
 from gradspec.laws.tensor.support._made_up import can_be_made
 
 #: What is said where a gradient is compared with none.
@@ -157,10 +157,9 @@ def why_gradient(trial: Trial) -> Reason | None:
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
                 found = _with_its_line(_first(wrong) or _nearly(wrong), wrong)
-                short = (
-                    as_a_float32(wrong.got, wrong.expected) if found is not None and found.kind == "repair" else None
-                )
-                return replace(found, words=f"{short.words}; {found.words}") if found and short else found
+                if found is None or found.kind != "repair" or not has_digits_of_float32(wrong.got, wrong.expected):
+                    return found
+                return replace(found, words=f"{EXACT}; {found.words}")
     return None
 
 
@@ -269,7 +268,10 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
 
 
 def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
-    """Whether what mends a call leaves right what is right with another number or the other value of a flag."""
+    """Whether what mends a call leaves right what is right with another number or the other value of a flag.
+
+    A repair that mends it with one number, as a mask at 0 where the bound is 0.1, mends it with another one, too.
+    """
     beside = [
         Inputs({**wrong.inputs.values, name: other}, wrong.inputs.wrt)
         for name, value in wrong.inputs.values.items()
@@ -277,7 +279,12 @@ def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:
         for other in ((value - 1, value + 1) if isinstance(value, int) else (1.0, 2 * value))
     ]
     for other in (*beside, *(one for _, one in with_other_options(wrong.inputs))):
-        if wrong.holds(other, drawn=True) and quietly(lambda other=other: moves_as_much(wrong, other)):  # type: ignore[misc]  # a default
+        is_asked = wrong.holds(other, drawn=True)
+        if found.kind == "repair" and is_asked is False:
+            is_asked = any(
+                type(value) is float and value != other.values[n] for n, value in wrong.inputs.values.items()
+            )
+        if is_asked and quietly(lambda other=other: moves_as_much(wrong, other)):  # type: ignore[misc]  # a default
             y = outputs(wrong.trial.spec.primal(*other.args()))
             flipped = Wrong(wrong.trial, other, wrong.name, like(y, wrong.trial.seed), wrong.found)
             if not found.is_as(quietly(partial(test, flipped))):

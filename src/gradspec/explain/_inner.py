@@ -83,7 +83,8 @@ def of_inner_functions(trial: Trial, name: str, got: Tensor | None, expected: Te
         has_term = True
         if (factor := factor_of(trial, name, got, expected, rest=rest)) is not None:
             off = f"by {abs(factor - 1):.1g} of itself" if abs(factor - 1) < _LITTLE else f"by the factor {factor:.6g}"
-            said = f"the gradient of another Function in the graph, `{one}`, is off {off}"
+            what = "the gradient of" if name.startswith("second") else "a derivative of the backward of"
+            said = f"{what} another Function in the graph, `{one}`, is off {off}"
             return Inner(
                 Reason(kind="inner", words=said, evidence={"function": one, "factor": factor}), has_term, classes
             )

@@ -23,6 +23,10 @@ OF_OPERATOR = {"_backward_fn": "backward", "_setup_context_fn": "setup_context"}
 _ROUND, _ROUNDS = "_gradspec_round", 10_000
 
 
+#: The file that another reading of a method is said to be in.
+READING = "<another reading>"
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an expression stands in a method, or a statement."""
@@ -119,7 +123,7 @@ class Method:
         scope = dict(self.scope)
         tree = _Rounds().visit(copy.deepcopy(self.tree)) if self.loops else self.tree
         try:
-            exec(compile(ast.fix_missing_locations(tree), "<another reading>", "exec"), scope)
+            exec(compile(ast.fix_missing_locations(tree), READING, "exec"), scope)
         except (SyntaxError, TypeError, ValueError):
             return None
         return scope.get(self.function.name)

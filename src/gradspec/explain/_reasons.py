@@ -14,6 +14,7 @@ from gradspec.explain._gradient import why_gradient
 from gradspec.explain._linearity import why_not_linear
 from gradspec.explain._noise import is_of_noise
 from gradspec.explain._overwritten import why_not_again
+from gradspec.explain._rounded import why_rounded
 from gradspec.explain._second_order import why_second_order
 from gradspec.explain._value import why_value
 from gradspec.law import HOLDS, Finding, Law, Reason, Status, Trial
@@ -27,7 +28,7 @@ from gradspec.laws.tensor.support._reference import is_audited
 #: What a comparison says of its numbers without another call.
 _GUESSED = ("zero", "sign", "rounding", "factor", "places", "digits", "narrow", "count")
 #: What only a call in float64 shows of a function that computes in float32.
-_OF_FLOAT32 = ("narrow", "digits")
+_OF_FLOAT32 = ("narrow", "digits", "rounded")
 WRONG_SURROGATE = (
     "the surrogate's own derivative is not its numerical one, as `surrogate` says: nothing is said of backward"
 )
@@ -54,6 +55,15 @@ def are_asked() -> bool:
 
 
 def with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Finding:
+    """Return a violation with its cause, if one is shown; of what has the digits of a float32, what rounds it."""
+    found = _with_reason(law, trial, finding)
+    if found.reason is None or found.reason.kind != "digits":
+        return found
+    rounded = quietly(lambda: why_rounded(trial()))
+    return found if rounded is None else found.because(rounded)
+
+
+def _with_reason(law: Law, trial: Callable[[], Trial], finding: Finding) -> Finding:
     """Return a violation with its cause; without one, where none is shown.
 
     Args:

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
-from gradspec.explain._method import OF_OPERATOR, Method, Place, first_line
+from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
 from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
@@ -116,14 +117,18 @@ class _Search:
             tried.add(text)
             made = method.compiled()
             is_right = self._is_right(method, made, may_write=isinstance(other, ast.stmt))
-            if not is_right and not self._is_partial and self.left > 0:
-                self.refuted.add(text)
-            if not is_right and (not self._is_partial or self.partial is not None):
-                return None
-            new = ast.unparse(other)
+            new_way = self._lines(method, made) if is_right and _is_of_a_way(place, other) else None
+        if new_way is not None and new_way != self._lines(method, method.compiled()):
+            self.refuted.add(text)
+            return None
+        if not is_right and not self._is_partial and self.left > 0:
+            self.refuted.add(text)
+        if not is_right and (not self._is_partial or self.partial is not None):
+            return None
+        new = ast.unparse(other)
         # A name or a number may stand in a line more than once.
         old, new = (before, statement) if isinstance(place.node, ast.Name | ast.Constant) else (node, new)
-        how = f"without `{old}`" if isinstance(other, ast.Pass) else f"with `{new}` in place of `{old}`"
+        how = f"without `{old}`" if _is_nothing(other, place.parent) else f"with `{new}` in place of `{old}`"
         said = f"{how} ({method.where(place.statement)})"
         if is_right:
             reason = Reason(kind="repair", words=f"right {said}", evidence={"statement": statement})
@@ -148,6 +153,14 @@ class _Search:
             if again is None or not _are_equal(again, self.wrong.given):  # it has written to what forward saved
                 del self._of_backward
         return bool(found)
+
+    def _lines(self, method: Method, made: Any) -> frozenset[tuple[str, int]]:
+        """Return the lines that run with another reading."""
+        with in_place_of(method.owner, method.attribute, made):
+            run = self._of_a_call if method.is_forward else self._of_backward
+            lines = lines_of(run, method.scope["__name__"])
+        first = method.function.body[0].lineno  # what is put there may have been parsed by itself
+        return frozenset((file, line) for file, line in lines if file != READING or line >= first)
 
     def _holds(self, how: _Gradients) -> bool:
         bounded = Bounded(self.wrong.most_operations)
@@ -220,6 +233,21 @@ def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | No
     return all(
         a is b if a is None or b is None else torch.equal(a, b) for a, b in ((one[name], other[name]) for name in other)
     )
+
+
+def _is_of_a_way(place: Place, other: ast.AST) -> bool:
+    """Whether an expression is no test of a branch or of a loop: with another one the same lines run.
+
+    What is compared for equality is none either: with another number there the branch is merely dead.
+    """
+    is_test = isinstance(place.statement, ast.If | ast.While | ast.For)
+    ops = place.parent.ops if isinstance(place.parent, ast.Compare) else []
+    return isinstance(other, ast.expr) and (not is_test or any(isinstance(op, ast.Eq | ast.NotEq) for op in ops))
+
+
+def _is_nothing(other: ast.AST, parent: ast.AST) -> bool:
+    """Whether nothing is done where something was: in a statement whose value nobody takes, a name does nothing."""
+    return isinstance(other, ast.Pass) or (isinstance(parent, ast.Expr) and isinstance(other, ast.Name))
 
 
 def repaired(wrong: Wrong) -> Reason | None:

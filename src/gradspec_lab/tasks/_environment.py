@@ -21,6 +21,8 @@ CHECK = ("gradspec", "check", *TARGETS, "--profile", "every-case", "--record", S
 BUILD_SITE = ("sphinx-build", "-n", "-W", "-c", "conf", "docs", "build/html")
 #: Processes share the processors; threads of each beside them would only wait for one another.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+#: Compiles what is installed, on all processors.
+COMPILE = "import compileall, sysconfig; compileall.compile_dir(sysconfig.get_path('purelib'), quiet=2, workers=0)"
 
 
 def install(session: nox.Session, *groups: str) -> None:
@@ -31,9 +33,9 @@ def install(session: nox.Session, *groups: str) -> None:
     if session.venv_backend == "none":
         return
     tools = nox.project.dependency_groups(PYPROJECT, "dev", *groups)
-    # pip compiles every file that it installs, and a session imports few of those of torch.
-    session.install("--no-compile", "-c", "conf/constraints.txt", "torch")
-    session.install("-c", "conf/constraints.txt", "-e", ".", *tools)
+    session.install("--no-compile", "-c", "conf/constraints.txt", "torch", "-e", ".", *tools)
+    # pip compiles on one processor, and the processes of a session would all compile the same, at the same time.
+    session.run("python", "-c", COMPILE)
 
 
 def needed(session: nox.Session, *programs: str) -> list[str]:

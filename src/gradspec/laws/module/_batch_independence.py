@@ -10,9 +10,14 @@ Remedy: use running statistics in evaluation, and reduce over every dimension bu
 
 from __future__ import annotations
 
-from gradspec.law import HOLDS, Finding, Law, ModuleTrial, not_applicable
+from typing import Any
+
+from torch import Tensor
+
+from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Reason, not_applicable
 from gradspec.laws.module.support._build import batch, beside_evaluation, inputs, rows, used
 from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._diagnosis import quietly
 
 
 def _check(trial: ModuleTrial) -> Finding:
@@ -22,10 +27,32 @@ def _check(trial: ModuleTrial) -> Finding:
     together = module(*given)
     for row in range(batch(given)):
         one = slice(row, row + 1)
-        finding = compare(trial, f"row {row} alone", module(*rows(given, one)), together[one])
+        alone = module(*rows(given, one))
+        finding = compare(trial, f"row {row} alone", alone, together[one])
         if finding is not HOLDS:
-            return beside_evaluation(trial, module, finding)
+            found = beside_evaluation(trial, module, finding)
+            same = None if found.follows else quietly(lambda: module(*_of_row(given, row))[one])  # noqa: B023  # called at once
+            return found if same is None else _with_reason(trial, found, row, same, alone, together[one])
     return HOLDS
+
+
+def _of_row(given: tuple[Any, ...], row: int) -> tuple[Any, ...]:
+    """Return as many rows, each of them that one."""
+    return tuple(v[[row] * len(v)] if isinstance(v, Tensor) and v.ndim else v for v in given)
+
+
+def _with_reason(trial: ModuleTrial, finding: Finding, row: int, same: Tensor, alone: Tensor, among: Tensor) -> Finding:
+    """Say whether a row depends on the numbers of the others or on how many they are: it is given beside copies of it.
+
+    The digits of a row, as those of a bias alone, say nothing then.
+    """
+    if compare(trial, "", same, alone) is HOLDS:
+        said = f"it depends on the numbers of the other rows: beside copies of row {row} it is as alone"
+    elif compare(trial, "", same, among) is HOLDS:
+        said = f"it depends on how many rows there are, not on their numbers: beside copies of row {row} it is the same"
+    else:
+        return finding
+    return finding.because(Reason(kind="other rows", words=said))
 
 
 BATCH_INDEPENDENCE = Law(

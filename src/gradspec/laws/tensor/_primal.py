@@ -10,6 +10,7 @@ Remedy: change forward, or, if forward is right, the primal of the spec.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
@@ -38,9 +39,8 @@ def _check(trial: Trial) -> Finding:
     limits = value_limits(trial, inputs, dict(enumerate(got)))
     for k, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         what = "value" if len(got) == 1 else f"output {k}"
-        if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
-            kind = "None" if mine is None else f"a {type(mine).__name__}"
-            return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
+        if (finding := _of_no_tensor(what, mine, theirs)) is not HOLDS:
+            return finding
         layouts = [getattr(y[k] if isinstance(y, tuple | list) else y, "layout", None) for y in (given, right)]
         if layouts[0] != layouts[1]:
             return broken(f"the {what} has another layout", got=str(layouts[0]), expected=str(layouts[1]))
@@ -48,6 +48,21 @@ def _check(trial: Trial) -> Finding:
             noisy = "the primal of the spec draws random numbers, and the function draws none"
             return replace(finding, likely=noisy) if draws_against_function(trial) else finding
     return HOLDS
+
+
+def returns_no_tensor(trial: Trial) -> Finding | None:
+    """Return the finding that a function returns something else where its primal returns a tensor; None if it does."""
+    inputs = Inputs.of(trial)
+    got, expected = (outputs(call(*inputs.args())) for call in (trial.spec.function, trial.spec.primal))
+    found = (_of_no_tensor("value", mine, theirs) for mine, theirs in zip(got, expected, strict=False))
+    return next((finding for finding in found if finding is not HOLDS), None)
+
+
+def _of_no_tensor(what: str, mine: Any, theirs: Any) -> Finding:
+    if isinstance(mine, Tensor) or not isinstance(theirs, Tensor):
+        return HOLDS
+    kind = "None" if mine is None else f"a {type(mine).__name__}"
+    return broken(f"the {what} is no tensor", got=kind, expected="a tensor", rank=Rank.WRONG)
 
 
 PRIMAL = Law(

@@ -41,6 +41,8 @@ def _check(trial: Trial) -> Finding:
 def _how_far(before: Tensor, got: Tensor, expected: Tensor) -> str:
     """Say how many times as far the state has moved as it should; nothing where that is no one number."""
     should, has = (t.double() - before.double() for t in (expected, got))
+    if not bool(should.any()):
+        return "it moves where it should stay as it was" if bool(has.isfinite().all()) else ""
     times = float((should * has).sum() / (should * should).sum())
     if abs(times - 1) < _NEAR or not largest(has - times * should) <= _NEAR * largest(should):
         return ""

@@ -14,7 +14,7 @@ from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
 from gradspec.laws.tensor.support._bound import Limits, declared
 from gradspec.laws.tensor.support._call import differentiable
 from gradspec.laws.tensor.support._differences import double
-from gradspec.laws.tensor.support._guess import EXACT, guess, of_float32
+from gradspec.laws.tensor.support._guess import SHORT, guess, of_float32
 from gradspec.laws.tensor.support._reference import is_audited
 from gradspec.laws.tensor.support._rounding import FAR, rounding_of_values, rounding_where_it_vanishes
 from gradspec.laws.tensor.support._unit import is_allowed, is_only_noted, note_off
@@ -255,9 +255,14 @@ def _elementwise(
 def by_float32(finding: Finding) -> Finding:
     """Return a finding of a difference that is no larger than float32 rounds: digits are lost."""
     is_narrow = finding.reason is not None and finding.reason.kind == "narrow"
-    why = finding.reason if is_narrow else Reason(kind="digits", words=EXACT)
-    said, details = f"{finding.message}, by no more than float32 rounds", {**finding.details, SINGLE: True}
-    return replace(finding.because(why), message=said, rank=Rank.WASTE, details=details)
+    why = finding.reason if is_narrow else Reason(kind="digits", words=SHORT)
+    return unseen(replace(finding.because(why), details={**finding.details, SINGLE: True}))
+
+
+def unseen(finding: Finding) -> Finding:
+    """Return a finding of a difference that no training in float32 sees, with those words, once."""
+    said = finding.message if finding.rank == Rank.WASTE else f"{finding.message}, by no more than float32 rounds"
+    return replace(finding, message=said, rank=Rank.WASTE)
 
 
 def allowed(trial: AnyTrial, expected: Tensor) -> Tensor:

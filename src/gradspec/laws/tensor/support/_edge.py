@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Trial, broken, not_applicable, raised
-from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, differentiable, gradients, like, outputs, vjp
 from gradspec.laws.tensor.support._compare import compare, describe
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
 
@@ -29,14 +29,14 @@ def judge_edge(trial: Trial, is_edge: Callable[[Tensor], bool], otherwise: str) 
     leaves, twins = inputs.leaves(), inputs.leaves()
     try:
         y = outputs(trial.spec.function(*inputs.args(leaves)))
-        ones = tuple(t.new_ones(()).expand(t.shape) for t in y)
-        got = gradients(y, leaves, ones)
+        v = like(y, trial.seed)  # of ones, the gradient of what is normalised is 0
+        got = gradients(y, leaves, v)
     except Exception as error:
         return raised(error)
     for mine, theirs in zip(y, expected, strict=True):
         if (finding := compare(trial, "value", mine, theirs)) is not HOLDS:
             return finding
-    right = gradients(outputs(reference(trial.spec)(*inputs.args(twins))), twins, ones)
+    right = gradients(outputs(reference(trial.spec)(*inputs.args(twins))), twins, v)
     for name, leaf in leaves.items():
         mine = got[name]
         if mine is not None and describe(mine) != describe(leaf):

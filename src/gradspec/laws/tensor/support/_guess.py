@@ -15,10 +15,8 @@ _NARROW = (torch.bfloat16, torch.float16, torch.float32)
 #: off, of its largest element, is wrong in another way.
 _FEW, _FAR = 3, 0.1
 #: What is said of what has the digits of a float32.
-EXACT = (
-    "as exact as a float32: something is computed in float32 on the way, a small constant (eps) differs, or an "
-    "iteration stops (then declare accuracy=Accuracy(rtol=...), or --accuracy rtol=...)"
-)
+EXACT = "as exact as a float32"
+SHORT = f"{EXACT}; where that is meant, declare accuracy=Accuracy(rtol=...), or --accuracy rtol=..."
 
 
 def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | None:
@@ -42,14 +40,7 @@ def guess(got: Tensor, expected: Tensor, *, is_derivative: bool) -> Reason | Non
     if ratio.numel() > 1 and torch.equal(got.flatten().abs().sort().values, expected.flatten().abs().sort().values):
         said = "the right numbers stand in the wrong places: an operand is transposed or a view misread"
         return Reason(kind="places", words=said)
-    return as_a_float32(got, expected)
-
-
-def as_a_float32(got: Tensor, expected: Tensor) -> Reason | None:
-    """Say whether a result in float64 is as exact as a float32."""
-    if not _has_digits_of_float32(got, expected):
-        return None
-    return Reason(kind="digits", words=EXACT)
+    return Reason(kind="digits", words=SHORT) if has_digits_of_float32(got, expected) else None
 
 
 def of_float32(got: Tensor, expected: Tensor) -> bool:
@@ -111,7 +102,7 @@ def _overflow(got: Tensor, expected: Tensor) -> Reason | None:
     return Reason(kind="overflow", words=said)
 
 
-def _has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
+def has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
     """Whether each number is right to a float32's rounding, and some are off by a good part of it."""
     if got.dtype not in (torch.float64, torch.complex128) or not (got.isfinite().all() and expected.all()):
         return False
