@@ -252,3 +252,28 @@ def test_what_returns_no_tensor_breaks_one_law_from_which_the_others_follow():
 
     assert not [v for v in report.verdicts if v.status is Status.ERROR]
     assert {v.finding.follows for v in report.of(law="vjp") + report.of(law="export")} == {"primal"}
+
+
+class SpikeInFloat32(Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0).float()
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (v,) = ctx.saved_tensors
+        return y_bar * (v.abs() < 1).float() / 0.7
+
+
+def test_a_gradient_that_a_spec_declares_is_linear_up_to_what_a_float32_output_rounds():
+    spec = FunctionSpec(
+        SpikeInFloat32.apply,
+        lambda v: (v > 0).float(),
+        gradient=lambda inputs, output, cotangent: {"v": cotangent * (inputs.v.abs() < 1).float() / 0.7},
+        cases=[(V,), (V.abs() + 1,)],
+        name="spike",
+    )
+    verdicts = verify([spec], laws=["cotangent_linearity"], isolate=False).verdicts
+
+    assert [v.status for v in verdicts] == [Status.HOLDS, Status.HOLDS]
