@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PEER = "pub.Scale"
-CAMPAIGN = Path(__file__).parents[2] / "docs" / "records" / "campaign.json"
+RECORDS = Path(__file__).parents[2] / "docs" / "records"
 #: Of the extension, of the entry points of the package, and of the laboratory.
 DIRECTIVES = (*core.DIRECTIVES, "gradspec-graph", *laboratory.DIRECTIVES)
 
@@ -84,6 +84,7 @@ PAGES: Mapping[str, Written] = {
     "gradspec-laws": Written(option=":kind: function"),
     "gradspec-map": Written(argument="maps.json slope", body="The height *rises*."),
     "gradspec-matrix": Written(),
+    "gradspec-package-specs": Written(argument="package_specs.json"),
     "gradspec-peers": Written(),
     "gradspec-symptoms": Written(),
     "gradspec-versions": Written(argument="versions", option=":transforms:"),
@@ -141,7 +142,8 @@ def prepared(folder: Path, suffix: str) -> Project:
     (source / "cuda.json").write_text(summary_text(summarised, CUDA), encoding="utf-8")
     write_record(breaking(made), source / "failure.json")
     (source / "gallery.json").write_text(to_text("gallery", GALLERY), encoding="utf-8")
-    shutil.copy(CAMPAIGN, source / "campaign.json")
+    for name in ("campaign.json", "package_specs.json"):
+        shutil.copy(RECORDS / name, source / name)
     (source / "curves.json").write_bytes((ROOTS / "test-plot" / "record.json").read_bytes())
     resealed(source / "curves.json")
     (source / "train.py").write_bytes((ROOTS / "test-plot" / "train.py").read_bytes())

@@ -10,6 +10,7 @@ from gradspec.cli._shared import block, one_line_errors
 
 BUILD = Path("build/campaign")
 OUT = Path("docs/records/campaign.json")
+SPECS = Path("docs/records/package_specs.json")
 
 
 @click.command(
@@ -18,11 +19,13 @@ OUT = Path("docs/records/campaign.json")
         "python -m gradspec_lab campaign",
         "python -m gradspec_lab campaign peft entmax --fresh",
         "python -m gradspec_lab campaign --prove peft",
+        "python -m gradspec_lab campaign --specs",
     )
 )
 @click.argument("names", nargs=-1, metavar="[PACKAGE...]")
 @click.option("--fresh", is_flag=True, help="Measure these packages again, also those that are known.")
 @click.option("--prove", is_flag=True, help="Run the proofs of the findings, each in the environment of its package.")
+@click.option("--specs", "is_specs", is_flag=True, help=f"Check specs of functions, and write {SPECS}.")
 @click.option("--list", "is_list", is_flag=True, help="List the packages, and measure nothing.")
 @click.option("--factor", default=1.0, show_default=True, help="Of the limits of time, for a slow or busy machine.")
 @click.option("--out", type=click.Path(path_type=Path), default=OUT, show_default=True, help="The summary.")
@@ -32,6 +35,7 @@ def campaign(
     names: tuple[str, ...],
     fresh: bool,
     prove: bool,
+    is_specs: bool,
     is_list: bool,
     factor: float,
     out: Path,
@@ -46,7 +50,7 @@ def campaign(
     It installs from PyPI, and runs what it installs.
     """
     from gradspec._record import RecordError, write
-    from gradspec_lab.campaigns.packages import _prove, _run, _summary, _table
+    from gradspec_lab.campaigns.packages import _prove, _run, _specs, _summary, _table
 
     with one_line_errors():
         every = _table.packages(tables or _table.TABLES)
@@ -59,6 +63,9 @@ def campaign(
         if prove:
             failed = _prove.prove(asked, build, say=click.echo)
             raise SystemExit(1 if failed else 0)
+        if is_specs:
+            _specs.measure(asked, build, SPECS if out == OUT else out, fresh=fresh, say=click.echo)
+            return
         _run.measure(asked, build, fresh=fresh, factor=factor, say=click.echo)
         results = [found for one in every if (found := _run.kept(one, build))]
         try:

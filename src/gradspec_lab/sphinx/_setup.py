@@ -23,6 +23,7 @@ from gradspec_lab.sphinx._gallery import GalleryDirective
 from gradspec_lab.sphinx._kill_matrix import KillMatrixDirective
 from gradspec_lab.sphinx._map import MapDirective
 from gradspec_lab.sphinx._number import NumberRole
+from gradspec_lab.sphinx._package_specs import PackageSpecsDirective
 from gradspec_lab.sphinx._peers import PeersDirective
 from gradspec_lab.sphinx._versions import VersionsDirective
 
@@ -44,6 +45,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "gradspec-gallery": GalleryDirective,
     "gradspec-kill-matrix": KillMatrixDirective,
     "gradspec-map": MapDirective,
+    "gradspec-package-specs": PackageSpecsDirective,
     "gradspec-peers": PeersDirective,
     "gradspec-versions": VersionsDirective,
 }
