@@ -180,8 +180,8 @@ class Sinh(Function):
 
 
 def test_what_only_sends_a_call_through_another_branch_is_no_cause():
-    small = [(0.1 * X[0],), (0.1 * X[:2, 0],)]
-    likely = found(FunctionSpec(Sinh.apply, lambda x: torch.sinh(x), cases=small, name="sinh"), "vjp").likely
+    spec = FunctionSpec(Sinh.apply, lambda x: torch.sinh(x), cases=[(0.1 * X[0],)], name="sinh")
+    likely = found(spec, "vjp").likely
 
     assert "order" not in likely
     assert "if " not in likely
@@ -277,3 +277,52 @@ def test_a_gradient_that_a_spec_declares_is_linear_up_to_what_a_float32_output_r
     verdicts = verify([spec], laws=["cotangent_linearity"], isolate=False).verdicts
 
     assert [v.status for v in verdicts] == [Status.HOLDS, Status.HOLDS]
+
+
+class WrongSlope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        return 3 * y_bar
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "said"),
+    [
+        (
+            lambda x: WrongSlope.apply(x),
+            "the surrogate calls `WrongSlope`: that backward is held to differences here",
+        ),
+        (lambda x: 2 * x.data + 0 * x, ""),
+    ],
+    ids=["a Function", "data"],
+)
+def test_of_a_surrogate_only_a_function_that_it_calls_is_named(surrogate, said):
+    spec = FunctionSpec(WrongSlope.apply, lambda x: 2 * x, surrogate=surrogate, cases=[(X,)], name="double")
+
+    assert found(spec, "surrogate").likely == said
+
+
+def test_a_loop_without_an_end_in_a_lower_precision_says_so():
+    class Root(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.abs() + 1
+            for _ in range(100_000):
+                if (y * y - x.abs()).abs().max() <= 1e-9:
+                    break
+                y = (y + x.abs() / y) / 2
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            x, y = ctx.saved_tensors
+            return y_bar * x.sign() / (2 * y)
+
+    spec = FunctionSpec(Root.apply, lambda x: x.abs().sqrt(), cases=[(X + 3 * X.sign(),)], accuracy=Accuracy(rtol=1e-8))
+
+    assert "an iteration without an end" in found(spec, "precision").message

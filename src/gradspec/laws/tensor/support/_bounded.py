@@ -16,10 +16,10 @@ _TIMES = 8
 class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
     """While it is entered, no more than some operations of torch run."""
 
-    def __init__(self, most: int = sys.maxsize) -> None:
-        """Take how many run at most."""
+    def __init__(self, most: int = sys.maxsize, *, why: str = "") -> None:
+        """Take how many run at most, and what is said beside that where one more is asked for."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.most = most
+        self.most, self.why = most, why
         #: How many have run.
         self.count = 0
 
@@ -31,7 +31,7 @@ class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has 
         """
         self.count += 1
         if self.is_over:
-            raise RuntimeError(f"more than {self.most} operations")
+            raise RuntimeError(f"more than {self.most} operations{self.why}")
         return func(*args, **(kwargs or {}))
 
     @property
@@ -51,4 +51,5 @@ def bound_by(call: Callable[[], object]) -> Callable[[], AbstractContextManager[
             call()
     except Exception:
         return nullcontext
-    return lambda: Bounded(_TIMES * counted.count)
+    why = f", {_TIMES} times as many as the call takes in its own dtype: an iteration without an end"
+    return lambda: Bounded(_TIMES * counted.count, why=why)
