@@ -231,9 +231,15 @@ class Solver(Function):
         return y_bar[0] + 4e-8 * y_bar[1], y_bar[1] + 4e-8 * y_bar[0]
 
 
-def solved(rtol):
+class SolverOfNothing(Solver):
+    @staticmethod
+    def backward(ctx, y_bar):
+        return y_bar[0] * float("nan"), y_bar[1]
+
+
+def solved(rtol, function=Solver):
     spec = FunctionSpec(
-        Solver.apply,
+        function.apply,
         lambda a, b: torch.stack([a, b]),
         cases=[(X[0], X[1])],
         name="solver",
@@ -245,6 +251,7 @@ def solved(rtol):
 def test_a_gradient_that_is_zero_for_one_cotangent_is_held_to_what_it_is_for_others():
     assert not solved(1e-5)
     assert solved(1e-10)
+    assert solved(1e-5, SolverOfNothing)
 
 
 def test_what_returns_no_tensor_breaks_one_law_from_which_the_others_follow():
