@@ -40,15 +40,15 @@ class PackageSpecsDirective(SphinxDirective):
         when = f"{len(rows)} functions of {packages} packages; half of the specs have at most {half:g} lines. Checked "
         when += f"until {facts['date'][:10]} on {facts['platform']} with gradspec {facts['gradspec']}, "
         when += f"torch {facts['torch']} and Python {facts['python']}."
-        head: list[Cell] = ["Kind", "Function", "Lines", "Right", "Wrong", "Found first in the wrong one"]
+        head: list[Cell] = ["Function", "Lines", "Right", "Wrong, and what is found first"]
         body = [_cells(row) for row in rows]
         return [table(head, body, "gradspec-package-specs"), paragraph(when, classes=["gradspec-detail"])]
 
 
 def _cells(row: Mapping[str, Any]) -> list[Cell]:
     kind = row["spec"].partition("/")[0].replace("_", " ")
-    function = paragraph(f"`{row['right']['name']}`, {row['package']} {row['version']}")
+    function = paragraph(f"`{row['right']['name']}`, {row['package']} {row['version']} ({kind})")
     right, wrong = (badge(Status.BROKEN if row[name]["fails"] else Status.HOLDS) for name in ("right", "wrong"))
     laws = ", ".join(f"`{law}`" for law in row["wrong"]["laws"])
-    first = paragraph(laws, ": ", row["wrong"]["says"])
-    return [kind, function, str(row["lines"]), paragraph(right), paragraph(wrong, f" `{row['wrong']['name']}`"), first]
+    first = paragraph(wrong, f" `{row['wrong']['name']}`, {laws}: {row['wrong']['says']}")
+    return [function, str(row["lines"]), paragraph(right), first]

@@ -88,8 +88,9 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no gradient is asked about")
     inputs = Inputs(inputs.values, wrt)
     finding = _judged(trial, inputs)
-    is_unclear = finding.status in (Status.BROKEN, Status.INCONCLUSIVE)
-    return (is_unclear and question(trial, inputs, _judged)) or finding
+    if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
+        return finding
+    return question(trial, inputs, _judged) or finding
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:
