@@ -28,7 +28,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, not_applicable, shown
+from gradspec._finding import MEANT
+from gradspec.law import HOLDS, Finding, Law, Rank, Status, Trial, broken, not_applicable, shown
 from gradspec.laws.tensor.support._bound import dtype_of_all
 from gradspec.laws.tensor.support._call import Inputs, StandInError, fresh, gradients, like
 from gradspec.laws.tensor.support._compare import unseen
@@ -48,15 +49,18 @@ from gradspec.laws.tensor.support._differences import (
 from gradspec.laws.tensor.support._embedding import PlainEmbedding
 from gradspec.laws.tensor.support._finite_part import finite_part
 from gradspec.laws.tensor.support._kink import is_kink, judged_beside, lies_on_a_kink
-from gradspec.laws.tensor.support._not_the_slope import not_the_slope
 from gradspec.laws.tensor.support._own_dtype import judge_own_dtype
 from gradspec.laws.tensor.support._question import question
-from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, on_spec_side
+from gradspec.laws.tensor.support._reference import declared_zero, is_audited, is_stand_in, on_spec_side, own_backwards
 from gradspec.laws.tensor.support._solver import at_a_tolerance, of_a_solver
 from gradspec.laws.tensor.support._symmetric import ROUNDED, is_symmetric, kept_symmetric
 from gradspec.laws.tensor.support._vanishing import vanishes
 from gradspec.spec._gradient import NO_MAP, gradient_of
 
+_MEANT = (
+    "if it is, as in a straight-through estimator or a clipped gradient, say what it is: the option `surrogate` or "
+    "`gradient` of an audit, a check or a spec"
+)
 #: How much shorter the steps are within a domain such as that of unit vectors, which is left by a large one.
 _SHORT = 1e-5
 #: How far float32 may take a derivative whose gradients are numbers of float32, of its size.
@@ -88,9 +92,8 @@ def _check(trial: Trial) -> Finding:
         return not_applicable("no gradient is asked about")
     inputs = Inputs(inputs.values, wrt)
     finding = _judged(trial, inputs)
-    if finding.status not in (Status.BROKEN, Status.INCONCLUSIVE):
-        return finding
-    return question(trial, inputs, _judged) or finding
+    is_unclear = finding.status in (Status.BROKEN, Status.INCONCLUSIVE)
+    return (is_unclear and question(trial, inputs, _judged)) or finding
 
 
 def _with_what_is_stopped(trial: Trial) -> Trial:
@@ -304,7 +307,7 @@ def _in_direction(
         return HOLDS
     if is_narrow and vanishes(lambda at: _value_and_gradients(trial, at, v), inputs, u, v, off=off, of=of):
         return HOLDS
-    finding = not_the_slope(trial, inputs, f"{exact:.12g}", numeric)
+    finding = _wrong(trial, inputs, f"{exact:.12g}", numeric)
     if not is_stand_in(trial.spec.surrogate) or dtype != torch.float64 or not explains:
         return finding
     others = [tuple(t / 9 for t in like(x, seed + 10 + number)) for number in range(3)]
@@ -367,6 +370,24 @@ def _along(trial: Trial, inputs: Inputs, u: tuple[Tensor, ...], v: tuple[Tensor,
         return sum(inner(w, t) for w, t in zip(v, surrogate(*moved), strict=True))
 
     return along
+
+
+def _wrong(trial: Trial, inputs: Inputs, got: str, numeric: Slope) -> Finding:
+    if not is_stand_in(trial.spec.surrogate):
+        return broken(
+            "the surrogate's autograd derivative is not its numerical one",
+            argument="directional derivative of the surrogate",
+            got=got,
+            expected=str(numeric),
+            likely=own_backwards(trial.spec.surrogate, inputs),
+        )
+    return broken(
+        "backward does not apply the derivative of what forward computes",
+        argument="directional derivative",
+        got=got,
+        expected=str(numeric),
+        details={MEANT: _MEANT},
+    )
 
 
 SURROGATE = Law(

@@ -20,7 +20,9 @@ from torch import Tensor
 from gradspec.law import shown
 from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, StandInError, differentiable, outputs
 from gradspec.laws.tensor.support._dense import with_all_numbers
+from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._differences import is_half
+from gradspec.laws.tensor.support._graph import classes_behind
 from gradspec.spec import FunctionSpec
 from gradspec.spec._fault import spec_faults
 
@@ -189,3 +191,10 @@ def _join(primal: Tensor, surrogate: Tensor) -> Tensor:
         return primal
     primal, surrogate = with_all_numbers(primal), with_all_numbers(surrogate)
     return primal.detach() + (surrogate - surrogate.detach())
+
+
+def own_backwards(call: Callable[..., Any], inputs: Inputs) -> str:
+    """Say which Functions a surrogate calls: what is held to differences there is their backward; empty for none."""
+    classes = quietly(lambda: classes_behind(call(*inputs.args(inputs.leaves())))) or ()
+    names = [f"`{one.__name__}`" for one in classes]
+    return f"the surrogate calls {' and '.join(names)}: that backward is held to differences here" if names else ""
