@@ -18,13 +18,12 @@ from torch.autograd import Function
 from gradspec.explain._reasons import with_reason
 from gradspec.law import Finding, Status, Trial
 from gradspec.laws.tensor._vjp import VJP
-from gradspec.laws.tensor.support._call import Inputs, differentiable, vjp
+from gradspec.laws.tensor.support._call import WIDE, Inputs, differentiable, vjp
 from gradspec.laws.tensor.support._compare import largest
 from gradspec.spec import Accuracy
 
 #: How many numbers are moved, one at a time, at most.
 _ELEMENTS = 512
-_WIDE = (torch.float64, torch.complex128)
 #: How far, and where something is computed in float32, which leaves no digit of that step. Two halvings leave an error
 #: of its sixth power.
 _STEP, _LARGER = 1e-3, 3e-2
@@ -41,7 +40,7 @@ def by_differences(trial: Trial) -> Finding | None:
     """
     inputs = Inputs.of(trial)
     x = inputs.tensors()
-    if any(t.dtype not in _WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
+    if any(t.dtype not in WIDE for t in x) or not 0 < sum(_real(t).numel() for t in x) <= _ELEMENTS:
         return None
 
     asked = _asked(trial, inputs, _STEP)

@@ -58,7 +58,7 @@ from gradspec.explain._symptoms import (
 from gradspec.explain._terms import missing_sum, missing_term, other_dimension
 from gradspec.explain._wrong import NEAR, NEARLY, Wrong, scaled
 from gradspec.law import HOLDS, Reason, Trial
-from gradspec.laws.tensor.support._call import Inputs, cotangents, like, outputs
+from gradspec.laws.tensor.support._call import WIDE, Inputs, cotangents, like, outputs
 from gradspec.laws.tensor.support._compare import compare
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._guess import EXACT, has_digits_of_float32
@@ -181,7 +181,7 @@ def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:
 
 def _nearly(wrong: Wrong) -> Reason | None:
     """Return what makes a gradient right but for what the tolerance of a solver or a float32 on the way leaves."""
-    if NEAR not in wrong.found or wrong.got.dtype not in (torch.float64, torch.complex128):
+    if NEAR not in wrong.found or wrong.got.dtype not in WIDE:
         return None
     if _up_to(wrong, _CLEARLY).same(wrong.got, wrong.expected):
         return None

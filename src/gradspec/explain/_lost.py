@@ -18,7 +18,7 @@ NO_GRAPH = (
     "forward returns a tensor without a graph: look for numpy, or a list or tuple, into which `apply` does not look"
 )
 #: What is said of an operator, whose arguments torch looks for in lists and tuples too.
-OF_OPERATOR = (
+NO_GRAPH_OF_OPERATOR = (
     "the operator returns a tensor without a graph: no gradient is registered for it, or its Autograd kernel makes none"
 )
 
@@ -32,7 +32,7 @@ def why_none(trial: Trial, inputs: Inputs, name: str) -> Reason:
     y = [t for t in outputs(trial.spec.function(*inputs.args(leaves))) if isinstance(t, Tensor)]
     if not any(t.requires_grad for t in y):
         is_operator = getattr(trial.spec, "overload", None) is not None
-        return Reason(kind="cut", words=OF_OPERATOR if is_operator else NO_GRAPH)
+        return Reason(kind="cut", words=NO_GRAPH_OF_OPERATOR if is_operator else NO_GRAPH)
     if any(leaf is leaves[name] for leaf in leaves_behind(tuple(y))):
         if (elsewhere := misplaced(trial, inputs, name)) is not None:
             return elsewhere

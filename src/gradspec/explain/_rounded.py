@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Reason, Trial
-from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
+from gradspec.laws.tensor.support._call import WIDE, Inputs, cotangents, gradients, outputs
 
 #: Parts by which a number is moved: a float32 shows the one, and not the other.
 _SHOWN, _HIDDEN = 2**-20, 2**-40
@@ -37,24 +37,25 @@ def _moved(
 ) -> Iterator[tuple[str, tuple[Inputs, tuple[Tensor, ...]]]]:
     """Yield the call with one argument in float64 moved by a part of itself, and with the cotangents moved."""
     for name in inputs.wrt:
-        if (x := inputs.values[name]).dtype in (torch.float64, torch.complex128):
+        if (x := inputs.values[name]).dtype in WIDE:
             yield f"`{name}`", (Inputs({**inputs.values, name: _beside(x.detach(), part)}, inputs.wrt), v)
-    if any(t.dtype in (torch.float64, torch.complex128) for t in v):
+    if any(t.dtype in WIDE for t in v):
         yield "the cotangent", (inputs, tuple(_beside(t, part) for t in v))
 
 
 def _beside(x: Tensor, part: float) -> Tensor:
     """Return numbers moved by that part of themselves or less, each by its own: no scale of all of them cancels it."""
-    by = torch.linspace(0.5, 1.0, max(1, x.numel()), dtype=torch.float64, device=x.device)[: x.numel()].view(x.shape)
-    return x * (1 + part * by)
+    by = torch.linspace(0.5, 1.0, x.numel(), dtype=torch.float64, device=x.device)
+    return x * (1 + part * by.view(x.shape))
 
 
 def _results(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...]) -> dict[str, Tensor]:
     """Return the values and the gradients of a call that are in float64."""
-    values = outputs(trial.spec.function(*inputs.args()))
+    leaves = inputs.leaves()
+    values = outputs(trial.spec.function(*inputs.args(leaves)))
     found = {"the value" if len(values) == 1 else f"output {place}": t for place, t in enumerate(values)}
-    found |= {f"the gradient of `{n}`": g for n, g in vjp(trial.spec.function, inputs, v).items() if g is not None}
-    return {name: t.detach() for name, t in found.items() if t.dtype in (torch.float64, torch.complex128)}
+    found |= {f"the gradient of `{n}`": g for n, g in gradients(values, leaves, v).items() if g is not None}
+    return {name: t.detach() for name, t in found.items() if t.dtype in WIDE}
 
 
 def _is_deaf(at: Tensor, little: Tensor, clearly: Tensor) -> bool:

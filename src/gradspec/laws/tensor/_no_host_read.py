@@ -97,7 +97,6 @@ def _elsewhere(trial: Trial, inputs: Inputs, way: Pass, read: str) -> Finding:
         if not reads:
             why = f"on a CPU, {read}; elsewhere, only a CUDA device can say, as meta tensors raise {shown(error)}"
             return Finding(status=Status.NOT_MEASURED, message=why)
-        return _broken(reads[0])
     if reads:  # the first on a CPU may be of a check that is made there alone
         return _broken(reads[0])
     return Finding(status=Status.HOLDS, message=f"on a CPU alone, {read}: nothing waits")

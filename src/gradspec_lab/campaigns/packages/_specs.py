@@ -24,7 +24,6 @@ KIND = "package_specs"
 AGAIN = "python -m gradspec_lab campaign --specs"
 #: Of each kind of function a folder; a file begins with the name of its package.
 SPECS = Path(__file__).parent / "specs"
-TRAINING = Scope.TRAINING
 #: The variable of a spec that holds; WRONG is that of its variant.
 RIGHT = "RIGHT"
 #: How long the checks of one file may take.
@@ -101,7 +100,9 @@ def checked(python: Path, path: Path) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         record = Path(folder, "report.json")
         command = [str(python), "-m", "gradspec", "check", str(path), "--format", f"json={record}"]
-        command += [word for law in LAWS if law.cost == "ms" and law.scope is TRAINING for word in ("--law", law.name)]
+        command += [
+            word for law in LAWS if law.cost == "ms" and law.scope is Scope.TRAINING for word in ("--law", law.name)
+        ]
         done = subprocess.run(
             command, cwd=folder, env=variables(), capture_output=True, text=True, timeout=SECONDS, check=False
         )

@@ -17,6 +17,9 @@ from gradspec.laws.tensor.support._dense import dense, with_all_numbers
 from gradspec.spec import Case
 from gradspec.spec._fault import SpecFaultError as SpecFaultError
 
+#: The dtypes in which the rounding of float32 shows.
+WIDE = (torch.float64, torch.complex128)
+
 
 class StandInError(SpecFaultError):
     """What a law compares with could not be computed, in an audit: the function itself gives it, and raised there."""

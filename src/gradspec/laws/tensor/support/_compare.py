@@ -12,7 +12,7 @@ from torch import Tensor
 from gradspec._finding import SINGLE
 from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
 from gradspec.laws.tensor.support._bound import Limits, declared
-from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._call import WIDE, differentiable
 from gradspec.laws.tensor.support._differences import double
 from gradspec.laws.tensor.support._guess import SHORT, guess, of_float32
 from gradspec.laws.tensor.support._reference import is_audited
@@ -271,7 +271,7 @@ def allowed(trial: AnyTrial, expected: Tensor) -> Tensor:
     if not differentiable(expected):
         return torch.zeros_like(size)
     rounding, off = torch.finfo(expected.dtype).eps, declared(trial.spec, expected.numel())
-    rtol = max(off, trial.profile.rtol if expected.dtype in (torch.float64, torch.complex128) else 8 * rounding)
+    rtol = max(off, trial.profile.rtol if expected.dtype in WIDE else 8 * rounding)
     return (rtol * size).add_((8 * rounding + off) * size.max())
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gradspec.law import Reason
-from gradspec.laws.tensor.support._call import differentiable
+from gradspec.laws.tensor.support._call import WIDE, differentiable
 
 #: Nearer to 1 than this a factor is said by how much it differs.
 NEAR = 0.005
@@ -48,7 +48,7 @@ def of_float32(got: Tensor, expected: Tensor) -> bool:
 
     Either each of its numbers is a float32, or each is off by no more than a constant that is rounded to one.
     """
-    if got.dtype not in (torch.float64, torch.complex128):
+    if got.dtype not in WIDE:
         return False
     eps, off = torch.finfo(torch.float32).eps, (got - expected).abs()
     if narrow_type_of(got) == "float32" and _largest(off) <= 32 * eps * _largest(expected):
@@ -104,7 +104,7 @@ def _overflow(got: Tensor, expected: Tensor) -> Reason | None:
 
 def has_digits_of_float32(got: Tensor, expected: Tensor) -> bool:
     """Whether each number is right to a float32's rounding, and some are off by a good part of it."""
-    if got.dtype not in (torch.float64, torch.complex128) or not (got.isfinite().all() and expected.all()):
+    if got.dtype not in WIDE or not (got.isfinite().all() and expected.all()):
         return False
     eps, off = torch.finfo(torch.float32).eps, ((got - expected) / expected).abs()
     return bool(off.max() < 32 * eps and off.max() > eps / 32)
