@@ -28,7 +28,7 @@ from gradspec._engine._verify import run_plan
 from gradspec._one_line import in_short
 from gradspec._outcome import CheckError
 from gradspec.law import Law, Status
-from gradspec.laws import LAWS
+from gradspec.laws import LAWS, preserved_process_state
 from gradspec.laws.tensor.support._call import bound
 from gradspec.profile import Profile, load_profile
 from gradspec.render._plain import for_an_exception
@@ -164,7 +164,10 @@ def check(
 
 def _measured(subject: Subject, case: Case, profile: Profile, seed: int) -> Measured:
     error = plain_error(subject, (case,))
-    return Measured(raised=error) if error else measure(subject, (case,), profile, seed)
+    if error:
+        return Measured(raised=error)
+    with preserved_process_state(profile.device, seed):  # it draws, and the caller's numbers are the caller's
+        return measure(subject, (case,), profile, seed)
 
 
 def _is_of_training(law: Law, subject: Subject) -> bool:
