@@ -30,7 +30,8 @@ def _check(trial: ModuleTrial) -> Finding:
     before = snapshots({k: t for k, t in tensors(module).items() if k not in trial.spec.written_in_backward})
     torch.autograd.backward(y, like(y, trial.seed))
     if changed := first_change(before, tensors(module)):
-        return broken(f"backward writes to `{changed[0]}`: {changed[1]}", argument=f"`{changed[0]}`")
+        said = f"backward writes to `{changed.name}`: {changed.how}"
+        return broken(said, argument=f"`{changed.name}`", **changed.place)
     return HOLDS
 
 

@@ -43,7 +43,8 @@ def _judged(trial: ModuleTrial, module: nn.Module) -> Finding:
         if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(), strict=True)):
             return broken(f"{what} draws random numbers in evaluation")
         if changed := first_change(before, tensors(module)):
-            return broken(f"{what} writes to `{changed[0]}` in evaluation: {changed[1]}", argument=f"`{changed[0]}`")
+            said = f"{what} writes to `{changed.name}` in evaluation: {changed.how}"
+            return broken(said, argument=f"`{changed.name}`", **changed.place)
     first, second = (forward_backward(trial, module) for _ in range(2))
     return compare_all(trial, "second evaluation", second, first, is_derivative=False)
 

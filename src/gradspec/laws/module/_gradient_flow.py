@@ -22,7 +22,7 @@ from gradspec._process_state import seed_torch
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, broken, not_applicable
 from gradspec.laws.module.support._build import build, inputs
 from gradspec.laws.tensor.support._call import like, outputs
-from gradspec.laws.tensor.support._compare import distance, largest
+from gradspec.laws.tensor.support._compare import distance, element, largest, unless_zero
 
 #: Training may draw noise: gradients and losses are means over this many draws.
 DRAWS = 4
@@ -63,11 +63,14 @@ def _judge_reach(trial: ModuleTrial, names: list[str], gradients: dict[str, Tens
         gradient = gradients.get(name)
         if name in frozen:
             if gradient is not None and bool(gradient.any()):
-                return broken(f"{name} gets a gradient, though the spec calls it frozen", argument=name)
+                said = f"{name} gets a gradient, though the spec calls it frozen"
+                return broken(said, argument=name, **unless_zero(gradient))
         elif gradient is None:
             return broken(f"no gradient reaches {name}", argument=name, likely="it is never used, or it is detached")
-        elif not bool(gradient.isfinite().all()):
-            return broken(f"the gradient of {name} is not finite", argument=name)
+        elif not bool((finite := gradient.isfinite()).all()):
+            first = element(int((~finite).flatten().int().argmax()), gradient, gradient)
+            place = {"index": first["index"], "got": first["got"], "expected": "a finite number"}
+            return broken(f"the gradient of {name} is not finite", argument=name, **place)
         elif not bool(gradient.any()):
             return broken(f"the gradient of {name} is zero in each of {DRAWS} draws", argument=name)
     return HOLDS

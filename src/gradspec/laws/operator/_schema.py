@@ -38,9 +38,10 @@ def _check(trial: TrialOf[OperatorSpec, Case]) -> Finding:
     declared = call.written_tensors()
     if changed := first_change({n: s for n, s in before.items() if n not in declared}, tensors):
         return broken(
-            f"the operator writes to {changed[0]}, and its schema does not say so: {changed[1]}",
-            argument=changed[0],
+            f"the operator writes to {changed.name}, and its schema does not say so: {changed.how}",
+            argument=changed.name,
             likely="an in-place operation of the kernel: name the argument in mutates_args, or work on a copy",
+            **changed.place,
         )
     if (finding := _aliases(call, tensors, y)) is not HOLDS:
         return finding
@@ -111,6 +112,7 @@ def _unmoved(trial: TrialOf[OperatorSpec, Case], before: dict[str, Snapshot], te
                 f"the schema says that the operator writes to {name}, and it does not",
                 argument=name,
                 rank=Rank.WRONG,
+                **Snapshot.of(right).place_of_change(tensors[name]),
                 likely="the kernel works on a copy, or on a view that it made contiguous",
             )
     return HOLDS

@@ -44,6 +44,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
                 view = f"forward returns `{name}` or a view of it: clone() it, or declare Effects(view_of={name!r})"
                 return broken(
                     f"the output shares memory with `{name}`, which the spec does not declare",
+                    got=f"memory of `{name}`",
+                    expected="memory of its own",
                     # A view that autograd knows is as safe as any of torch's.
                     rank=Rank.WASTE if is_tracked else Rank.WRONG,
                     reason=Reason(kind="view", words=view, evidence={"argument": name}) if is_tracked else UNTRACKED,
@@ -51,6 +53,8 @@ def _watch(trial: Trial, way: Pass) -> Finding:
             if not is_tracked:
                 return broken(
                     f"the output shares memory with `{name}`, and autograd does not know it",
+                    got="another version counter",
+                    expected=f"that of `{name}`, as a view has",
                     reason=UNTRACKED,
                 )
     return HOLDS

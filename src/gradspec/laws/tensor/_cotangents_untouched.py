@@ -33,9 +33,10 @@ def _check(trial: Trial) -> Finding:
         gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v, copied=False)
         if changed := first_change(before, tensors):
             return broken(
-                f"backward writes to the {changed[0]} ({name}): {changed[1]}",
-                argument=changed[0],
+                f"backward writes to the {changed.name} ({name}): {changed.how}",
+                argument=changed.name,
                 likely="an in-place operation in backward: div_(), mul_(), masked_fill_()",
+                **changed.place,
             )
     return in_each_pass(trial, lambda way: HOLDS if way is PLAIN else _watch(trial, inputs, way))
 
@@ -47,7 +48,8 @@ def _watch(trial: Trial, inputs: Inputs, way: Pass) -> Finding:
         handed |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
         before |= snapshots({name: t for name, t in handed.items() if name not in before})
     if changed := first_change(before, handed):
-        return broken(f"backward writes to {changed[0]}: {changed[1]}", argument=changed[0])
+        said = f"backward writes to {changed.name}: {changed.how}"
+        return broken(said, argument=changed.name, **changed.place)
     return HOLDS
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from torch.autograd import Function
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, broken
 from gradspec.laws.tensor.support._call import Inputs, outputs
 from gradspec.laws.tensor.support._compare import compare
-from gradspec.laws.tensor.support._memory import Snapshot, difference, first_change, snapshots, state_of
+from gradspec.laws.tensor.support._memory import Change, Snapshot, difference, first_change, snapshots, state_of
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import module_state, moving_state
 from gradspec.laws.tensor.support._spying import in_place_of
@@ -104,28 +105,29 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         how = "" if name in trial.spec.effects.writes else difference(plain[name], state_of(value), name)
         if how and _gives_another(trial, inputs, args, y, drawn):
             reason = Reason(kind="in-place write", words=OBJECT, evidence={"argument": f"`{name}`"})
-            return _written("forward", (f"`{name}`", f"{how}, and a second call gives another value"), reason, OBJECT)
+            said = f"{how}, and a second call gives another value"
+            return _written("forward", Change(f"`{name}`", said, {}), reason, OBJECT)
     state = {f"`{name}`" for name in moving_state(trial.spec)}
     declared = {f"`{name}`" for name in trial.spec.effects.writes}
     if changed := first_change({n: snapshot for n, snapshot in before.items() if n not in state}, tensors):
-        name, how = changed
-        how = f"{how}, {OF_BACKWARD}" if name in declared else how
+        name = changed.name
+        changed = replace(changed, how=f"{changed.how}, {OF_BACKWARD}") if name in declared else changed
         if name.strip("`") in module_state(trial.spec):
             of_buffer = Reason(kind="in-place write", words=EVALUATED, evidence={"argument": name})
-            return _written("forward", (name, how), of_buffer, EVALUATED)
-        return _written("forward", (name, how), _reason(name, before, tensors))
+            return _written("forward", changed, of_buffer, EVALUATED)
+        return _written("forward", changed, _reason(name, before, tensors))
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     asked = {n: snapshot for n, snapshot in before.items() if n not in declared | state}
     if changed := first_change(asked, tensors):
-        return _written("backward", changed, _reason(changed[0], before, tensors))
+        return _written("backward", changed, _reason(changed.name, before, tensors))
     # What forward may move is no argument of a graph: backward may move it too, and put it back.
     again = {n: snapshot for n, snapshot in moved.items() if n not in declared and not snapshot.has_bits_of(tensors[n])}
     if again:
         name = next(iter(again))
         reason = Reason(kind="moved twice", words=AGAIN, evidence={"argument": name})
         said = "forward has moved it already, and it moves twice in a step"
-        return _written("backward", (name, said), reason, AGAIN)
+        return _written("backward", Change(name, said, moved[name].place_of_change(tensors[name])), reason, AGAIN)
     return HOLDS
 
 
@@ -148,9 +150,9 @@ def _reason(name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Ten
     return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
 
 
-def _written(where: str, changed: tuple[str, str], reason: Reason, likely: str = IN_PLACE) -> Finding:
-    name, how = changed
-    return broken(f"{where} writes to {name}: {how}", argument=name, likely=likely, reason=reason)
+def _written(where: str, changed: Change, reason: Reason, likely: str = IN_PLACE) -> Finding:
+    said = f"{where} writes to {changed.name}: {changed.how}"
+    return broken(said, argument=changed.name, likely=likely, reason=reason, **changed.place)
 
 
 INPUTS_UNTOUCHED = Law(

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.law import HOLDS, Finding, Law, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._call import Inputs, gradients, vjp
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import compare, unless_zero
 from gradspec.laws.tensor.support._one_output import judge_each_output, tracked
 from gradspec.laws.tensor.support._reference import reference
 from gradspec.spec._gradient import gradient_of
@@ -48,10 +48,10 @@ def _check(trial: Trial) -> Finding:
         if bool(gradient.isnan().any()) and of_zeros is None:  # zero times infinity: so it is for a cotangent of zeros
             of_zeros = vjp(trial.spec.function, inputs, zeros)
         theirs = of_zeros[name] if of_zeros is not None else None
-        if bool((gradient if theirs is None else gradient[~(gradient.isnan() & theirs.isnan())]).any()):
-            return broken(
-                f"the gradient of `{name}` without any cotangent is not zero", argument=f"gradient of `{name}`"
-            )
+        off = gradient if theirs is None else gradient.masked_fill(gradient.isnan() & theirs.isnan(), 0)
+        if bool(off.any()):
+            said = f"the gradient of `{name}` without any cotangent is not zero"
+            return broken(said, argument=f"gradient of `{name}`", **unless_zero(off))
     return judge_each_output(trial, inputs)
 
 

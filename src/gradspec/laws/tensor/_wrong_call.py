@@ -46,7 +46,8 @@ def _check(trial: AnyTrial) -> Finding:
     else:
         return broken("the wrong call is accepted", argument=call, got="no error", expected=expected)
     if changed := first_change(before, tensors):
-        return broken(f"the wrong call was refused after {changed[0]} had changed: {changed[1]}", argument=call)
+        said = f"the wrong call was refused after {changed.name} had changed: {changed.how}"
+        return broken(said, argument=call, **changed.place)
     for name, was in state.items():
         if (now := attempt.state()[name]) != was:
             return broken("the wrong call was refused after a change", argument=name, got=now, expected=was)

@@ -311,15 +311,11 @@ def _off(
     said: str,
 ) -> Finding:
     """Return the finding that some elements are wrong, and which of them by most."""
-    worst = int(error.flatten().argmax())
-    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)] if got.ndim else []
     differs = "is NaN" if bool(got[wrong].isnan().all()) else "differs"
     return broken(
         said or f"{what} {differs} in {int(wrong.sum())} of {got.numel()} elements",
         argument=f"{what}, {describe(expected)}",
-        index=str(index),
-        got=_number(got.flatten()[worst]),
-        expected=_number(expected.flatten()[worst]),
+        **element(int(error.flatten().argmax()), got, expected),
         likely=likely,
         reason=None if likely else guess(got, expected, is_derivative=is_derivative),
     )
@@ -344,6 +340,19 @@ def _last_digits(finding: Finding, off: float) -> Finding:
         "stops at, `accuracy=Accuracy(rtol=...)`, or `--accuracy rtol=...` of an audit"
     )
     return replace(finding, message=said, rank=Rank.WASTE)
+
+
+def element(number: int, got: Tensor, expected: Tensor) -> dict[str, str]:
+    """Return an element, by its number in the flattened tensors, as the facts of a finding."""
+    index = [int(i) for i in torch.unravel_index(torch.tensor(number), got.shape)] if got.ndim else []
+    values = {"got": _number(got.flatten()[number]), "expected": _number(expected.flatten()[number])}
+    return {"index": str(index)} | values
+
+
+def unless_zero(got: Tensor) -> dict[str, str]:
+    """Return the largest element of what should be zero, as the facts of a finding."""
+    size = got.detach().abs().nan_to_num(nan=torch.inf)
+    return element(int(size.flatten().argmax()), got, torch.zeros_like(got))
 
 
 def _number(value: Tensor) -> str:

@@ -10,22 +10,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec.laws.tensor.support._compare import element
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The bits and the version counter of a tensor at one moment."""
+    """The values and the version counter of a tensor at one moment."""
 
-    bits: Tensor
+    values: Tensor
     version: int
 
     @classmethod
     def of(cls, tensor: Tensor) -> Snapshot:
         """Take a snapshot."""
-        return cls(_bits(tensor), tensor._version)
+        return cls(_values(tensor), tensor._version)
 
     def has_bits_of(self, tensor: Tensor) -> bool:
         """Return whether a tensor has the values that there were, whatever its version counter says."""
-        return torch.equal(self.bits, _bits(tensor))
+        return torch.equal(_bits(self.values), _bits(_values(tensor)))
+
+    def place_of_change(self, tensor: Tensor) -> dict[str, str]:
+        """Return the first element that has changed, as the facts of a finding; none if it has another shape."""
+        now = _values(tensor)
+        if now.shape != self.values.shape or not now.numel():
+            return {}
+        differs = (_bits(self.values) != _bits(now)).view(now.numel(), -1).any(1)
+        return element(int(differs.int().argmax()), now, self.values)
 
     def change_of(self, tensor: Tensor) -> str:
         """Say what has changed since; empty if nothing has."""
@@ -41,11 +51,23 @@ def snapshots(tensors: Mapping[str, Tensor]) -> dict[str, Snapshot]:
     return {name: Snapshot.of(tensor) for name, tensor in tensors.items()}
 
 
-def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> tuple[str, str] | None:
-    """Return the name of the first tensor that has changed, and how; None if none has."""
+@dataclass(frozen=True)
+class Change:
+    """What has happened to a tensor since its snapshot."""
+
+    name: str
+    #: In words.
+    how: str
+    #: The first element that has changed, as the facts of a finding; empty if only the version counter has moved.
+    place: Mapping[str, str]
+
+
+def first_change(before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> Change | None:
+    """Return what has happened to the first tensor that has changed; None if none has."""
     for name, snapshot in before.items():
         if how := snapshot.change_of(tensors[name]):
-            return name, how
+            is_moved = not snapshot.has_bits_of(tensors[name])
+            return Change(name, how, snapshot.place_of_change(tensors[name]) if is_moved else {})
     return None
 
 
@@ -93,14 +115,12 @@ def _span(tensor: Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
-def _bits(tensor: Tensor) -> Tensor:
-    # Bits and not values: NaN differs from itself, and -0.0 equals 0.0.
+def _values(tensor: Tensor) -> Tensor:
     tensor = tensor.int_repr() if tensor.is_quantized else tensor.detach()
-    return (
-        (tensor if tensor.layout == torch.strided else tensor.to_dense())
-        .resolve_conj()
-        .resolve_neg()
-        .clone(memory_format=torch.contiguous_format)
-        .flatten()
-        .view(torch.uint8)
-    )
+    dense = tensor if tensor.layout == torch.strided else tensor.to_dense()
+    return dense.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+
+
+def _bits(values: Tensor) -> Tensor:
+    # Bits and not values: NaN differs from itself, and -0.0 equals 0.0.
+    return values.flatten().view(torch.uint8)
