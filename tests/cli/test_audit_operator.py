@@ -67,6 +67,14 @@ def test_the_proposal_imports_the_module_that_was_named_and_its_check_agrees(aud
         assert checked.exit_code == 0, checked.output
 
 
+def test_a_file_that_is_no_module_is_to_be_renamed(audit, folder):
+    (folder / "1 audited.py").write_text("import gradspec_audited\n")
+    found = audit("1 audited.py:gradspec_audited::scale", "--case", "(randn(2, 3), 0.5)", "--law", "schema")
+
+    assert "# TODO: rename 1 audited.py, which is not the name of a module, and import it for gradspec" in found.stdout
+    assert "cannot be imported" not in found.stdout
+
+
 def test_what_an_operator_writes_undeclared_is_a_finding(audit):
     found = audit("gradspec_audited.py:gradspec_audited::leaks", "--case", "(randn(2), randn(2))", "--law", "schema")
 

@@ -81,7 +81,10 @@ def operator_import(operator: str, path: str, modules: Iterable[str]) -> str:
     """
     module = path.rpartition("::")[0].rpartition(":")[0]
     if module.endswith(".py"):
-        return f"import {Path(module).stem}  # registers {operator}; keep the spec beside {Path(module).name}"
+        file = Path(module)
+        if not _is_name(file.stem):
+            return f"# TODO: rename {file.name}, which is not the name of a module, and import it for {operator}"
+        return f"import {file.stem}  # registers {operator}; keep the spec beside {file.name}"
     homes = [name for name in modules if name.partition(".")[0] not in ("__main__", "torch")]
     homes = [name for name in homes if not name.startswith("gradspec._")]  # of what replaces the spec
     home = module or next(iter(homes), "")

@@ -116,6 +116,20 @@ OF_GRADIENTS = (
         _VALUES,
     ),
     Symptom(
+        "own factor",
+        "each element or row of the gradient is the right one times a number of its own",
+        "a product, a division, a norm or a count is left out of backward, or is one too many",
+        "multiply by what is named, or divide by it",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
+        "step",
+        "the gradient is right once the derivative of a step of forward is applied to it, or is taken away",
+        "backward stops short of a step, as of the normalisation of an argument, or goes through it twice",
+        "go on through the step that is named: multiply by the transpose of its Jacobian",
+        ("vjp", "surrogate"),
+    ),
+    Symptom(
         "not transposed",
         "backward does to the cotangent what forward does to the argument",
         "the derivative is applied itself, and not its transpose: a roll, a sum or a filter goes the same way twice",

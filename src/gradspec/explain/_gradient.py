@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradspec._one_line import listed
 from gradspec.explain._cut_within import of_a_cut
 from gradspec.explain._factor import factor, zero
 from gradspec.explain._linearity import NOT_LINEAR, of_the_cotangent
@@ -42,9 +43,11 @@ from gradspec.explain._other_cotangents import (
     of_one_output,
     reduced,
 )
+from gradspec.explain._own_factors import of_a_count, of_each_element, of_each_row
 from gradspec.explain._parts_of_the_output import from_some_outputs, with_a_scaled_cotangent
 from gradspec.explain._repaired import of_an_edge, refute, repaired, without_a_call
 from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
+from gradspec.explain._steps import without_a_step
 from gradspec.explain._symptoms import (
     at_the_output,
     exchanged,
@@ -86,6 +89,7 @@ TESTS: tuple[Test, ...] = (
     with_a_negative_number,
     with_a_negative_index,
     with_no_empty_group,
+    of_a_count,
     with_an_index_that_repeats,
     beside_a_kink,
     in_another_order,
@@ -99,11 +103,13 @@ TESTS: tuple[Test, ...] = (
     of_a_saved_tensor,
     repaired,
     permuted,
+    of_each_element,
     with_a_scaled_cotangent,
     of_one_output,
     with_another_option,
     along_which_it_is_the_same,
     of_a_mask,
+    of_each_row,
     in_some_places,
     of_a_value_of_forward,
     missing_term,
@@ -114,6 +120,7 @@ TESTS: tuple[Test, ...] = (
     with_a_symmetric_argument,
     with_one_sample,
     missing_sum,
+    without_a_step,
     with_one_element,
 )
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
@@ -156,7 +163,7 @@ def why_gradient(trial: Trial) -> Reason | None:
                 if wrong.right[name] is not None and bool(wrong.right[name].any()):  # type: ignore[union-attr]  # asked
                     return why_none(trial, inputs, name)
             elif compare(trial, "gradient", wrong.given[name], wrong.right[name]) is not HOLDS:
-                found = _with_its_line(_first(wrong) or _nearly(wrong), wrong)
+                found = _with_its_line(_first(wrong) or _nearly(wrong), wrong) or _of_the_others(wrong)
                 if found is None or found.kind != "repair" or not has_digits_of_float32(wrong.got, wrong.expected):
                     return found
                 return replace(found, words=f"{EXACT}; {found.words}")
@@ -167,6 +174,17 @@ def _first(wrong: Wrong) -> Reason | None:
     is_zero = not bool(wrong.expected.any())
     asked = [test for test in TESTS if not (is_zero and test in _OF_NUMBERS)]
     return next((r for test in asked if (r := _shown(test, wrong)) is not None), None)
+
+
+def _of_the_others(wrong: Wrong) -> Reason | None:
+    """Return which gradients are right, where nothing else is shown of the one that is not."""
+    again = wrong.redrawn(wrong.trial.seed + 31, moved=True)
+    right = [name for name in wrong.right_already if wrong.right[name] is not None]
+    if not right or not quietly(lambda: again.right_already == wrong.right_already):
+        return None
+    rest = [name for name in wrong.inputs.wrt if name not in right]
+    said = f"the gradient of {listed(rest)} is wrong, and right for {listed(right)}"
+    return Reason(kind="of arguments", words=said, evidence={"right": right})
 
 
 def _with_its_line(found: Reason | None, wrong: Wrong) -> Reason | None:

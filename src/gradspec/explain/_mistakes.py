@@ -7,7 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 #: Yields what may stand in the place of a node of a method.
 Change = Callable[[ast.AST, ast.FunctionDef], Iterator[ast.expr | ast.stmt]]
@@ -175,14 +175,23 @@ def _other_sign(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
         yield ast.BinOp(node.left, _OTHER_SIGN[type(node.op)], node.right)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield node.operand
-    if isinstance(node, ast.Name | ast.Call | ast.BinOp) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if _is_number(node, function):
         yield ast.UnaryOp(ast.USub(), node)
+
+
+def _is_number(node: ast.AST, function: ast.FunctionDef) -> TypeGuard[ast.expr]:
+    """Whether an expression may be a tensor: a name, a call, a sum or product, or what forward keeps on the context."""
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id == context_of(function) and node.attr not in OF_TORCH
+    return isinstance(node, ast.Name | ast.Call | ast.BinOp)
 
 
 def _other_transpose(node: ast.AST, function: ast.FunctionDef) -> Iterator[ast.expr]:
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield node.value
-    elif isinstance(node, ast.Name | ast.BinOp | ast.Call) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    elif _is_number(node, function):
         yield ast.Attribute(node, "mT", ast.Load())
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         yield ast.BinOp(ast.Attribute(node.left, "mT", ast.Load()), node.op, node.right)

@@ -46,7 +46,7 @@ def why_not_derivative(law: Law, trial: Trial, numbers: Finding | None = None) -
 
 def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     # A divisor that counts the padding is such a factor.
-    is_factor = numbers is not None and numbers.reason is not None and numbers.reason.kind == "factor"
+    is_factor = numbers is not None and numbers.reason is not None and numbers.reason.kind in ("factor", "own factor")
     inputs = Inputs.of(trial)
     calls = chain(without_negative_indices(inputs), without_empty_groups(inputs))
     for reason, others in () if is_factor else calls:
@@ -74,7 +74,7 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     if (
         numbers is not None
         and numbers.reason is not None
-        and (not words or (len(each) > 1 and "wrong" in each.values()))
+        and (not words or (len(each) > 1 and "wrong" in each.values() and numbers.reason.kind != "of arguments"))
     ):
         return numbers.reason
     short = [name for name, how in each.items() if how.endswith(EXACT)]
