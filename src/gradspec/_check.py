@@ -18,7 +18,7 @@ from gradspec._audit._measured import Measured
 from gradspec._audit._own_dtype import plain_error
 from gradspec._audit._probe import measure
 from gradspec._audit._references import with_references, zero_in_the_reference
-from gradspec._audit._refusals import refused, with_unjudged
+from gradspec._audit._refusals import check_asked, refused, with_unjudged
 from gradspec._audit._selection import selected
 from gradspec._audit._subject import Subject, subject_of
 from gradspec._audit._words import in_words, reworded
@@ -106,8 +106,11 @@ def check(
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     if not isinstance(seed, int):
         raise TypeError(f"seed is {in_short(seed)}: give a whole number")
+    check_asked(function, accuracy)
     if not callable(function):
         raise TypeError(f"function cannot be called: it is {in_short(function)}")
+    if laws is not None and not laws:
+        raise ValueError("laws is empty, and nothing would be checked: name one, or leave it out")
     try:
         subject, (case,) = subject_of(function, (Case(name="inputs", args=args),))
     except ValueError as error:

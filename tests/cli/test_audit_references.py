@@ -209,7 +209,7 @@ def test_an_audit_says_how_to_declare_an_accuracy_and_repeats_one_that_was(grads
         ("rtol", "'rtol' is no NAME=VALUE"),
         ("rto=1", "no 'rto': did you mean 'rtol'?"),
         ("rtol=a", "rtol is 'a', expected a number, such as 1e-10"),
-        ("rtol=-1", "rtol is -1.0, expected a number from 0 on, such as 1e-10"),
+        ("rtol=-1", "rtol is -1.0, expected a number from 0 to 1, such as 1e-10"),
         ("store=int8", "store is 'int8', expected a floating-point dtype, such as bfloat16"),
         ("rtol=1e-3,rtol=1e-4", "rtol is there twice"),
     ],

@@ -259,7 +259,7 @@ def test_a_tolerance_that_is_declared_is_kept_to():
 
 @pytest.mark.parametrize("declared", [{"rtol": -1.0}, {"standard_error": float("nan")}])
 def test_an_accuracy_that_is_no_number_from_zero_on_is_refused(declared):
-    with pytest.raises(ValueError, match="expected a number from 0 on"):
+    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
         Accuracy(**declared)
 
 

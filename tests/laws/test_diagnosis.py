@@ -180,7 +180,13 @@ DISEASES = {
         lambda x, y, v: torch.fft.irfft(v, n=8) * 8,
         (torch.cat((X, X[:, :2] + W[:, 1:], W), 1),),
     ),
-    "off by a factor of its own: 2 at 0, 3 at 2": of(
+    "off by a factor of its own: 2 at 1, 3 at 2": of(
+        lambda x, w: x @ w.T,
+        lambda x, w, y, v: ((v * torch.arange(1.0, 1 + v.shape[1])) @ w, v.T @ x),
+        (torch.cat((X, W[:1])), torch.cat((W, X))[:3]),
+        wrt=("x", "w"),
+    ),
+    "as many times the right one as its number occurs in `index`": of(
         lambda x, index: x.new_zeros(3, 3).index_reduce(0, index, x, "mean", include_self=False),
         lambda x, index, y, v: v[index],
         (torch.cat((X, W[:2])), torch.tensor([0, 0, 2, 2, 2])),

@@ -388,3 +388,7 @@ def test_a_branch_for_export_is_not_advised_where_it_is():
     without, has_one = (replace(CUBE, function=f.apply, supports=Supports.all()) for f in (Cube, Exported))
     assert likely(without, "export").startswith("while `torch.compiler.is_exporting()`")
     assert likely(has_one, "export").startswith("do not promise it")
+
+
+def test_what_is_kept_of_a_tensor_that_is_written_to_is_said():
+    assert "kept by its address" in likely(DISEASED["prepared_once"].spec, "earlier_calls")

@@ -30,7 +30,15 @@ from gradspec._audit._placed import placed, without_ranks, without_spec
 from gradspec._audit._proposal import Proposal
 from gradspec._audit._redrawn import redrawn
 from gradspec._audit._references import measured_with, with_references
-from gradspec._audit._refusals import ON_CUDA, ended_call, refused, refused_call, runs_on_cuda, with_unjudged
+from gradspec._audit._refusals import (
+    ON_CUDA,
+    check_asked,
+    ended_call,
+    refused,
+    refused_call,
+    runs_on_cuda,
+    with_unjudged,
+)
 from gradspec._audit._remarks import of_calls, of_copies, of_noise, of_report
 from gradspec._audit._reveal import swept
 from gradspec._audit._selection import selected
@@ -157,6 +165,7 @@ def audit(
     """
     if isinstance(cases, str | torch.Tensor | Case | dict):
         raise TypeError(f"cases is one call, and not a list of them: write [{in_short(cases)}]")
+    check_asked(function, accuracy)
     laws, found_by_sweep = laws_of(laws), ""
     profile = profile or load_profile("quick")
     check_profile(profile)

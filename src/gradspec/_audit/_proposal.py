@@ -12,7 +12,7 @@ import torch
 
 from gradspec._audit._case_text import case_text, why_inexact
 from gradspec._audit._imports import Imported, constant_of, import_lines, imported, name_of, operator_import
-from gradspec._audit._roles import has_names, parameters_text, passed_text
+from gradspec._audit._roles import has_names, parameters_text, passed_text, taken_by
 from gradspec._audit._supports_text import supports_text
 from gradspec._finding import SINGLE
 from gradspec.spec import Accuracy, Case, FunctionSpec, OperatorSpec
@@ -244,6 +244,7 @@ class Proposal:
             if role == "surrogate" and self.references.get("primal", (None, ""))[0] is thing:
                 return []  # left out it is the primal
             call = f"{self._named_references[role].name}{'.apply' if isinstance(thing, type) else ''}"
+            given = passed_text(taken_by(thing, signature))
             return [f"    {role}={call if has_names(thing, signature) else f'lambda {names}: {call}({given})'},"]
         if form is not None:
             return [f"    {role}=lambda {names}: {form[0]},  # {form[1]}"]

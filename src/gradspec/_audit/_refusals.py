@@ -12,13 +12,14 @@ from gradspec._audit._found import Audit, with_remarks
 from gradspec._audit._measured import Measured
 from gradspec._audit._subject import Subject
 from gradspec._engine._verify import blank
+from gradspec._one_line import in_short
 from gradspec._place import place_of
 from gradspec._record import Source
 from gradspec.law import Finding, Law, Rank, Status, Verdict, broken, shown
 from gradspec.laws import LAWS
 from gradspec.profile import Profile
 from gradspec.report import Report
-from gradspec.spec import Case, FunctionSpec
+from gradspec.spec import Accuracy, Case, FunctionSpec, Spec
 
 #: What a message of torch holds, and what to do then.
 _REMEDIES = {
@@ -36,6 +37,18 @@ _REFUSED_BY_TORCH = {
 }
 #: What an expression of Python raises by itself.
 _MISTAKES = (TypeError, AttributeError, LookupError, NameError)
+
+
+def check_asked(function: object, accuracy: object) -> None:
+    """Refuse a spec in the place of a function, and an accuracy that is none.
+
+    Raises:
+        TypeError: it is so.
+    """
+    if isinstance(function, Spec):
+        raise TypeError(f"function cannot be called: it is the spec of {function.name!r}, which verify([spec]) takes")
+    if accuracy is not None and not isinstance(accuracy, Accuracy):
+        raise TypeError(f"accuracy is {in_short(accuracy)}: write Accuracy(rtol=1e-8)")
 
 
 def refused_call(measured: Measured) -> Finding:

@@ -25,6 +25,18 @@ def passed_text(signature: inspect.Signature, copied: Sequence[str] = ()) -> str
     )
 
 
+def taken_by(function: Callable[..., Any], signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature without the defaults that a function has no argument for."""
+    try:
+        names = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return signature
+    if len(names) >= len(signature.parameters) or any(one.kind is one.VAR_POSITIONAL for one in names.values()):
+        return signature
+    kept = [one for name, one in signature.parameters.items() if name in names or one.default is one.empty]
+    return signature.replace(parameters=kept)
+
+
 def has_names(function: Callable[..., Any], signature: inspect.Signature) -> bool:
     """Return whether a function takes arguments of the same names."""
     try:

@@ -90,6 +90,8 @@ def checks_of(
         mine = [law for law in laws if law.judges(spec.kind)]
         maker, path = makers(spec.kind), (paths or {}).get(spec.name, "")
         subjects = {over: _subjects(spec, over, profile, seed, maker) for over in {law.over for law in mine}}
+        if not subjects.get("cases", True):
+            raise ValueError(f"spec {spec.name!r} has no case: let its `cases` yield at least one")
         checks += [
             Check(spec=spec, path=path, law=law, case=name, maker=maker, roots=_named_in(by_name, law.explained_by))
             for law in mine

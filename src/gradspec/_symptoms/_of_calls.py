@@ -55,6 +55,13 @@ OF_CALLS = (
         ("vjp",),
     ),
     Symptom(
+        "reference without a graph",
+        "a gradient is there, and 0 or None is expected of it everywhere",
+        "the reference, or the surrogate, is cut from the graph: by detach(), by NumPy or by no_grad()",
+        "compute it in differentiable operations of torch",
+        ("vjp",),
+    ),
+    Symptom(
         "cut",
         "the output, or the gradient, has no graph",
         "`.data`, `detach()`, `no_grad` or NumPy on the way",

@@ -137,13 +137,6 @@ OF_GRADIENTS = (
         ("vjp", "surrogate"),
     ),
     Symptom(
-        "reference without a graph",
-        "a gradient is there, and 0 or None is expected of it everywhere",
-        "the reference, or the surrogate, is cut from the graph: by detach(), by NumPy or by no_grad()",
-        "compute it in differentiable operations of torch",
-        ("vjp",),
-    ),
-    Symptom(
         "permuted",
         "the right numbers are in other places along a dimension",
         "a permutation is applied where its inverse is meant, as gather for scatter",

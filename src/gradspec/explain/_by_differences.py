@@ -49,7 +49,9 @@ def by_differences(trial: Trial) -> Finding | None:
     finding = VJP.check(asked)
     if finding.status is not Status.BROKEN or not finding.index:
         return None
-    return with_reason(VJP, lambda: asked, finding)
+    found = with_reason(VJP, lambda: asked, finding)
+    # Which arguments are wrong is asked of each by itself, with the factor where it is one.
+    return found.because(None) if found.reason is not None and found.reason.kind == "of arguments" else found
 
 
 def _asked(trial: Trial, inputs: Inputs, step: float) -> Trial:

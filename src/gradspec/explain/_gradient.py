@@ -50,6 +50,7 @@ from gradspec.explain._saved import of_a_saved_tensor, of_a_value_of_forward
 from gradspec.explain._steps import without_a_step
 from gradspec.explain._symptoms import (
     at_the_output,
+    beyond_a_bound,
     exchanged,
     in_some_places,
     of_a_mask,
@@ -121,6 +122,7 @@ TESTS: tuple[Test, ...] = (
     with_one_sample,
     missing_sum,
     without_a_step,
+    beyond_a_bound,
     with_one_element,
 )
 #: What puts other numbers in a place, and shows nothing where all should be zero, as behind a softmax of one number.
@@ -246,7 +248,13 @@ def _is_shown_again(found: Reason, test: Test, wrong: Wrong) -> bool:
             break
     if not asked or test not in _OF_ALL_SIZES:
         return bool(asked)
-    holds = (_holds_for_small_cotangents, _holds_for_larger, _holds_for_more, _holds_for_options)
+    holds = (
+        _holds_for_small_cotangents,
+        _holds_for_larger,
+        _holds_for_more,
+        _holds_for_other_indices,
+        _holds_for_options,
+    )
     return all(one(found, test, wrong) for one in holds)
 
 
@@ -283,6 +291,18 @@ def _holds_for_more(found: Reason, test: Test, wrong: Wrong) -> bool:
     sizes = sorted({size for t in wrong.inputs.tensors() for size in t.shape if size})
     more = (quietly(partial(_with_more_of, wrong, size)) for size in sizes)
     return all(other is None or _stays(found, test, other) for other in more)
+
+
+def _holds_for_other_indices(found: Reason, test: Test, wrong: Wrong) -> bool:
+    """Whether a test shows the same where whole numbers stand in another order, as those of an index."""
+    values = wrong.inputs.values
+    for name, value in values.items():
+        if isinstance(value, Tensor) and value.dtype in (torch.int64, torch.int32) and value.ndim:
+            rolled = Inputs({**values, name: value.roll(1, 0)}, wrong.inputs.wrt)
+            is_taken = not torch.equal(rolled.values[name], value) and wrong.holds(rolled) is not None
+            if is_taken and not _stays(found, test, Wrong(wrong.trial, rolled, wrong.name, wrong.v, wrong.found)):
+                return False
+    return True
 
 
 def _holds_for_options(found: Reason, test: Test, wrong: Wrong) -> bool:

@@ -71,12 +71,10 @@ def _why(law: Law, trial: Trial, numbers: Finding | None) -> Reason | None:
     each = {name: quietly(lambda name=name: _of_argument(law, trial, name)) or "" for name in trial.spec.wrt}  # type: ignore[misc]
     words = _of_arguments(law, trial, each, tell_sign=not is_mended)
     # A factor in all directions is said of each argument; of what is wrong in another way the numbers tell more.
-    if (
-        numbers is not None
-        and numbers.reason is not None
-        and (not words or (len(each) > 1 and "wrong" in each.values() and numbers.reason.kind != "of arguments"))
-    ):
-        return numbers.reason
+    if numbers is not None and numbers.reason is not None:
+        tells_more = len(each) > 1 and "wrong" in each.values()
+        if not words or tells_more or numbers.reason.kind == "range":
+            return numbers.reason
     short = [name for name, how in each.items() if how.endswith(EXACT)]
     evidence = {"arguments": {name: how for name, how in each.items() if how}} | ({"digits": short} if short else {})
     return Reason(kind="of arguments", words=words, evidence=evidence) if words else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 
 import torch
 from torch import Tensor
@@ -18,6 +19,8 @@ from gradspec.laws.tensor.support._reference import reference
 ASIDE = 1e-3
 #: How near a number is that is not wrong, in any dtype.
 _NEAR = 1e-2
+#: Of how many elements of a dimension each is tried by itself.
+_ELEMENTS = 16
 
 
 def beside_a_kink(wrong: Wrong) -> Reason | None:
@@ -171,11 +174,24 @@ def in_contiguous_memory(wrong: Wrong) -> Reason | None:
 
 
 def with_another_option(wrong: Wrong) -> Reason | None:
-    """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one."""
-    for reason, other in with_other_options(wrong.inputs):
+    """Whether a number or a flag is the cause: right where it changes nothing, or where the flag is the other one.
+
+    Or an argument that may be left out, as a mask or an index of a padding: right with its default.
+    """
+    for reason, other in (*_with_defaults(wrong), *with_other_options(wrong.inputs)):
         if wrong.holds(other, drawn=True) and moves_as_much(wrong, other):
             return reason
     return None
+
+
+def _with_defaults(wrong: Wrong) -> Iterator[tuple[Reason, Inputs]]:
+    """Yield the arguments with one that may be left out as its default, None, and what it shows."""
+    for name, parameter in signature(wrong.trial.spec.primal).parameters.items():
+        value = wrong.inputs.values.get(name)
+        if parameter.default is None and value is not None and name not in wrong.inputs.wrt:
+            said = f"right where `{name}` is None, as where it is left out, and wrong where it is given"
+            reason = Reason(kind="option", words=said, evidence={"argument": name, "value": None})
+            yield reason, Inputs({**wrong.inputs.values, name: None}, wrong.inputs.wrt)
 
 
 def with_other_options(inputs: Inputs) -> Iterator[tuple[Reason, Inputs]]:
@@ -204,9 +220,12 @@ def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
 
 
 def along_which_it_is_the_same(wrong: Wrong) -> Reason | None:
-    """Whether it is right where an argument that is not differentiated has one slice all along a dimension."""
+    """Whether it is right where an argument that is not differentiated has one slice all along a dimension.
+
+    Not of an index or a mask, which then names one thing, or nothing.
+    """
     for name, value in wrong.inputs.values.items():
-        if not isinstance(value, Tensor) or name in wrong.inputs.wrt:
+        if not differentiable(value) or name in wrong.inputs.wrt:
             continue
         for dim in range(value.ndim):
             alike = value.select(dim, 0).unsqueeze(dim).expand(value.shape).clone()
@@ -243,22 +262,26 @@ def with_one_element(wrong: Wrong) -> Reason | None:
     for dim, size in enumerate(value.shape):
         if size < 2 or value.shape.count(size) > 1:
             continue  # of a square nobody knows which of its dimensions another argument shares
-        cut = {name: _first_along(t, size) if isinstance(t, Tensor) else t for name, t in wrong.inputs.values.items()}
-        other = Inputs(cut, wrong.inputs.wrt)
-        # One number shows little: it is asked with the other sign, and where no clip clips.
+        other = _at(wrong.inputs, size, 0)
+        # One number shows little: it is asked with the other sign, and where no clip clips; and of each element.
+        each = (_at(wrong.inputs, size, place) for place in range(min(size, _ELEMENTS)))
         is_right = all(wrong.holds(other, drawn=True, times=times) for times in (1, -1, 1e-2))
-        if is_right and moves_as_much(wrong, other):
+        if is_right and all(wrong.holds(one, drawn=True) for one in each) and moves_as_much(wrong, other):
             said = f"right where dimension {dim} of `{wrong.name}` has one element, and wrong where it has {size}"
             return Reason(kind="one element", words=said, evidence={"argument": wrong.name, "dim": dim})
     return None
 
 
-def _first_along(value: Tensor, size: int) -> Tensor:
-    """Return what is first along each dimension of a size."""
-    for dim in range(value.ndim):
-        if value.shape[dim] == size:
-            value = value.narrow(dim, 0, 1)
-    return value
+def _at(inputs: Inputs, size: int, place: int) -> Inputs:
+    """Return the arguments with one element along each dimension of a size."""
+
+    def cut(value: object) -> object:
+        for dim in range(value.ndim) if isinstance(value, Tensor) else ():
+            if value.shape[dim] == size:  # type: ignore[attr-defined]  # a tensor
+                value = value.narrow(dim, place, 1)  # type: ignore[attr-defined]
+        return value
+
+    return Inputs({name: cut(value) for name, value in inputs.values.items()}, inputs.wrt)
 
 
 def _mixes(wrong: Wrong) -> bool:

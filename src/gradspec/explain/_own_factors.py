@@ -20,7 +20,7 @@ _PRINTED = 6
 def of_a_count(wrong: Wrong) -> Reason | None:
     """Whether each row is off by how often its number occurs in an index, as where a mean is taken for a sum."""
     for name, index in _integers(wrong):
-        _, inverse, counts = index.unique(return_inverse=True, return_counts=True)
+        _, inverse, counts = torch.unique(index, return_inverse=True, return_counts=True)
         if (count := _beside(counts[inverse], wrong.got)) is None or bool((count == count.flatten()[0]).all()):
             continue
         if wrong.same(wrong.got, wrong.expected * count):

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from gradspec.explain._branches import lines_of
 from gradspec.explain._left_out import Terms, is_constant, may_lack, terms
-from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line
+from gradspec.explain._method import OF_OPERATOR, READING, Method, Place, first_line, places_of_compares
 from gradspec.explain._mistakes import CHANGES, Change, dimension_throughout, kept_by, left_out, other_edge, other_kept
 from gradspec.explain._wrong import Wrong
 from gradspec.law import Reason
@@ -118,7 +118,8 @@ class _Search:
             made = method.compiled()
             is_right = self._is_right(method, made, may_write=isinstance(other, ast.stmt))
             new_way = self._lines(method, made) if is_right and _is_of_a_way(place, other) else None
-        if new_way is not None and new_way != self._lines(method, method.compiled()):
+        is_dead = is_right and (_decides(place, other) or self._ends_a_mask(method, place, other))
+        if is_dead or (new_way is not None and new_way != self._lines(method, method.compiled())):
             self.refuted.add(text)
             return None
         if not is_right and not self._is_partial and self.left > 0:
@@ -161,6 +162,33 @@ class _Search:
             lines = lines_of(run, method.scope["__name__"])
         first = method.function.body[0].lineno  # what is put there may have been parsed by itself
         return frozenset((file, line) for file, line in lines if file != READING or line >= first)
+
+    def _ends_a_mask(self, method: Method, place: Place, other: ast.expr | ast.stmt) -> bool:
+        """Whether what is compared makes a mask that is the same everywhere of one that is not: it is then left out."""
+        compared = next((one for one in places_of_compares(place.statement) if _is_within(place.node, one.node)), None)
+        if compared is None or place.node is compared.node:
+            return False
+        before, after = (self._is_mixed(method, compared, place, node) for node in (place.node, other))
+        return before and not after
+
+    def _is_mixed(self, method: Method, compared: Place, place: Place, node: ast.expr | ast.stmt) -> bool:
+        """Whether a comparison is true of some elements and not of others, with an expression in a place of it."""
+        seen: list[bool] = []
+
+        def look(value: Any) -> Any:
+            seen.append(isinstance(value, Tensor) and bool(value.any()) and not bool(value.all()))
+            return value
+
+        method.scope[_HOOK] = look
+        try:
+            assert isinstance(compared.node, ast.expr)
+            with place.holding(node), compared.holding(ast.Call(ast.Name(_HOOK, ast.Load()), [compared.node], [])):
+                made = method.compiled()
+            with in_place_of(method.owner, method.attribute, made):
+                quietly(self._of_a_call)
+        finally:
+            del method.scope[_HOOK]
+        return any(seen)
 
     def _holds(self, how: _Gradients) -> bool:
         bounded = Bounded(self.wrong.most_operations)
@@ -233,6 +261,17 @@ def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | No
     return all(
         a is b if a is None or b is None else torch.equal(a, b) for a, b in ((one[name], other[name]) for name in other)
     )
+
+
+def _decides(place: Place, other: ast.AST) -> bool:
+    """Whether an expression decides about a branch or a loop, and is no number: with another one a branch is dead."""
+    if not isinstance(place.statement, ast.If | ast.While) or not _is_within(place.node, place.statement.test):
+        return False
+    return not isinstance(place.node, ast.Constant | ast.Compare)
+
+
+def _is_within(node: ast.AST, tree: ast.AST) -> bool:
+    return any(one is node for one in ast.walk(tree))
 
 
 def _is_of_a_way(place: Place, other: ast.AST) -> bool:

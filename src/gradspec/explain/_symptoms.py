@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradspec.explain._where_wrong import by_value, in_places, masked
+from gradspec.explain._where_wrong import by_bound, by_value, in_places, masked
 from gradspec.explain._wrong import Wrong, some
 from gradspec.law import Reason
 from gradspec.laws.tensor.support._call import Inputs, outputs, vjp
@@ -13,6 +13,9 @@ from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._guess import narrow
 from gradspec.laws.tensor.support._reference import is_stand_in, reference
 from gradspec.spec._gradient import gradient_of
+
+#: Under which name it is noted which bound was named.
+_BOUND = "bound"
 
 
 def of_forward(wrong: Wrong) -> Reason | None:
@@ -87,7 +90,30 @@ def of_a_part(wrong: Wrong) -> Reason | None:
 
 def in_some_places(wrong: Wrong) -> Reason | None:
     """Where it is wrong."""
-    return in_places(wrong.got, wrong.expected) or by_value(wrong.got, wrong.expected, wrong.inputs.values)
+    if (block := in_places(wrong.got, wrong.expected)) is not None:
+        return block
+    return next(by_value(wrong.got, wrong.expected, wrong.inputs.values), None)
+
+
+def beyond_a_bound(wrong: Wrong) -> Reason | None:
+    """Whether it is wrong on one side of a bound, which stays where it is for larger arguments."""
+    known: Reason | None = wrong.found.get(_BOUND)
+    for one in by_bound(wrong.got, wrong.expected, wrong.inputs.values):
+        if known is None:
+            larger = wrong.redrawn(wrong.trial.seed + 41, moved=True, times=2)
+            others = by_bound(larger.got, larger.expected, larger.inputs.values)
+            if any(_is_of_one_range(one, other) for other in others):
+                return wrong.found.setdefault(_BOUND, one)  # type: ignore[no-any-return]  # what was put there
+        elif _is_of_one_range(known, one):
+            return known
+    return None
+
+
+def _is_of_one_range(known: Reason, other: Reason) -> bool:
+    """Whether two bounds may be the same number."""
+    (low, high), (lower, higher) = (one.evidence["between"] for one in (known, other))
+    named = [(one.evidence["argument"], one.evidence["where"]) for one in (known, other)]
+    return named[0] == named[1] and max(low, lower) <= min(high, higher)
 
 
 def of_a_mask(wrong: Wrong) -> Reason | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, isclose
@@ -17,6 +17,10 @@ _RANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "outside of -1 to 1": lambda x: x.abs() > 1,
     "inside of -1 to 1": lambda x: x.abs() < 1,
 }
+
+
+#: Of how many numbers a bound is told.
+_FEWEST = 6
 
 
 def in_places(got: Tensor, expected: Tensor) -> Reason | None:
@@ -59,19 +63,42 @@ def masked(got: Tensor, expected: Tensor) -> Reason | None:
     return None
 
 
-def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Reason | None:
-    """Say for which numbers of an argument a gradient of its shape is wrong, where it is right for all others."""
-    off = ~_close(got, expected)
-    if not bool(off.any()):
-        return None
-    told = off | (got != 0) | (expected != 0)  # where both are zero, either answer is right
-    for name, value in values.items():
-        if not isinstance(value, Tensor) or value.shape != off.shape or not value.is_floating_point():
-            continue
+def by_value(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[Reason]:
+    """Yield for which numbers of an argument a gradient of its shape is wrong, where it is right for all others."""
+    for name, value, off in _beside(got, expected, values):
         for what, there in _RANGES.items():
-            if torch.equal(there(value)[told], off[told]) and not bool(off[told].all()):
+            if torch.equal(there(value), off) and not bool(off.all()):
                 said = f"wrong where `{name}` is {what}, right elsewhere"
-                return Reason(kind="range", words=said, evidence={"argument": name, "where": what})
+                yield Reason(kind="range", words=said, evidence={"argument": name, "where": what})
+
+
+def by_bound(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[Reason]:
+    """Yield above or below which number of an argument a gradient of its shape is wrong, and right elsewhere."""
+    for name, value, off in _beside(got, expected, values):
+        if (found := _beyond(value, off)) is not None:
+            side, low, high = found
+            said = f"wrong where `{name}` is {side} a bound between {low:.4g} and {high:.4g}, right elsewhere"
+            yield Reason(kind="range", words=said, evidence={"argument": name, "where": side, "between": [low, high]})
+
+
+def _beside(got: Tensor, expected: Tensor, values: Mapping[str, object]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield the arguments of the shape of a gradient: where it can be told, their numbers and whether it is wrong."""
+    off = ~_close(got, expected)
+    told = off | (got != 0) | (expected != 0)  # where both are zero, either answer is right
+    for name, value in values.items() if bool(off.any()) else ():
+        if isinstance(value, Tensor) and value.shape == off.shape and value.is_floating_point():
+            yield name, value.detach()[told], off[told]
+
+
+def _beyond(value: Tensor, off: Tensor) -> tuple[str, float, float] | None:
+    """Return on which side of a bound a gradient is wrong, and the numbers beside that bound; None if there is none."""
+    wrong, right = value[off], value[~off]
+    if not wrong.numel() or not right.numel() or off.numel() < _FEWEST:
+        return None
+    if float(wrong.max()) < float(right.min()):
+        return "below", float(wrong.max()), float(right.min())
+    if float(wrong.min()) > float(right.max()):
+        return "above", float(right.max()), float(wrong.min())
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gradspec.spec._calls import name_of_call
+from gradspec.spec._fields import check_fields
 from gradspec.spec._words import check_words
 
 if TYPE_CHECKING:
@@ -231,14 +232,39 @@ def first_words(doc: str) -> str:
 
 
 def check_names(spec: Spec, *roles: str) -> None:
-    """Refuse a spec with a text where several names are meant: each of its letters would be one.
+    """Refuse a spec with a text where several names are meant, with what is no name, or with one twice.
 
     Raises:
         ValueError: there is one.
     """
     for role in roles:
-        if isinstance(given := getattr(spec, role), str):
+        given = getattr(spec, role)
+        if isinstance(given, str):
             raise ValueError(f"spec {spec.name!r}: {role} is the text {given!r}: write a tuple, as ({given!r},)")
+        for name in given or ():
+            if not isinstance(name, str):
+                raise ValueError(f"spec {spec.name!r}: {role} has {name!r}, and names are texts: write ('x',)")
+            if list(given).count(name) > 1:
+                raise ValueError(f"spec {spec.name!r}: {role} has {name!r} twice")
+
+
+def check_common(spec: Spec) -> None:
+    """Refuse a spec whose common fields are not what they are for.
+
+    Raises:
+        ValueError: there is one.
+    """
+    check_fields(
+        spec,
+        f"spec {spec.name!r}",
+        name=str,
+        summary=str,
+        version=int,
+        arguments=(Argument,),
+        waivers=(Waiver,),
+        references=(Reference,),
+        differences=(Difference,),
+    )
 
 
 def check_callable(spec: Spec, *roles: str) -> None:

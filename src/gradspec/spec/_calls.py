@@ -50,7 +50,7 @@ def name_of(function: Any, primal: Any) -> str:
     raise ValueError(f"the spec of {function!r} needs a name: give name='...'")
 
 
-def bound_call(signature: inspect.Signature, case: Any) -> inspect.BoundArguments:
+def bound_call(signature: inspect.Signature, case: Any, role: str = "primal") -> inspect.BoundArguments:
     """Return the arguments of a case by name, defaults included.
 
     Raises:
@@ -61,7 +61,7 @@ def bound_call(signature: inspect.Signature, case: Any) -> inspect.BoundArgument
     except TypeError as error:
         first = case.args[0] if case.args else None
         hint = f"; if {first!r} is its name, write Case(..., name={first!r})" if isinstance(first, str) else ""
-        raise TypeError(f"case {case.name!r} does not fit primal{signature}: {error}{hint}") from None
+        raise TypeError(f"case {case.name!r} does not fit {role}{signature}: {error}{hint}") from None
     bound.apply_defaults()
     return bound
 
@@ -86,9 +86,9 @@ def as_generator(spec: str, cases: Any, case: type[Any]) -> Callable[[Any], Iter
         listed.__module__ = ""  # it was made here, and the calls were not
         return listed
     if not callable(cases):
-        kind = type(cases).__name__
+        kind = "None" if cases is None else f"of type {type(cases).__name__}"
         raise ValueError(
-            f"spec {spec!r}: cases is a {kind}: write a list of calls, cases=[(x, 0.5)], or a generator of them, "
+            f"spec {spec!r}: cases is {kind}: write a list of calls, cases=[(x, 0.5)], or a generator of them, "
             "cases=lambda make: [(make(3), 0.5)]"
         )
     if getattr(cases, "__dict__", {}).get("gradspec_named"):

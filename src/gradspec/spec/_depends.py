@@ -13,11 +13,19 @@ from torch.utils._pytree import tree_leaves, tree_map
 from gradspec._one_line import one_line
 from gradspec.spec._base import Case
 from gradspec.spec._calls import bound_call
+from gradspec.spec._fault import SpecFaultError
 from gradspec.spec._maker import Maker
 
 
-def depends_on(surrogate: Callable[..., Any], cases: Callable[[Any], Iterable[Any]]) -> tuple[str, ...]:
+def depends_on(
+    surrogate: Callable[..., Any], cases: Callable[[Any], Iterable[Any]], role: str = "surrogate"
+) -> tuple[str, ...]:
     """Return the arguments of a surrogate that get a gradient in one case or another, in the order of its parameters.
+
+    Args:
+        surrogate: what backward is the derivative of.
+        cases: makes the calls.
+        role: the field of the spec that says so.
 
     Raises:
         ValueError: a case cannot be made or called, or no argument gets a gradient in any.
@@ -26,16 +34,19 @@ def depends_on(surrogate: Callable[..., Any], cases: Callable[[Any], Iterable[An
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         for case in _made(cases):
             try:
-                bound = bound_call(signature, case)
+                bound = bound_call(signature, case, role)
             except TypeError as error:
                 raise ValueError(str(error)) from None
             try:
                 found |= _reached(surrogate, bound)
+            except SpecFaultError as error:
+                raise ValueError(f"{str(error).replace(' of the spec', '', 1)}, on case {case.name!r}") from error
             except Exception as error:
-                said = f"wrt cannot be told from case {case.name!r}, which raises {one_line(error)}"
-                raise ValueError(f"{said}: give wrt, as wrt=('x',)") from error
+                raise ValueError(f"{role} raises {one_line(error)}, on case {case.name!r}") from error
+    if not found and role == "gradient":
+        raise ValueError("gradient returns none for any argument in any case: return one, or say wrt=()")
     if not found:
-        raise ValueError("no argument gets a gradient in any case: give one that is of floating point, or wrt=()")
+        raise ValueError(f"no argument gets a gradient from {role} in any case: give one of floating point, or wrt=()")
     return tuple(name for name in signature.parameters if name in found)
 
 

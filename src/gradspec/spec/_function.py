@@ -18,9 +18,11 @@ from gradspec.spec._base import (
     Spec,
     Waiver,
     check_callable,
+    check_common,
     check_names,
 )
 from gradspec.spec._calls import as_generator, name_of
+from gradspec.spec._fields import check_fields
 from gradspec.spec._forms import forms
 from gradspec.spec._function_parts import (
     REPLAYED,
@@ -184,8 +186,17 @@ class FunctionSpec(Spec):
         if not self.name:
             object.__setattr__(self, "name", name_of(self.function, self.primal))
         check_names(self, "wrt", "zero_gradient")
-        if not isinstance(self.supports, Supports):
-            raise ValueError(f"spec {self.name!r}: supports is {self.supports!r}: write Supports(vmap=True)")
+        check_common(self)
+        check_fields(
+            self,
+            f"spec {self.name!r}",
+            supports=Supports,
+            effects=Effects,
+            accuracy=Accuracy,
+            saved=Saved,
+            formula=Formula,
+            placements=(Placements,),
+        )
         object.__setattr__(self, "cases", as_generator(self.name, self.cases, Case))
         check_callable(self, "primal")
         _by_position(self.name, "primal", self.primal)
@@ -235,8 +246,9 @@ class FunctionSpec(Spec):
         """Return the arguments that get a gradient from the surrogate in the cases."""
         from gradspec.spec._depends import depends_on  # with it, torch
 
+        role = "primal" if self.surrogate is self.primal else "surrogate" if self.gradient is None else "gradient"
         try:
-            return depends_on(self.surrogate, self.cases)
+            return depends_on(self.surrogate, self.cases, role)
         except ValueError as error:
             raise ValueError(f"spec {self.name!r}: {error}") from None
 

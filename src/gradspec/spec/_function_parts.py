@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+
+from gradspec.spec._fields import check_fields, check_promises
+from gradspec.spec._forms import forms
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 
+@forms("Supports(vmap=True, compile=True)")
 @dataclass(frozen=True, kw_only=True)
 class Supports:
     """What is promised: True, that it works; False, that it is refused with an error, which is tested too.
@@ -49,6 +52,9 @@ class Supports:
     #: `torch.autocast` around the call.
     autocast: bool | None = True
 
+    def __post_init__(self) -> None:
+        check_promises(self)
+
     @classmethod
     def all(cls, **promised: bool | None) -> Supports:
         """Return the promise of everything, but for what is given.
@@ -72,6 +78,7 @@ class Supports:
         return cls(**{**dict.fromkeys((field.name for field in fields(cls)), None), **promised})
 
 
+@forms('Effects(view_of="x")')
 @dataclass(frozen=True, kw_only=True)
 class Effects:
     """The permitted side effects of a call. What is not declared here must not happen."""
@@ -82,7 +89,11 @@ class Effects:
     #: writes to none: a spec hands a buffer that it moves on as a copy, and has it returned.
     writes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self, "Effects", view_of=str, writes=(str,))
 
+
+@forms("Accuracy(rtol=1e-8)")
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
     """How accurate results are, of a function that is not as accurate as its dtype allows, or more than it must be.
@@ -91,7 +102,7 @@ class Accuracy:
     in float64 nothing but rounding is left.
 
     Raises:
-        ValueError: a tolerance or an error that is negative or not finite.
+        ValueError: a tolerance or an error that is negative or 1 and more, or a dtype that is none of floating point.
 
     Example:
         >>> from gradspec.spec import Accuracy
@@ -111,8 +122,12 @@ class Accuracy:
     def __post_init__(self) -> None:
         for name in ("rtol", "standard_error"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise ValueError(f"Accuracy: {name} is {value!r}, expected a number from 0 on, such as 1e-10")
+            if not isinstance(value, int | float) or not 0 <= value < 1:
+                raise ValueError(f"Accuracy: {name} is {value!r}, expected a number from 0 to 1, such as 1e-10")
+        for name in ("accumulate", "store"):
+            value = getattr(self, name)
+            if value is not None and not getattr(value, "is_floating_point", False):
+                raise ValueError(f"Accuracy: {name} is {value!r}, expected a floating-point dtype, torch.float32")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,29 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradspec._renamed import renamed
-from gradspec.spec._base import Argument, Case, Difference, Make, Misuse, Reference, Spec, check_callable, check_names
+from gradspec.spec._base import (
+    Argument,
+    Case,
+    Difference,
+    Make,
+    Misuse,
+    Reference,
+    Spec,
+    check_callable,
+    check_common,
+    check_names,
+)
 from gradspec.spec._base import Waiver as Waiver  # Sphinx resolves here what the fields of the base are made of
+from gradspec.spec._fields import check_fields, check_promises
+from gradspec.spec._forms import forms
 from gradspec.spec._invocation import Invocation, bound
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+_CASE = 'ModuleCase(name="rows", args=(3, 2), inputs=(make(4, 3),), output=(2,))'
+_FORM = "ModuleSpec(name='linear', module=torch.nn.Linear, cases=cases, wrt=('input',))"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +44,14 @@ class ModuleCase(Case):
     #: The mode of a wrong call, and of the law `module_compile`. Every other law chooses its own.
     training: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("inputs", "output"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, tuple | list):
+                kind = type(value).__name__
+                raise TypeError(f"case {self.name!r}: {name} is of type {kind}, expected a tuple: write {_CASE}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class StateContract:
@@ -38,6 +63,7 @@ class StateContract:
     dropped: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
+@forms("ModuleSupports(compile=True)")
 @dataclass(frozen=True, kw_only=True)
 class ModuleSupports:
     """What is promised: True, that it works; False, that it is refused, which is tested too; None, neither."""
@@ -55,6 +81,9 @@ class ModuleSupports:
     #: Inputs and parameters in `torch.channels_last`.
     channels_last: bool = True
 
+    def __post_init__(self) -> None:
+        check_promises(self)
+
     @classmethod
     def all(cls, **promised: bool | None) -> ModuleSupports:
         """Return the promise of everything, but for what is given.
@@ -68,6 +97,7 @@ class ModuleSupports:
 
 
 @renamed(documents="documented", attempt="invocation")
+@forms(_FORM)
 @dataclass(frozen=True, kw_only=True)
 class ModuleSpec(Spec):
     """The promise of one `torch.nn.Module`.
@@ -117,12 +147,22 @@ class ModuleSpec(Spec):
 
     def __post_init__(self) -> None:
         check_names(self, "wrt", "frozen", "written_in_backward", "data_parallel")
+        check_common(self)
+        check_fields(self, f"spec {self.name!r}", supports=ModuleSupports, inputs=(Argument,), returns=str)
         if not isinstance(self.module, type) and hasattr(self.module, "named_parameters"):
             made = type(self.module).__name__
             raise ValueError(
                 f"spec {self.name!r}: module is an instance: give {made}, and its arguments in a ModuleCase"
             )
         check_callable(self, "module", "cases", *(["state"] if self.state is not None else []))
+        forward = getattr(self.module, "forward", None)
+        kinds = {one.kind for one in inspect.signature(forward).parameters.values()} if forward is not None else set()
+        names = self.call_parameters()
+        if names and not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            for name in self.wrt:
+                if name not in names:
+                    said = f"wrt names {name!r}, which is not an argument of forward({', '.join(names)})"
+                    raise ValueError(f"spec {self.name!r}: {said}")
         for name in self.data_parallel:
             if name not in ("ddp", "fsdp2"):
                 raise ValueError(f"spec {self.name!r}: data_parallel names {name!r}, expected 'ddp' or 'fsdp2'")

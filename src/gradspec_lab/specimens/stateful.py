@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from torch.autograd import Function, Variable
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradspec.spec import Case, Effects, FunctionSpec, Make, Supports
 from gradspec_lab.specimens.diseased import diseased_as
@@ -283,3 +284,31 @@ class ValueCachedBySize(Product):
     @staticmethod
     def forward(x, weight):
         return ValueCachedBySize.products.setdefault(x.shape, x.detach() * weight.detach()).clone()
+
+
+@diseased_as(PRODUCT, earlier_calls=r"gradient, with other numbers in the same memory, of `x` differs")
+class PreparedOnce(Product):
+    """Keep a copy of the second factor for each tensor that it was given as, also where that is written to."""
+
+    prepared: ClassVar[WeakIdKeyDictionary] = WeakIdKeyDictionary()
+
+    @staticmethod
+    def forward(x, weight):
+        return x * PreparedOnce.kept(weight)
+
+    @classmethod
+    def kept(cls, weight):
+        if weight not in cls.prepared:
+            cls.prepared[weight] = weight.detach().clone()
+        return cls.prepared[weight]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight = inputs
+        ctx.save_for_backward(x, PreparedOnce.kept(weight))
+        ctx.weight_shape = weight.shape
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        x, weight = ctx.saved_tensors
+        return (y_bar * weight).sum_to_size(x.shape), (y_bar * x).sum_to_size(ctx.weight_shape)

@@ -1,26 +1,31 @@
 r"""A call gives the same value and gradient, whatever was called before it, and before its backward pass.
 
+It is called after other cases, and again with other numbers in the same memory, as after the step of an optimiser.
+
 Why it matters: a model calls a function with one setting after another; training, evaluation and a second model share
-one process.
+one process; and an optimiser writes to the memory of the weights.
 
-What breaks it: a cache whose key leaves out an argument (a kernel by its size and not by its width), a table or a
-buffer that the first call sizes, a default that an earlier call has changed; a range, a shape or a flag that forward
-keeps on the class for backward. Each case is right by itself.
+What breaks it: a cache whose key leaves out an argument (a kernel by its size and not by its width), or that goes by
+`data_ptr()`; a table or a buffer that the first call sizes, a default that an earlier call has changed; a range, a
+shape or a flag that forward keeps on the class for backward. Each case is right by itself.
 
-Remedy: put every argument that decides into the key of the cache, or cache nothing; keep what backward needs on ctx.
+Remedy: put every argument that decides into the key of the cache, a tensor with its `_version`, or cache nothing; keep
+what backward needs on ctx.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+import torch
 from torch import Tensor
 
 from gradspec._process_state import preserved_process_state
 from gradspec.law import HOLDS, Finding, Law, Reason, Trial, not_applicable
 from gradspec.laws.tensor._interleaved import SHARED
-from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, gradients, like, outputs, resembling, vjp
 from gradspec.laws.tensor.support._compare import compare, compare_all, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
 from gradspec.laws.tensor.support._limits import gradient_limits, value_limits
@@ -35,22 +40,27 @@ KEPT = Reason(
     words="a cache or a table kept between calls: its key leaves out an argument, or an earlier call decides its size",
 )
 
+#: That of a call which is right for the same numbers in other memory.
+BY_ADDRESS = Reason(
+    kind="kept state",
+    words="right for the same numbers in other memory: what is made of a tensor is kept by its address or its object, "
+    "and an optimiser writes new numbers there",
+)
+
 
 def _check(trial: Trial) -> Finding:
     if trial.spec.effects.writes:
         return not_applicable("the calls share state by promise, and the law state_transition follows it")
     called = [name for other in islice(trial.others(), EARLIER) if (name := _called(other))]
     if not called:
-        return not_applicable("no other case can be called before")
+        return _in_the_same_memory(trial, Inputs.of(trial))
     # An audit compares the function with itself: what came before both decides nothing, what comes in between does.
     finding = HOLDS if is_stand_in(trial.spec.primal) else _compared(trial, Inputs.of(trial))
     if finding is HOLDS:
         finding = _waiting(trial, Inputs.of(trial))
-    return (
-        finding
-        if finding is HOLDS
-        else replace(finding, details={**finding.details, "called before": ", ".join(called)})
-    )
+    if finding is HOLDS:
+        return _in_the_same_memory(trial, Inputs.of(trial))
+    return replace(finding, details={**finding.details, "called before": ", ".join(called)})
 
 
 def _compared(trial: Trial, inputs: Inputs) -> Finding:
@@ -89,6 +99,43 @@ def _waiting(trial: Trial, inputs: Inputs) -> Finding:
     # As many calls of the same case: what counts calls is as wrong after them.
     alike = quietly(lambda: _waited(trial, inputs, v, [trial for _ in others])) or {}
     return finding.because(SHARED) if is_one(alike, right, but=got) else finding
+
+
+def _in_the_same_memory(trial: Trial, inputs: Inputs) -> Finding:
+    """Compare a call whose arguments are written to, after a step of training, with one of the same numbers elsewhere.
+
+    Args:
+        trial: the call.
+        inputs: its arguments.
+    """
+    if not inputs.wrt:
+        return not_applicable("no other case can be called before, and no argument is trained")
+    others = resembling(inputs.tensors(), trial.seed + 1)
+    elsewhere = Inputs({**inputs.values, **dict(zip(inputs.wrt, others, strict=True))}, inputs.wrt)
+    leaves = inputs.leaves()
+    v = like(outputs(trial.spec.function(*inputs.args(leaves))), trial.seed)
+    gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)
+    if not _written(leaves, others):
+        return not_applicable("an argument is of memory that no step of an optimiser writes to")
+    right = vjp(reference(trial.spec), elsewhere, v)
+    got = gradients(outputs(trial.spec.function(*inputs.args(leaves))), leaves, v)
+    limits = gradient_limits(trial, elsewhere, v, got)
+    what = "gradient, with other numbers in the same memory,"
+    finding = compare_all(trial, what, got, right, limits=limits)
+    if finding is HOLDS:
+        return HOLDS
+    afresh = vjp(trial.spec.function, elsewhere, v)
+    return finding.because(BY_ADDRESS) if is_one(afresh, right, but=got) else finding
+
+
+def _written(leaves: Mapping[str, Tensor], others: Sequence[Tensor]) -> bool:
+    """Write other numbers to the leaves, as an optimiser does; not where several elements share memory."""
+    with torch.no_grad():
+        for leaf, other in zip(leaves.values(), others, strict=True):
+            if any(stride == 0 and size > 1 for stride, size in zip(leaf.stride(), leaf.shape, strict=True)):
+                return False
+            leaf.copy_(other)
+    return True
 
 
 def _waited(trial: Trial, inputs: Inputs, v: tuple[Tensor, ...], others: list[Trial]) -> dict[str, Tensor | None]:

@@ -20,12 +20,13 @@ import torch
 from torch import Tensor
 
 from gradspec._finding import MEANT
+from gradspec._one_line import listed
 from gradspec.law import HOLDS, Finding, Law, Status, Trial, broken, not_applicable, raised
 from gradspec.laws.tensor.support._bound import declared, lowest
-from gradspec.laws.tensor.support._call import Inputs, cotangents, outputs, vjp
+from gradspec.laws.tensor.support._call import Inputs, SpecFaultError, cotangents, differentiable, outputs, vjp
 from gradspec.laws.tensor.support._compare import allowed, by_float32, compare_all, largest
 from gradspec.laws.tensor.support._dense import dense
-from gradspec.laws.tensor.support._diagnosis import unreduced
+from gradspec.laws.tensor.support._diagnosis import quietly, unreduced
 from gradspec.laws.tensor.support._guess import of_float32
 from gradspec.laws.tensor.support._limits import gradient_limits
 from gradspec.laws.tensor.support._reference import on_spec_side, reference
@@ -39,7 +40,7 @@ _MEANT = "if it is, as of a table or a mask, say what is trained: `wrt` in an au
 def _check(trial: Trial) -> Finding:
     inputs = Inputs.of(trial)
     if not inputs.wrt:
-        return not_applicable("no floating-point input in this case")
+        return _unlooked(trial, inputs)
     y, graphs = _graphs(trial, inputs)
     is_low = lowest(inputs.values.values()) is not None
     if graphs is not None and not is_low and graphs.agree(trial, [v for _, v in cotangents(trial, y)]):
@@ -60,6 +61,23 @@ def _check(trial: Trial) -> Finding:
         if finding is not HOLDS:
             return replace(finding, details={**finding.details, MEANT: _MEANT}) if finding.got == "None" else finding
     return _where_sloped(trial, inputs)
+
+
+def _unlooked(trial: Trial, inputs: Inputs) -> Finding:
+    """Say that a gradient is there and that the spec asks about none: nothing would ever be looked at.
+
+    Raises:
+        SpecFaultError: it is so.
+    """
+    if not any(isinstance(inputs.values.get(name), Tensor) for name in trial.spec.wrt):
+        names = tuple(name for name, value in inputs.values.items() if differentiable(value))
+        given = quietly(lambda: vjp(trial.spec.function, Inputs(inputs.values, names), seed=trial.seed)) or {}
+        if reached := [name for name, gradient in given.items() if gradient is not None]:
+            named = (
+                f"wrt names {listed(trial.spec.wrt)}, no tensor of floating point" if trial.spec.wrt else "wrt is ()"
+            )
+            raise SpecFaultError(f"{named}, and {listed(reached)} gets a gradient: name that in wrt")
+    return not_applicable("no floating-point input in this case")
 
 
 def _as_declared(

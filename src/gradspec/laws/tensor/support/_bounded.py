@@ -11,6 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 #: How many times as many operations a call in lower precision may take.
 _TIMES = 8
+#: How many it may take in any case: a solver that does not get there stops after so many rounds.
+_LEAST = 30_000
 
 
 class Bounded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types here
@@ -51,5 +53,5 @@ def bound_by(call: Callable[[], object]) -> Callable[[], AbstractContextManager[
             call()
     except Exception:
         return nullcontext
-    why = f", {_TIMES} times as many as the call takes in its own dtype: an iteration without an end"
-    return lambda: Bounded(_TIMES * counted.count, why=why)
+    why = f", where the call takes {counted.count} in its own dtype: an iteration without an end"
+    return lambda: Bounded(max(_LEAST, _TIMES * counted.count), why=why)
