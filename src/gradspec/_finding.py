@@ -15,6 +15,8 @@ from gradspec._place import place_of
 LIMIT = "limit"
 #: The key under which it names how to say that what was found is meant so.
 MEANT = "meant"
+#: The key under which a finding names what else differs, beside what it is about.
+ALSO = "also"
 #: The key under which a finding about some arguments names the others, whose gradient may be meant.
 ASIDE = "may be meant"
 #: The key under which a finding says that it is no more than float32 rounds, in a call in float64.

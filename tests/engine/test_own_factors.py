@@ -11,6 +11,8 @@ from torch.nn.functional import normalize
 
 from gradspec import audit
 from gradspec.findings import findings
+from gradspec.law import Verdict
+from gradspec.render import failure_text, finding_text
 
 
 def made(forward: Any, backward: Any, *kept: int) -> Any:
@@ -150,6 +152,35 @@ def test_the_sign_of_what_is_kept_on_the_context_is_named():
     finding = said(Rotated, call, reference=None)
 
     assert finding.likely.startswith("right with `-ctx.sin` in place of `ctx.sin` (test_own_factors.py:")
+
+
+def test_a_factor_is_named_as_one_minus_an_argument():
+    dropped = made(lambda x, p: x.sin() / (1 - p), lambda y_bar, x, p: (y_bar * x.cos(), None), 0)
+    finding = said(dropped, "(randn(3), 0.3)", reference=lambda x, p: x.sin() / (1 - p))
+
+    assert finding.likely == "every element is off by the factor 0.7, which is 1 - `args[1]`"
+
+
+BOTH = made(lambda x, w: x * w, lambda y_bar, x, w: (2 * y_bar * w, y_bar * x.flip(0)), 0, 1)
+
+
+def test_a_second_wrong_gradient_is_named_beside_the_first():
+    finding = said(BOTH, "(randn(3), randn(3))", reference=lambda x, w: x * w)
+
+    assert finding.message.startswith("gradient of `args[0]`")
+    assert finding.details["also"] == "gradient of `args[1]`"
+    verdict = Verdict(spec="both", law="vjp", case="one", finding=finding)
+    assert "      expected   " in failure_text(verdict)
+    assert "      also       gradient of `args[1]`\n" in failure_text(verdict, details=True)
+    assert failure_text(verdict, details=True).count("args[1]") == 1
+
+
+def test_names_of_cases_that_hold_commas_are_told_apart():
+    calls = ["(randn(3), randn(3))", "(randn(2), randn(2))"]
+    report = audit(BOTH, calls, laws=["vjp"], jobs=1, reference=lambda x, w: x * w).report
+    (found, *_) = findings(report)
+
+    assert "  Cases:  `(randn(3), randn(3))`, `(randn(2), randn(2))`" in finding_text(found)
 
 
 def said(function: Any, call: str, *, reference: Any) -> Any:

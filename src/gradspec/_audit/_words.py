@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from gradspec._audit._subject import Subject
+from gradspec._finding import ALSO, Finding
 from gradspec.laws.tensor.support._call import bound
 from gradspec.report import Report
 from gradspec.spec import Case
@@ -37,12 +38,12 @@ def in_words(subject: Subject, cases: Sequence[Case]) -> Callable[[str], str]:
 
 def reworded(report: Report, said: Callable[[str], str]) -> Report:
     """Return a report whose messages, arguments and likely causes are put into other words."""
-    found = (
-        replace(v, finding=replace(f, message=said(f.message), argument=said(f.argument), likely=said(f.likely)))
-        for v in report.verdicts
-        for f in (v.finding,)
-    )
-    return replace(report, verdicts=tuple(found))
+
+    def put(f: Finding) -> Finding:
+        details = f.details | ({ALSO: said(f.details[ALSO])} if ALSO in f.details else {})
+        return replace(f, message=said(f.message), argument=said(f.argument), likely=said(f.likely), details=details)
+
+    return replace(report, verdicts=tuple(replace(v, finding=put(v.finding)) for v in report.verdicts))
 
 
 def _names(subject: Subject, case: Case) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -17,7 +18,14 @@ from gradspec.laws.tensor.support._guess import factor_reason
 #: By what a number is multiplied to see whether a factor moves with it.
 _ELSEWHERE = 1.25
 #: What may be made of a number by mistake, or left out.
-_MADE = {"{}": 1.0, "1 / {}": -1.0, "{} squared": 2.0, "1 / {} squared": -2.0}
+_MADE: dict[str, Callable[[float], float]] = {
+    "{}": lambda value: value,
+    "1 / {}": lambda value: 1 / value,
+    "{} squared": lambda value: value**2,
+    "1 / {} squared": lambda value: value**-2,
+    "1 - {}": lambda value: 1 - value,
+    "1 / (1 - {})": lambda value: 1 / (1 - value),
+}
 
 
 def factor(wrong: Wrong) -> Reason | None:
@@ -64,10 +72,10 @@ def _as_argument(found: float, wrong: Wrong) -> str:
     for name, value in wrong.inputs.values.items():
         if type(value) is not float or value in (0.0, 1.0, -1.0):
             continue
-        for made, power in _MADE.items():
-            if math.isclose(found, value**power, rel_tol=1e-6):
+        for made, of in _MADE.items():
+            if math.isclose(found, of(value), rel_tol=1e-6):
                 moved = quietly(partial(_with_another, wrong, name, _ELSEWHERE * value))
-                return made.format(f"`{name}`") if moved and _is_power(moved, _ELSEWHERE * value, power) else ""
+                return made.format(f"`{name}`") if moved and _is_near(moved, of(_ELSEWHERE * value)) else ""
     return ""
 
 
@@ -77,8 +85,8 @@ def _with_another(wrong: Wrong, name: str, value: float) -> float | None:
     return factor_of(other.got, other.expected)
 
 
-def _is_power(found: float, value: float, power: float) -> bool:
-    return math.isclose(found, value**power, rel_tol=1e-6)
+def _is_near(found: float, value: float) -> bool:
+    return math.isclose(found, value, rel_tol=1e-6)
 
 
 def zero(wrong: Wrong) -> Reason | None:

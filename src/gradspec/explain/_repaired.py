@@ -265,9 +265,9 @@ def _are_equal(one: Mapping[str, Tensor | None], other: Mapping[str, Tensor | No
 
 def _decides(place: Place, other: ast.AST) -> bool:
     """Whether an expression decides about a branch or a loop, and is no number: with another one a branch is dead."""
-    if not isinstance(place.statement, ast.If | ast.While) or not _is_within(place.node, place.statement.test):
-        return False
-    return not isinstance(place.node, ast.Constant | ast.Compare)
+    tests = [one.test for one in ast.walk(place.statement) if isinstance(one, ast.If | ast.While | ast.IfExp)]
+    is_test = any(_is_within(place.node, test) for test in tests)
+    return is_test and not isinstance(place.node, ast.Constant | ast.Compare)
 
 
 def _is_within(node: ast.AST, tree: ast.AST) -> bool:

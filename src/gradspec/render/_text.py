@@ -8,7 +8,7 @@ from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
-from gradspec._finding import MEANT
+from gradspec._finding import ALSO, MEANT
 from gradspec._one_line import for_log
 from gradspec.findings import rank_words
 from gradspec.findings._findings import standing
@@ -88,7 +88,8 @@ def finding_text(found: Found, *, details: bool = False) -> str:
     if others:
         lines.append(_wrapped("  And:    ", ", ".join(others)))
     if len(found.cases) > 1:
-        lines.append(_wrapped("  Cases:  ", ", ".join(found.cases)))
+        is_told = any("," in case for case in found.cases)  # where a name ends
+        lines.append(_wrapped("  Cases:  ", ", ".join(f"`{case}`" if is_told else case for case in found.cases)))
         if found.verdict.finding.likely and not found.is_shown_on_all_cases:
             lines.append(f"          the cause above is shown on `{found.verdict.case}`")
     if found.follows:
@@ -205,9 +206,11 @@ def _failure_lines(verdict: Verdict, *, details: bool) -> Iterator[str]:
     place = str(finding.details.get("place", ""))
     if at == "" and (finding.index or place):
         yield _labelled("      at         ", finding.index or place)
+    if also := finding.details.get(ALSO):
+        yield _labelled("      also       ", also)
     if details:
         for key, value in finding.details.items():
-            if key == MEANT:
+            if key in (MEANT, ALSO):
                 continue
             yield (
                 _labelled(f"  {key}: ", str(value))

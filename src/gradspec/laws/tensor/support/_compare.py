@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradspec._finding import SINGLE
+from gradspec._finding import ALSO, SINGLE
 from gradspec.law import HOLDS, AnyTrial, Finding, Rank, Reason, broken
 from gradspec.laws.tensor.support._bound import Limits, declared
 from gradspec.laws.tensor.support._call import WIDE, differentiable
@@ -155,13 +155,21 @@ def compare_all(
 
     What is compared is called "gradient of `x`", or "gradient of `x` (transposed cotangent)" for `when`.
     """
+    found: dict[str, Finding] = {}
     for name in expected:
         called = (f"{what} {name}" if "`" in name else f"{what} of `{name}`") + (f" ({when})" if when else "")
         bound = limits.get(name)
         finding = compare(trial, called, got[name], expected[name], is_derivative=is_derivative, limits=bound, **how)
         if finding is not HOLDS:
-            return replace(finding, likely=said, reason=None) if (said := why(name)) else finding
-    return HOLDS
+            found[name] = finding
+    if not found:
+        return HOLDS
+    first, *others = found
+    finding = found[first]
+    if others:
+        also = ", ".join(name if "`" in name else f"`{name}`" for name in others)
+        finding = replace(finding, details={**finding.details, ALSO: f"{what} of {also}"})
+    return replace(finding, likely=said, reason=None) if (said := why(first)) else finding
 
 
 def _rounding(trial: AnyTrial, got: Tensor, expected: Tensor, times: float, is_derivative: bool) -> float:
