@@ -12,7 +12,7 @@ from torch.autograd import Function
 
 import gradspec
 from gradspec import Accuracy, Effects, FunctionSpec, ModuleCase, ModuleSpec, Supports, audit, verify
-from gradspec.spec import ModuleSupports
+from gradspec.spec import ModuleSupports, Waiver
 
 X = torch.tensor([0.5, -2.0, 1.5], dtype=torch.float64)
 
@@ -89,6 +89,11 @@ def of_module(**fields: Any) -> ModuleSpec:
         (lambda: ModuleSpec("linear"), TypeError, "write ModuleSpec(name='linear', module=torch.nn.Linear"),
         (lambda: ModuleCase(name="a", args=(), inputs=X), TypeError, "inputs is of type Tensor, expected a tuple"),
         (lambda: ModuleCase(name="a", args=(), inputs=(X,), output=2), TypeError, "output is of type int, expected a"),
+        (lambda: of(implementation=Scaled.apply), ValueError, "implementation is <bound method"),
+        (lambda: of(effects=Effects(view_of="q")), ValueError, "'q' is not a parameter of primal(x, factor)"),
+        (lambda: gradspec.Case(X, kwargs=[1]), TypeError, "kwargs of a case is [1], expected a dict"),
+        (lambda: Waiver("vjp", "a"), TypeError, "write Waiver(law='vjp', case='a matrix', reason='...')"),
+        (lambda: audit(Scaled, (X, 0.5)), TypeError, "0.5 among the cases is no call: write [(x, 0.5)]"),  # type: ignore[arg-type]
         (lambda: verify([of_module(cases=lambda make: [])]), ValueError, "spec 'linear' has no case"),
         (lambda: gradspec.check(Scaled, leaf(), primal=plain, laws=[]), ValueError, "laws is empty, and nothing would"),
         (lambda: gradspec.check(of(), leaf()), TypeError, "it is the spec of 'Scaled', which verify([spec]) takes"),

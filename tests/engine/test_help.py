@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradspec import Case, FunctionSpec, Supports
-from gradspec.spec import Effects
+from gradspec.spec import Accuracy, Effects, ModuleCase, ModuleSpec, ModuleSupports
 
 #: What a type is called in a list that people read.
 TYPES = {
@@ -57,14 +57,18 @@ def listed(cls: type) -> str:
     return "\n".join(["    Args:", *lines, ""])
 
 
-@pytest.mark.parametrize("cls", [FunctionSpec, Case])
+@pytest.mark.parametrize(
+    "cls", [FunctionSpec, Case, ModuleSpec, ModuleCase, Supports, ModuleSupports, Accuracy, Effects]
+)
 def test_the_docstring_lists_each_field_with_its_type_and_default(cls: type) -> None:
     expected = listed(cls)
 
     assert expected in inspect.getsource(cls), f"paste:\n{expected}"
 
 
-@pytest.mark.parametrize("cls", [FunctionSpec, Case])
+@pytest.mark.parametrize(
+    "cls", [FunctionSpec, Case, ModuleSpec, ModuleCase, Supports, ModuleSupports, Accuracy, Effects]
+)
 def test_help_shows_the_list_and_an_example(cls: type) -> None:
     doc = inspect.getdoc(cls) or ""
 

@@ -165,6 +165,8 @@ def audit(
     """
     if isinstance(cases, str | torch.Tensor | Case | dict):
         raise TypeError(f"cases is one call, and not a list of them: write [{in_short(cases)}]")
+    if numbers := [one for one in cases if isinstance(one, int | float | complex | None)]:
+        raise TypeError(f"{numbers[0]} among the cases is no call: write [(x, 0.5)]")
     check_asked(function, accuracy)
     laws, found_by_sweep = laws_of(laws), ""
     profile = profile or load_profile("quick")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gradspec.spec._calls import name_of_call
 from gradspec.spec._fields import check_fields
+from gradspec.spec._forms import forms
 from gradspec.spec._words import check_words
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Case:
                 f"Case({first!r}, (...)): write Case(..., name={first!r}), or Case(name={first!r}, args=(...))"
             )
         call = arguments if args is None else args
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise TypeError(f"kwargs of a case is {kwargs!r}, expected a dict: write kwargs={{'dim': 1}}")
         named = {**(kwargs or {}), **keywords}
         is_call = isinstance(call, tuple)
         object.__setattr__(self, "name", name_of_call(call, named) if name is None and is_call else name)
@@ -104,6 +107,7 @@ class Misuse:
     call: Callable[..., Any] | None = None
 
 
+@forms("Argument(name='x', type='Tensor', text='...')")
 @dataclass(frozen=True, kw_only=True)
 class Argument:
     """What a page says of one argument, and what `gradspec check` holds the cases and wrong calls of the spec to.
@@ -149,6 +153,7 @@ class Difference:
     case: str
 
 
+@forms("Reference(text='...', url='...')")
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """Where a definition comes from."""
@@ -159,6 +164,7 @@ class Reference:
     url: str = ""
 
 
+@forms("Waiver(law='vjp', case='a matrix', reason='...')")
 @dataclass(frozen=True, kw_only=True)
 class Waiver:
     """A law that is not expected to hold on a case. If it holds all the same, the waiver is an error."""

@@ -196,6 +196,7 @@ class FunctionSpec(Spec):
             saved=Saved,
             formula=Formula,
             placements=(Placements,),
+            implementation=type,
         )
         object.__setattr__(self, "cases", as_generator(self.name, self.cases, Case))
         check_callable(self, "primal")
@@ -212,7 +213,9 @@ class FunctionSpec(Spec):
                 raise ValueError(f"spec {self.name!r}: zero_gradient names {name!r}, which is not in wrt")
         names, other = (_by_position(self.name, role, getattr(self, role)) for role in ("primal", "surrogate"))
         placed = (name for placements in self.placements for name in placements.arguments)
-        for name in (*self.wrt, *self.effects.writes, *placed, *(argument.name for argument in self.arguments)):
+        viewed = () if self.effects.view_of is None else (self.effects.view_of,)
+        described = (argument.name for argument in self.arguments)
+        for name in (*self.wrt, *self.effects.writes, *viewed, *placed, *described):
             if name.partition("[")[0] not in names:
                 raise ValueError(f"spec {self.name!r}: {name!r} is not a parameter of primal{_shown(names)}")
         if other != names:

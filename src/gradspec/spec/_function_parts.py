@@ -23,6 +23,27 @@ class Supports:
     None promises neither: it may work, or raise, or be what this torch does to any function of this form. A run asks
     about what is not None; of the rest it fails by a silently wrong result under `torch.compile` alone. What a spec
     does not speak of is None, but for `torch.autocast`, which is a part of training.
+
+    Args:
+        forward_mode (bool, optional): Forward-mode differentiation: `torch.func.jvp` and dual tensors.
+        double_backward (bool, optional): Differentiating the backward pass.
+        func_grad (bool, optional): `torch.func.grad` and what is built on it.
+        vmap (bool, optional): `torch.vmap`.
+        compile (bool, optional): `torch.compile(fullgraph=True)`, forward and backward.
+        compile_grad (bool, optional): `torch.compile` of a function that calls `torch.func.grad`.
+        compile_vmap (bool, optional): `torch.compile` of a function that calls `torch.vmap`.
+        compile_jvp (bool, optional): `torch.compile` of a function that calls `torch.func.jvp`.
+        dynamic_shapes (bool, optional): `torch.compile(dynamic=True)`: one compilation for all batch sizes.
+        compiled_autograd (bool, optional): `torch._dynamo.config.compiled_autograd`: the backward pass compiled when it
+            runs.
+        export (bool, optional): `torch.export.export(...).module()`, then backward.
+        fake (bool, optional): Fake tensors, which have no values: what compilers and memory estimators trace with.
+        autocast (bool, default True): `torch.autocast` around the call.
+
+    Example:
+        >>> from gradspec import Supports
+        >>> Supports(vmap=True, export=False).compile is None
+        True
     """
 
     #: Forward-mode differentiation: `torch.func.jvp` and dual tensors.
@@ -81,7 +102,18 @@ class Supports:
 @forms('Effects(view_of="x")')
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """The permitted side effects of a call. What is not declared here must not happen."""
+    """The permitted side effects of a call. What is not declared here must not happen.
+
+    Args:
+        view_of (str, optional): The output may be a tracked view of this argument; None: the output is fresh memory.
+        writes (tuple of str, optional): The arguments that move, once for each forward pass, at the end of the first
+            backward pass through it.
+
+    Example:
+        >>> from gradspec.spec import Effects
+        >>> Effects(view_of="x").writes
+        ()
+    """
 
     #: The output may be a tracked view of this argument; None: the output is fresh memory.
     view_of: str | None = None
@@ -100,6 +132,15 @@ class Accuracy:
 
     What is not said: an operation may round its result to the dtype of the call, half types are summed in float32, and
     in float64 nothing but rounding is left.
+
+    Args:
+        rtol (float, optional): How far a result may be off, of its largest element: the tolerance of a solver.
+        standard_error (float, optional): The standard error of a result, of its largest element: that of a Monte Carlo
+            estimate.
+        accumulate (torch.dtype, optional): The dtype in which sums are added up; None: float32 of half types, else that
+            of the call.
+        store (torch.dtype, optional): The dtype in which results between the operations are kept; None: that of the
+            call.
 
     Raises:
         ValueError: a tolerance or an error that is negative or 1 and more, or a dtype that is none of floating point.
@@ -183,6 +224,7 @@ class Placements:
 REPLAYED: Literal["replayed"] = "replayed"
 
 
+@forms('noise="replayed" of a function that draws inside; a Noise has names, drawing, law, cdf, probe and recover')
 @dataclass(frozen=True, kw_only=True)
 class Noise:
     """How noise is drawn that the function under test takes as arguments.

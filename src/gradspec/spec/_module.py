@@ -35,7 +35,23 @@ _FORM = "ModuleSpec(name='linear', module=torch.nn.Linear, cases=cases, wrt=('in
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleCase(Case):
-    """One representative use: how the module is made (`args`, `kwargs`), and what it is then called with."""
+    """One representative use: how the module is made (`args`, `kwargs`), and what it is then called with.
+
+    Args:
+        name (str): Unique in its spec, in words: it is the name on the command line and in the tables.
+        args (tuple of Any): The positional arguments, tensors included.
+        kwargs (Mapping, optional): The keyword arguments.
+        inputs (tuple of Any, optional): The arguments of the call; the batch is the first dimension of each tensor.
+        output (tuple of int, optional): The shape of the output without its batch dimension; None where the output is
+            not one tensor with a batch.
+        training (bool, default False): The mode of a wrong call, and of the law `module_compile`.
+
+    Example:
+        >>> import torch
+        >>> from gradspec.spec import ModuleCase
+        >>> ModuleCase(name="rows", args=(3, 2), inputs=(torch.ones(4, 3),), output=(2,)).training
+        False
+    """
 
     #: The arguments of the call; the batch is the first dimension of each tensor. None: it is never called.
     inputs: tuple[Any, ...] | None = None
@@ -66,7 +82,21 @@ class StateContract:
 @forms("ModuleSupports(compile=True)")
 @dataclass(frozen=True, kw_only=True)
 class ModuleSupports:
-    """What is promised: True, that it works; False, that it is refused, which is tested too; None, neither."""
+    """What is promised: True, that it works; False, that it is refused, which is tested too; None, neither.
+
+    Args:
+        compile (bool, optional): `torch.compile(fullgraph=True)`, in training and in evaluation.
+        export (bool, optional): `torch.export.export(...).module()`, in evaluation.
+        functional (bool, optional): `torch.func.functional_call`, and `torch.func.grad` and `torch.vmap` of it.
+        copies (bool, default True): `copy.deepcopy` and `pickle`.
+        precision (bool, default True): Evaluation in float32 and bfloat16.
+        channels_last (bool, default True): Inputs and parameters in `torch.channels_last`.
+
+    Example:
+        >>> from gradspec.spec import ModuleSupports
+        >>> ModuleSupports(compile=True).copies
+        True
+    """
 
     #: `torch.compile(fullgraph=True)`, in training and in evaluation.
     compile: bool | None = None
@@ -105,6 +135,32 @@ class ModuleSpec(Spec):
     Its `cases` yield a `ModuleCase` each, and so do its `raises`: if `inputs` is None the construction is wrong,
     otherwise the call.
 
+    Args:
+        name (str): Unique in a report.
+        cases (Callable): A generator of representative uses.
+        raises (Callable, optional): A generator of wrong constructions and calls, and the error that each gets.
+        summary (str, optional): One sentence that a user could search for; left out, the first of the docstring of what
+            is documented.
+        arguments (tuple of Argument, optional): The arguments of the call, for the page.
+        documented (tuple of Any, optional): The objects whose docstrings carry the examples that the law `examples`
+            runs.
+        version (int, default 1): Moves when the promise changes.
+        supports (ModuleSupports, optional): What is promised beside training, `ModuleSupports(compile=True)`.
+        waivers (tuple of Waiver, optional): Laws that are not expected to hold on a case, each with the reason.
+        references (tuple of Reference, optional): Where the definitions come from.
+        differences (tuple of Difference, optional): How the published class behaves otherwise.
+        module (Callable): The class, or what makes a module when it is called.
+        state (Callable, optional): The keys of a state, from the arguments of the constructor.
+        wrt (tuple of str): The arguments of the call to which a gradient flows; `arguments` are those of the
+            constructor.
+        inputs (tuple of Argument, optional): The arguments of the call, for the page.
+        returns (str, optional): One sentence on the output, with its shape, for the page.
+        frozen (tuple of str, optional): The parameters to which no gradient flows, in any mode.
+        written_in_backward (tuple of str, optional): The parameters and buffers that a backward pass writes, as a
+            memory bank that keeps the rows of the last step.
+        data_parallel (tuple of str, optional): Under which wrappers halves of a batch on two ranks give the gradients
+            of the whole batch: "ddp", for DistributedDataParallel, and "fsdp2", for `fully_shard`.
+
     Raises:
         ValueError: `module`, `cases` or `state` cannot be called, or `data_parallel` names another wrapper.
 
@@ -137,6 +193,7 @@ class ModuleSpec(Spec):
     frozen: tuple[str, ...] = ()
     #: The parameters and buffers that a backward pass writes, as a memory bank that keeps the rows of the last step.
     written_in_backward: tuple[str, ...] = ()
+    #: What is promised beside training, `ModuleSupports(compile=True)`.
     supports: ModuleSupports = ModuleSupports()
     #: Under which wrappers halves of a batch on two ranks give the gradients of the whole batch: "ddp", for
     #: DistributedDataParallel, and "fsdp2", for `fully_shard`. What is not named is not asked, for each takes seconds.
