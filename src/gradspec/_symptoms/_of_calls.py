@@ -180,7 +180,7 @@ OF_CALLS = (
         "an argument changes, and its version counter moves",
         "an in-place operation on an argument",
         "work on a copy, or declare it in `Effects.writes`",
-        ("inputs_untouched",),
+        ("inputs_untouched", "cotangents_untouched", "declared_writes"),
     ),
     Symptom(
         "moved twice",
@@ -194,7 +194,7 @@ OF_CALLS = (
         "an argument changes, and its version counter does not move: a backward that needs it is silently wrong",
         "a write through `.data`, `detach()` or NumPy, of which autograd is not told",
         "work on a copy, or write to the tensor itself and declare it in `Effects.writes`",
-        ("inputs_untouched",),
+        ("inputs_untouched", "cotangents_untouched", "declared_writes"),
     ),
     Symptom(
         "untracked alias",

@@ -24,7 +24,7 @@ _MADE: dict[str, Callable[[float], float]] = {
     "{} squared": lambda value: value**2,
     "1 / {} squared": lambda value: value**-2,
     "1 - {}": lambda value: 1 - value,
-    "1 / (1 - {})": lambda value: 1 / (1 - value),
+    "1 / (1 - {})": lambda value: 1 / (1 - value) if value != 1 else math.inf,
 }
 
 

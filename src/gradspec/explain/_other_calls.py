@@ -220,19 +220,22 @@ def moves_as_much(wrong: Wrong, other: Inputs) -> bool:
 
 
 def along_which_it_is_the_same(wrong: Wrong) -> Reason | None:
-    """Whether it is right where an argument that is not differentiated has one slice all along a dimension.
+    """Whether it is right where an argument that is not differentiated has one slice all along a dimension, any of it.
 
-    Not of an index or a mask, which then names one thing, or nothing.
+    Not where each slice is one number: an index or a mask then names one thing, or nothing.
     """
     for name, value in wrong.inputs.values.items():
-        if not differentiable(value) or name in wrong.inputs.wrt:
+        if not isinstance(value, Tensor) or name in wrong.inputs.wrt:
             continue
         for dim in range(value.ndim):
-            alike = value.select(dim, 0).unsqueeze(dim).expand(value.shape).clone()
-            if torch.equal(alike, value):
+            slices = [value.select(dim, k) for k in range(min(value.shape[dim], _ELEMENTS))]
+            if all(torch.equal(one, slices[0]) for one in slices) or all(
+                torch.unique(one).numel() < 2 for one in slices
+            ):
                 continue
-            other = Inputs({**wrong.inputs.values, name: alike}, wrong.inputs.wrt)
-            if wrong.holds(other) and moves_as_much(wrong, other):
+            alike = (one.unsqueeze(dim).expand(value.shape).clone() for one in slices)
+            others = [Inputs({**wrong.inputs.values, name: one}, wrong.inputs.wrt) for one in alike]
+            if all(wrong.holds(one) for one in others) and moves_as_much(wrong, others[0]):
                 said = f"right where `{name}` is the same all along dimension {dim}, and wrong where it is not"
                 return Reason(kind="one slice", words=said, evidence={"argument": name, "dim": dim})
     return None

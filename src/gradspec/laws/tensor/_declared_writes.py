@@ -16,8 +16,9 @@ Remedy: return the new value, or declare in `Effects.writes` what moves.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ from gradspec.laws.tensor.support._compare import describe
 from gradspec.laws.tensor.support._memory import Snapshot
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import moving_state
+from gradspec.laws.tensor.support._write_lines import of_write
 from gradspec.laws.tensor.support._written import Write, Writes, storage_of
 
 
@@ -44,6 +46,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     args = way.args(inputs, leaves, seed=trial.seed)
     named = {f"`{name}`" for name in trial.spec.effects.writes}
     known = {f"`{n}`": arg for n, arg in zip(inputs.values, args, strict=True) if isinstance(arg, Tensor)}
+    versions = {id(t): t._version for t in known.values()}
     with Writes() as writes:
         y = outputs(trial.spec.function(*args))
     state = {storage_of(known[f"`{name}`"]) for name in moving_state(trial.spec) if f"`{name}`" in known}
@@ -53,7 +56,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     for write in writes.found:
         if write.storage not in state:
             if _name_of(write, known):
-                return _undeclared("forward", write, known, named)
+                return _undeclared("forward", write, known, named, versions=versions)
             hidden.append(("forward", write))
     writes.found.clear()
     moved = {n: (t, Snapshot.of(t)) for n, t in known.items() if state and storage_of(t) in state}
@@ -62,6 +65,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     known |= {f"output {k}": t for k, t in enumerate(y)}
     for order in way.orders(y, leaves, trial.seed):
         known |= {f"the cotangent of {name}": v for name, v in order.cotangents.items()}
+        versions |= {id(t): t._version for t in order.cotangents.values()}
         writes.handed_out(order.outputs.values())
         with writes:
             order.differentiate()
@@ -74,7 +78,7 @@ def _watch(trial: Trial, way: Pass) -> Finding:
     for write in writes.found:
         if write.storage not in declared:
             if _name_of(write, known):
-                return _undeclared("backward", write, known)
+                return _undeclared("backward", write, known, versions=versions)
             hidden.append(("backward", write))
     return _of_hidden(trial, way, hidden, known)
 
@@ -102,8 +106,15 @@ def _name_of(write: Write, known: dict[str, Any]) -> str:
     return next((name for name, tensor in dense.items() if storage_of(tensor) == write.storage), "")
 
 
-def _undeclared(where: str, write: Write, known: dict[str, Any], named: Collection[str] = ()) -> Finding:
+def _undeclared(
+    where: str,
+    write: Write,
+    known: dict[str, Any],
+    named: Collection[str] = (),
+    versions: Mapping[int, int] = MappingProxyType({}),
+) -> Finding:
     name = _name_of(write, known)
+    is_tracked = not name or versions.get(id(known[name]), -1) != known[name]._version
     target = name or f"a tensor {describe(write.tensor)} that is no argument"
     how = OF_BACKWARD if name in named else "which is not declared"
     return broken(
@@ -111,7 +122,8 @@ def _undeclared(where: str, write: Write, known: dict[str, Any], named: Collecti
         argument=target,
         got=write.operation,
         expected="no write" if where == "forward" else "writes to what Effects.writes names alone",
-        likely="an in-place operation on memory that outlives the call: a buffer, a global, an argument",
+        likely="" if name else "an in-place operation on memory that outlives the call: a buffer, a global",
+        reason=of_write(write, name, is_tracked=is_tracked) if name else None,
         details={"line": write.line},
     )
 

@@ -30,6 +30,7 @@ from gradspec.laws.tensor.support._memory import Change, Snapshot, difference, f
 from gradspec.laws.tensor.support._passes import Pass, in_each_pass
 from gradspec.laws.tensor.support._reference import module_state, moving_state
 from gradspec.laws.tensor.support._spying import in_place_of
+from gradspec.laws.tensor.support._write_lines import why_written
 from gradspec.spec._function_parts import is_function_class
 
 #: The likely cause: nothing else changes the values of a tensor.
@@ -115,12 +116,14 @@ def _watch(trial: Trial, way: Pass) -> Finding:
         if name.strip("`") in module_state(trial.spec):
             of_buffer = Reason(kind="in-place write", words=EVALUATED, evidence={"argument": name})
             return _written("forward", changed, of_buffer, EVALUATED)
-        return _written("forward", changed, _reason(name, before, tensors))
+        reason = _reason(trial, way, name, before, tensors)
+        return _written("forward", changed, reason, reason.words)
     moved = snapshots({name: tensor for name, tensor in tensors.items() if name in state})
     way.backward(y, leaves, trial.seed)
     asked = {n: snapshot for n, snapshot in before.items() if n not in declared | state}
     if changed := first_change(asked, tensors):
-        return _written("backward", changed, _reason(changed.name, before, tensors))
+        reason = _reason(trial, way, changed.name, before, tensors)
+        return _written("backward", changed, reason, reason.words)
     # What forward may move is no argument of a graph: backward may move it too, and put it back.
     again = {n: snapshot for n, snapshot in moved.items() if n not in declared and not snapshot.has_bits_of(tensors[n])}
     if again:
@@ -141,10 +144,14 @@ def _gives_another(trial: Trial, inputs: Inputs, args: Sequence[Any], y: tuple[A
     return any(compare(trial, "value", b, a) is not HOLDS for a, b in pairs)
 
 
-def _reason(name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]) -> Reason:
-    """Return whether autograd was told of a write: a graph that needs what was there refuses then."""
-    facts = {"argument": name}
-    if tensors[name]._version == before[name].version:
+def _reason(
+    trial: Trial, way: Pass, name: str, before: Mapping[str, Snapshot], tensors: Mapping[str, Tensor]
+) -> Reason:
+    """Return which operation writes, and whether autograd was told: a graph that needs what was there refuses then."""
+    facts, is_tracked = {"argument": name}, tensors[name]._version != before[name].version
+    if (shown := why_written(trial, way, name, is_tracked=is_tracked)) is not None:
+        return shown
+    if not is_tracked:
         untold = "the values have changed and the version counter has not: a write through .data, detach() or numpy()"
         return Reason(kind="untracked write", words=untold, evidence=facts)
     return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
