@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gradspec.law import HOLDS, Finding, Law, ModuleTrial, Reason, not_applicable
 from gradspec.laws.module.support._build import batch, beside_evaluation, inputs, rows, used
-from gradspec.laws.tensor.support._compare import compare
+from gradspec.laws.tensor.support._compare import compare, is_one
 from gradspec.laws.tensor.support._diagnosis import quietly
 
 
@@ -46,9 +46,9 @@ def _with_reason(trial: ModuleTrial, finding: Finding, row: int, same: Tensor, a
 
     The digits of a row, as those of a bias alone, say nothing then.
     """
-    if compare(trial, "", same, alone) is HOLDS:
+    if is_one({"": same}, {"": alone}, but={"": among}):
         said = f"it depends on the numbers of the other rows: beside copies of row {row} it is as alone"
-    elif compare(trial, "", same, among) is HOLDS:
+    elif is_one({"": same}, {"": among}, but={"": alone}):
         said = f"it depends on how many rows there are, not on their numbers: beside copies of row {row} it is the same"
     else:
         return finding

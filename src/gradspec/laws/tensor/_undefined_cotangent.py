@@ -51,7 +51,10 @@ def _check(trial: Trial) -> Finding:
         off = gradient if theirs is None else gradient.masked_fill(gradient.isnan() & theirs.isnan(), 0)
         if bool(off.any()):
             said = f"the gradient of `{name}` without any cotangent is not zero"
-            return broken(said, argument=f"gradient of `{name}`", **unless_zero(off))
+            place = unless_zero(off)
+            # Nothing is compared here, so that noise does not make it incomparable: the place is beside the number.
+            got = f"{place['got']}   at {place['index']}"
+            return broken(said, argument=f"gradient of `{name}`", got=got, expected=place["expected"])
     return judge_each_output(trial, inputs)
 
 

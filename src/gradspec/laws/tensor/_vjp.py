@@ -70,7 +70,8 @@ def _unlooked(trial: Trial, inputs: Inputs) -> Finding:
         SpecFaultError: it is so.
     """
     if not any(isinstance(inputs.values.get(name), Tensor) for name in trial.spec.wrt):
-        names = tuple(name for name, value in inputs.values.items() if differentiable(value))
+        written = getattr(trial.spec, "writes", ())  # an operator is called on a copy of these, which it returns
+        names = tuple(name for name, value in inputs.values.items() if differentiable(value) and name not in written)
         given = quietly(lambda: vjp(trial.spec.function, Inputs(inputs.values, names), seed=trial.seed)) or {}
         if reached := [name for name, gradient in given.items() if gradient is not None]:
             named = (
