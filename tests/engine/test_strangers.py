@@ -79,7 +79,7 @@ def test_the_first_finding_names_the_defect(name, law):
     ("file", "law", "hint"),
     [
         ("second/rms_energy", "primal", "infinite in float16"),
-        ("third/probit_margin", "vjp", "computed in float32"),
+        ("third/probit_margin", "vjp", "right with `x` in place of `x.float()`"),
         ("third/value_chroma", "undefined_cotangent", "where the cotangent of another output is None"),
     ],
 )

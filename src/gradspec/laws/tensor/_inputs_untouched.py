@@ -152,7 +152,7 @@ def _reason(
     if (shown := why_written(trial, way, name, is_tracked=is_tracked)) is not None:
         return shown
     if not is_tracked:
-        untold = "the values have changed and the version counter has not: a write through .data, detach() or numpy()"
+        untold = "a write in place through .data, detach() or numpy(): the version counter has not moved"
         return Reason(kind="untracked write", words=untold, evidence=facts)
     return Reason(kind="in-place write", words=IN_PLACE, evidence=facts)
 

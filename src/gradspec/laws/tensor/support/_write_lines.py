@@ -30,7 +30,7 @@ def of_write(write: Write, name: str, *, is_tracked: bool) -> Reason:
     """Return a write as a cause; whoever finds the same one names the same."""
     told = "" if is_tracked else ", of which autograd is not told"
     line = f"{write.operation} ({write.line})"
-    words = f"{line} writes to what it is given{told}: compute out of place, or on a copy"
+    words = f"{line} writes in place to what it is given{told}: compute out of place, or on a copy"
     kind = "in-place write" if is_tracked else "untracked write"
     return Reason(kind=kind, words=words, evidence={"argument": name, "line": line})
 
