@@ -53,8 +53,8 @@ def _check(trial: Trial) -> Finding:
             said = f"the gradient of `{name}` without any cotangent is not zero"
             place = unless_zero(off)
             # Nothing is compared here, so that noise does not make it incomparable: the place is beside the number.
-            got = f"{place['got']}   at {place['index']}"
-            return broken(said, argument=f"gradient of `{name}`", got=got, expected=place["expected"])
+            shown = f"{place['got']}   at {place['index']}"
+            return broken(said, argument=f"gradient of `{name}`", got=shown, expected=place["expected"])
     return judge_each_output(trial, inputs)
 
 
