@@ -31,8 +31,10 @@ def of_write(write: Write, name: str, *, is_tracked: bool) -> Reason:
     told = "" if is_tracked else ", of which autograd is not told"
     line = f"{write.operation} ({write.line})"
     words = f"{line} writes in place to what it is given{told}: compute out of place, or on a copy"
-    kind = "in-place write" if is_tracked else "untracked write"
-    return Reason(kind=kind, words=words, evidence={"argument": name, "line": line})
+    evidence = {"argument": name, "line": line}
+    if is_tracked:
+        return Reason(kind="in-place write", words=words, evidence=evidence)
+    return Reason(kind="untracked write", words=words, evidence=evidence)
 
 
 def _first_write(trial: Trial, way: Pass, name: str) -> Write | None:
